@@ -1,1 +1,1 @@
-"""Benchmarks: descriptors, what they need, the ones that are built in, and external programs as benchmarks."""
+"""Benchmarks: descriptors, requirements, the built-in ones, and external programs as benchmarks."""

@@ -1,6 +1,6 @@
-"""One directory for each time that a program is run, so that nothing of an earlier one can be taken for its result.
+"""Give each run of a program its own directory, so that files of an earlier run are never taken for its result.
 
-`attempt-N/output` is the program's own; beside it stand its logs and, once it ended by itself, `attempt.json`.
+`attempt-N/output` belongs to the program; beside it are its logs and, once it ended by itself, `attempt.json`.
 """
 
 import json
@@ -19,9 +19,9 @@ _NAME = re.compile(r"attempt-(\d+)")
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is known of an attempt that ended. Paths are relative to the directory that holds all attempts.
+    """What is known of an ended attempt. Paths are relative to the directory that holds all attempts.
 
-    It is `accepted` once its episode is graded: a program that ended well may still have been refused model calls.
+    `accepted` is set once the episode is graded: a program that ended well may still have been refused model calls.
     """
 
     attempt: int
@@ -43,27 +43,27 @@ class AttemptDirectory:
 
     @property
     def folder(self) -> Path:
-        """Everything of this attempt."""
+        """Everything that belongs to this attempt."""
         return self.root / f"attempt-{self.number}"
 
     @property
     def output(self) -> Path:
-        """Where the program writes."""
+        """The directory that the program writes to."""
         return self.folder / "output"
 
     def relative(self, path: Path) -> str:
-        """Return a path as it is stored: from the directory of all attempts on, so that it can be moved."""
+        """Return `path` as it is stored: relative to the directory of all attempts, so that this can be moved."""
         return path.relative_to(self.root.resolve() if path.is_absolute() else self.root).as_posix()
 
     def conclude(self, ended: AttemptEnd) -> None:
-        """Write that this attempt ended; it is there as a whole or not at all."""
+        """Write the attempt's record atomically."""
         half = self.folder / f".{RECORD}"
         half.write_bytes(msgspec.json.encode(ended))
         half.replace(self.folder / RECORD)
 
 
 def begin(root: Path) -> AttemptDirectory:
-    """Return a new, empty attempt. Raises InfrastructureError when its directory cannot be made."""
+    """Create and return a new, empty attempt. Raises InfrastructureError if its directory cannot be created."""
     root = root.resolve()
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def begin(root: Path) -> AttemptDirectory:
 
 
 def accept(root: Path, number: int) -> None:
-    """Note that the episode of an attempt came to a good end; nothing happens where that is known."""
+    """Mark an attempt's episode as graded; do nothing if it is already marked or has no record."""
     attempt = AttemptDirectory(root.resolve(), number)
     ended = _read(attempt.folder / RECORD)
     if ended is not None and not ended.accepted:
@@ -88,7 +88,7 @@ def accept(root: Path, number: int) -> None:
 
 
 def latest(root: Path, trial: int) -> AttemptEnd | None:
-    """Return the newest ended attempt of a repetition; None when it has none."""
+    """Return the newest ended attempt of a repetition, or None if there is none."""
     root = root.resolve()
     for number in sorted(_numbers(root), reverse=True):
         ended = _read(root / f"attempt-{number}" / RECORD)

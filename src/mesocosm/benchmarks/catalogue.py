@@ -1,7 +1,7 @@
 """The catalogue of benchmarks: built in, installed by other packages, and in folders given by flags.
 
-Another package offers benchmarks by an entry point of the group `mesocosm.benchmark_dirs` that loads to a folder (or
-to a module, whose folder is taken); each folder inside with a `benchmark.toml` is one.
+Another package offers benchmarks through an entry point of the group `mesocosm.benchmark_dirs` that loads to a folder,
+or to a module in that folder. Each subfolder with a `benchmark.toml` is one benchmark.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ GROUP = "mesocosm.benchmark_dirs"
 
 @dataclass(frozen=True, slots=True)
 class KnownBenchmark:
-    """A benchmark and the folder that describes it; `origin` is `built-in`, a distribution, or the folder named."""
+    """A benchmark and the folder that describes it. `origin` is `built-in`, a distribution, or the given folder."""
 
     descriptor: Descriptor
     folder: Path
@@ -34,7 +34,7 @@ class KnownBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class UnusableFolder:
-    """A folder that should hold a benchmark and does not: without a descriptor, or with an unusable one."""
+    """A folder that should hold a benchmark but has no descriptor, or one that cannot be used."""
 
     folder: Path
     reason: str
@@ -42,18 +42,20 @@ class UnusableFolder:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCatalogue:
-    """All benchmarks, by id, and what is wrong with the folders that are none."""
+    """All benchmarks, sorted by id, and the folders that could not be used, with the reason."""
 
     benchmarks: tuple[KnownBenchmark, ...]
     uncovered: tuple[UnusableFolder, ...]
 
     @property
     def descriptors(self) -> list[Descriptor]:
-        """The descriptors of all of them."""
+        """The descriptors of all benchmarks."""
         return [known.descriptor for known in self.benchmarks]
 
     def find(self, name: str) -> KnownBenchmark:
-        """Return a benchmark by id or alias; case, hyphen and underscore are equal. Raises UnknownName."""
+        """Return a benchmark by id or alias, ignoring case and treating hyphen and underscore alike. Raises
+        UnknownName.
+        """
         for known in self.benchmarks:
             if fold(name) in map(fold, known.descriptor.names):
                 return known
@@ -64,7 +66,7 @@ class BenchmarkCatalogue:
 
 
 def read_catalogue(folders: Sequence[Path] = ()) -> BenchmarkCatalogue:
-    """Return what is built in, installed and in `folders`. A later benchmark never takes the name of an earlier one.
+    """Return the benchmarks that are built in, installed, or in `folders`. On a name clash the earlier one wins.
 
     Raises UnknownName for a folder that does not exist.
     """
@@ -89,7 +91,7 @@ def read_catalogue(folders: Sequence[Path] = ()) -> BenchmarkCatalogue:
 
 
 def _places(folders: Sequence[Path], uncovered: list[UnusableFolder]) -> Iterator[tuple[Path, str]]:
-    """Yield folders that should hold a benchmark each, with their origin; what is installed and broken is uncovered."""
+    """Yield each folder that should hold a benchmark, with its origin; broken entry points are added to `uncovered`."""
     yield from ((folder, "built-in") for folder in _inside(BUILTIN))
     for point in entry_points(group=GROUP):
         origin = point.dist.name if point.dist else "unknown"

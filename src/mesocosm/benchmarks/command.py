@@ -1,4 +1,4 @@
-"""Benchmarks that are foreign programs: one run of the program is one episode, and each of its items another."""
+"""Benchmarks that are external programs: one run of the program is one episode, and each of its items is another."""
 
 import shutil
 import tempfile
@@ -29,7 +29,7 @@ from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 
 TRIAL, PARAMETERS = "trial", "knobs"
-"""Metadata of the program's own task: its repetition, and what it is started with. Stored runs hold these names."""
+"""Metadata keys of the program's own task: its repetition and its parameters. Stored runs use these names."""
 
 _ADVICE = "name files that the program writes itself in `writes` of its benchmark.toml"
 _NAMED = 3
@@ -38,9 +38,9 @@ _NAMED = 3
 class CommandBenchmark:
     """Runs the program of a descriptor. Implements core.ports.Benchmark and core.ports.Growing.
 
-    `setup.output` is where each run of the program gets a directory of its own; it belongs to one run of ours. Without
-    it a temporary one is used, so that items cannot be found again when the run is resumed or graded again.
-    Raises InvalidInput for a command that cannot work, naming everything that is wrong with it.
+    Each run of the program gets its own directory below `setup.output`, which belongs to one run of ours. If that is
+    None, a temporary directory is used; items then cannot be found when the run is resumed or graded again. Raises
+    InvalidInput that lists every fault of the command.
     """
 
     action_space: Any = None
@@ -61,7 +61,7 @@ class CommandBenchmark:
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor; the digest covers the command, what it is given, and the files of both."""
+        """Facts of the descriptor; the digest covers the command, its inputs, and the files of both."""
         descriptor = self.setup.descriptor
         items = bool(self.plan.part.items)
         return BenchmarkInfo(
@@ -93,7 +93,7 @@ class CommandBenchmark:
         return read_files(self.setup, self.plan.part).named()
 
     def warnings(self) -> tuple[str, ...]:
-        """Return which files the program left in its folder: they make the next run another experiment."""
+        """Warn about files that the program left in its folder, because they change the benchmark for the next run."""
         try:
             left = sorted(self._seen().keys() - self._files.named().keys())
         except UsageError as error:
@@ -105,7 +105,7 @@ class CommandBenchmark:
         return (f"{told}, so that its next run is another experiment; {_ADVICE}",)
 
     def count(self, selection: Selection) -> int:
-        """Return how many tasks there are: the program's own, and the items that it has left by now."""
+        """Return the number of tasks: the program's own, and the items that it has written so far."""
         return sum(1 for _ in self.tasks_of(selection, 0))
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
@@ -113,7 +113,7 @@ class CommandBenchmark:
         return self.tasks_of(selection, 0)
 
     def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
-        """Yield the program's own task, then the items that its last run in this repetition left. Raises UsageError."""
+        """Yield the program's own task, then the items of its last run in this repetition. Raises UsageError."""
         if selection.seeds is not None:
             raise UsageError(f"{self.setup.descriptor.id} is a program that takes no list of seeds; use its parameters")
         parameters = self._parameters(selection)
@@ -129,7 +129,7 @@ class CommandBenchmark:
             yield from self._items(trial)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Look whether this machine has what the program needs. Raises Incompatible."""
+        """Check that this machine has what the program needs. Raises Incompatible."""
         missing = lacking(self.setup)
         if missing:
             raise Incompatible(self.setup.descriptor.id, missing)
@@ -137,7 +137,7 @@ class CommandBenchmark:
             notice("the program's output goes into a temporary directory: its items can be read in this session alone")
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of the program, or of one of its items."""
+        """Return the environment of the program, or of one of its items."""
         del episode_id
         item = task.metadata.get(RECORD)
         if isinstance(item, ProgramItem):
@@ -149,9 +149,9 @@ class CommandBenchmark:
         return ProgramEnvironment(command, task.input, self._content)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the numbers of an item, or those of the program's result file.
+        """Return the scores of an item, or those in the program's result file.
 
-        Where that file is gone they are as they were read when the program ended.
+        If that file is gone, return the values that were read when the program ended.
         """
         item = task.metadata.get(RECORD)
         if isinstance(item, ProgramItem):
@@ -175,7 +175,7 @@ class CommandBenchmark:
             self._temporary = None
 
     def _metrics(self) -> tuple[Metric, ...]:
-        """Return the declared metrics and those of the command; with items the primary one is about these alone."""
+        """Return the declared metrics and those of the command; with items, the primary one covers only the items."""
         part, items = self.plan.part, bool(self.plan.part.items)
         own = {*part.metrics, REPORTED}
         declared = [
@@ -190,7 +190,7 @@ class CommandBenchmark:
         return (*declared, *further)
 
     def _parameters(self, selection: Selection) -> dict[str, Any]:
-        """Return what the program is started with: a number of tasks that is chosen goes over the parameter for it."""
+        """Return what the program is started with; a selected number of tasks overrides the sampling parameter."""
         parameters = dict(self._settled)
         if self.setup.descriptor.sampling and selection.count is not None:
             parameters[self.setup.descriptor.sampling] = selection.count
@@ -198,7 +198,7 @@ class CommandBenchmark:
 
     @cached_property
     def _settled(self) -> dict[str, Any]:
-        """All parameters, defaults and whole paths included. Raises UsageError for a path that leads to nothing."""
+        """All parameters, with defaults and absolute paths. Raises UsageError for a path that does not exist."""
         parameters = dict(self.setup.parameters)
         for name, parameter in self.setup.descriptor.parameters.items():
             parameters.setdefault(name, parameter.default)

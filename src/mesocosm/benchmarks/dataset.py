@@ -1,4 +1,4 @@
-"""Rows of a dataset: from a given file or folder, else from the Hugging Face hub at a pinned revision."""
+"""Rows of a dataset: from a given file or folder, or else from the Hugging Face hub at a pinned revision."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,25 +17,25 @@ SUFFIXES = (".jsonl", ".json", ".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class DatasetRows:
-    """The rows of a dataset in their order, and the digest of the files' bytes; `files` are names and row counts."""
+    """The rows of a dataset in order, and the digest of the files' bytes; `files` are paths and row counts."""
 
     rows: Sequence[dict[str, Any]]
     content: str
     files: tuple[tuple[Path, int], ...] = ()
 
     def file(self, place: int) -> Path:
-        """Return the file of the row at a place."""
+        """Return the file that holds the row at index `place`."""
         return self._found(place)[0]
 
     def text(self, place: int, name: str) -> str:
-        """Return a field that must be a text. Raises InvalidInput naming file and row."""
+        """Return a field that must be a string. Raises InvalidInput naming file and row."""
         value = self.rows[place].get(name)
         if not isinstance(value, str):
             raise self.wrong(place, f"{name} is {value!r:.60}, no text" if value is not None else f"{name} is missing")
         return value
 
     def wrong(self, place: int, what: str) -> InvalidInput:
-        """Return the error about the row at a place."""
+        """Return an error about the row at index `place`."""
         file, number = self._found(place)
         return InvalidInput(str(file), [Problem(f"row {number}", what)])
 
@@ -50,10 +50,10 @@ class DatasetRows:
 def read_rows(
     subject: str, place: Path | None, hub: HubDataset | None, names: Sequence[str] = (), columns: Sequence[str] = ()
 ) -> DatasetRows:
-    """Return the rows of `place` (a file, or a folder with the files `names`, or all data files in it), else of `hub`.
+    """Return the rows of `place` (a file, a folder with the files `names`, or all data files in it), or else of `hub`.
 
-    CSV files have a header unless `columns` are given. Raises UsageError for a folder without data and for data without
-    rows, InvalidInput naming file and row, Incompatible when the data must come from the hub and cannot.
+    CSV files have a header unless `columns` are given. Raises UsageError for a folder without data or for data without
+    rows, InvalidInput naming file and row, and Incompatible if the hub is needed but cannot be used.
     """
     if place is not None:
         return _read(_files(subject, place, names), columns)
@@ -76,7 +76,7 @@ def _files(subject: str, place: Path, names: Sequence[str]) -> list[Path]:
 
 
 def _read(files: Iterable[Path], columns: Sequence[str]) -> DatasetRows:
-    # Files of any other name hold an object on each line.
+    # Files with any other suffix hold one JSON object per line.
     read = [read_file(file, format_of(file) or "jsonl", columns=columns) for file in files]
     rows = [row for file in read for row in file.found.rows]
     if not rows:

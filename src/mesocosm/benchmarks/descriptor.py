@@ -1,4 +1,4 @@
-"""What `benchmark.toml` says of a benchmark: identity, origin, score, needs, parameters, reference scores."""
+"""The contents of `benchmark.toml`: identity, origin, score, requirements, parameters, reference scores."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -20,9 +20,9 @@ class _Part(BaseModel):
 
 
 class ScoreField(_Part):
-    """The number that ranks: its metric, unit (`ratio`, `percent`, `usd`, …), bounds, direction.
+    """The ranking score: its metric, unit (`ratio`, `percent`, `usd`, …), bounds and direction.
 
-    With a `threshold` the metric is the share of episodes above it.
+    With a `threshold`, the metric is the share of episodes above it.
     """
 
     field: Text = "score"
@@ -34,9 +34,9 @@ class ScoreField(_Part):
 
 
 class FurtherMetric(_Part):
-    """One more number beside the score; `score` names the value of an episode that it aggregates, default its name.
+    """An additional metric. `score` names the episode score that it aggregates, by default the metric's own name.
 
-    With `where` it is about the tasks with all these values in their metadata.
+    With `where` it covers only the tasks with all these values in their metadata.
     """
 
     name: Text
@@ -50,12 +50,12 @@ class FurtherMetric(_Part):
 
 
 class Requirement(_Part):
-    """Something that must be on this machine.
+    """Something that must be present on this machine.
 
-    `program` is found on PATH, `package` can be imported, `variable` is set and not empty, `file` exists (relative to
-    the descriptor; `{parameter}` stands for a parameter's value), `docker` is an engine that answers, `kvm` is hardware
-    virtualisation, `disk` is free space in GB. `why` is shown when it is missing. It is not needed where a parameter of
-    `unless` is set.
+    `program` must be on PATH, `package` importable, `variable` set and not empty, `file` must exist (relative to the
+    descriptor; `{parameter}` stands for a parameter's value), `docker` is a running engine, `kvm` is hardware
+    virtualisation, `disk` is free space in GB. `why` is shown when it is missing. It is not needed if one of the
+    parameters in `unless` is set.
     """
 
     kind: Literal["program", "package", "variable", "file", "docker", "kvm", "disk"]
@@ -73,7 +73,7 @@ class Requirement(_Part):
 
 
 class Reference(_Part):
-    """A published score. It is compared with results of the same unit and split only."""
+    """A published score. It is compared only with results of the same unit and split."""
 
     label: Text
     value: float
@@ -84,9 +84,9 @@ class Reference(_Part):
 
 
 class ItemPart(_Part):
-    """JSON paths inside a record of an item; an empty one is not there.
+    """JSON paths inside an item's record; an empty path means that the record has no such field.
 
-    `tags` are further ones: their values are in the metadata of the item's task, where the metrics of parts look.
+    The values of `tags` are copied to the metadata of the item's task, where metrics with `where` find them.
     """
 
     id: str = "id"
@@ -99,16 +99,15 @@ class ItemPart(_Part):
 
 
 class CommandPart(_Part):
-    """How a foreign program is run; see mesocosm.benchmarks.command.
+    """How an external program is run; see mesocosm.benchmarks.command.
 
-    `argv` words may hold placeholders `{python}`, `{provider}`, `{model}`, `{temperature}`, `{max_tokens}`, `{seed}`,
-    `{trial}`, `{base_url}`, `{output}`, `{folder}` and `{<parameter>}`; a list inside it is left out as a whole when
-    one of its parameters is not set, or one named as `{?parameter}` is false. `cwd` is relative to the folder, and may
-    hold placeholders, as may the variables that `environment` sets. `pass_environment` names ours that the program may
-    see. `result`
-    are patterns inside the output directory, `score` the JSON path of the value there, `metrics` further ones. `items`
-    is a JSONL file with one record for each item, `item` says where in it things stand. In the sandbox `bubblewrap` the
-    program reaches its model and nothing else of any network.
+    `argv` words may hold the placeholders `{python}`, `{provider}`, `{model}`, `{temperature}`, `{max_tokens}`,
+    `{seed}`, `{trial}`, `{base_url}`, `{output}`, `{folder}` and `{<parameter>}`. A list inside `argv` is left out as a
+    whole if one of its parameters is not set, or one written as `{?parameter}` is false. `cwd` is relative to the
+    folder and may hold placeholders, as may the values of `environment`. `pass_environment` names the variables of ours
+    that the program may see. `result` holds patterns inside the output directory, `score` the JSON path of the score
+    there, `metrics` further paths. `items` is a JSONL file with one record per item, and `item` gives the paths inside
+    a record. In the sandbox `bubblewrap` the program can reach its model, but no other network address.
     """
 
     argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)
@@ -128,19 +127,20 @@ class CommandPart(_Part):
 
 
 class ModelPart(_Part):
-    """Default settings of the model for this benchmark."""
+    """Default model settings for this benchmark."""
 
     temperature: Annotated[float, Field(ge=0)] = 0.0
     max_tokens: Annotated[int, Field(ge=1)] = 1024
 
 
 class Descriptor(_Part):
-    """One benchmark as its folder describes it.
+    """One benchmark, as its folder describes it.
 
-    `module` (`module:attr` or `file.py:attr`, default `benchmark.py:open_benchmark` of the folder) opens it; `manifest`
-    is that of an environment behind an adapter instead; `command` makes it a foreign program. `sampling` names the
-    parameter that bounds the number of tasks. An `offline` one asks no model: none is opened or checked. `writes` are
-    patterns of files that the benchmark writes itself, relative to its folder: they are not part of it.
+    `module` (`module:attr` or `file.py:attr`, by default `benchmark.py:open_benchmark` in the folder) opens it;
+    `manifest` instead names the manifest of an environment behind an adapter; `command` makes it an external program.
+    `sampling` names the parameter that limits the number of tasks. An `offline` benchmark calls no model: none is
+    opened or checked. `writes` are patterns of files that the benchmark writes itself, relative to its folder; they do
+    not affect its digest.
     """
 
     id: Id
@@ -181,17 +181,17 @@ class Descriptor(_Part):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The id and everything else that it is called."""
+        """The id and all aliases."""
         return (self.id, *self.aliases)
 
     def card(self) -> dict[str, Any]:
-        """Return what viewers show of it beside its runs."""
+        """Return the facts that viewers show beside the benchmark's runs."""
         shown = {"source", "licence", "split", "requirement", "reference", "sampling", "kind", "aliases"}
         return {**self.model_dump(mode="json", include=shown), "unit": self.score.unit}
 
 
 def read_descriptor(folder: Path) -> Descriptor:
-    """Return the descriptor of a folder. Raises UsageError for a missing file, InvalidInput naming every problem."""
+    """Return the descriptor of a folder. Raises UsageError for a missing file, InvalidInput listing every problem."""
     path = folder / FILE
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))

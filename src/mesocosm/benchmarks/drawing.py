@@ -1,4 +1,4 @@
-"""Which tasks a smaller run takes: a seeded draw, spread evenly over strata, stable when the number grows."""
+"""Select tasks for a smaller run: a seeded sample, spread evenly over strata, stable when the sample grows."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
@@ -10,8 +10,8 @@ from mesocosm.core.task import Task
 def draw(tasks: Sequence[Task], count: int | None, seed: int, stratum: Callable[[Task], str]) -> Iterator[Task]:
     """Yield `count` tasks (None: all) in the order of `tasks`.
 
-    Each stratum gives its share in turn, the tasks of one in an order that only `seed` and the tasks themselves decide:
-    a draw of 20 holds the draw of 10, and does not change when the data is sorted in another way.
+    The strata are visited in turn. Within a stratum the order depends only on `seed` and the tasks' content, so a
+    sample of 20 contains the sample of 10, and reordering the data does not change it.
     """
     if count is None or count >= len(tasks):
         yield from tasks

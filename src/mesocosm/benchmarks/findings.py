@@ -1,4 +1,4 @@
-"""What a program left behind in one attempt, read as its descriptor says."""
+"""Read the output of one attempt of a program, as its descriptor specifies."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from mesocosm.core.ports import Observation, Step
 from mesocosm.core.score import Score
 
 REPORTED = "reported"
-"""The score that a program gives of itself, where its items are what counts."""
+"""The score that the program reports for itself, used when the items determine the ranking score."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
-    """Files of an attempt, as they are stored; empty without a file."""
+    """The paths of an attempt's files as they are stored; an empty string means that there is no such file."""
 
     result: str = ""
     items: str = ""
@@ -28,7 +28,7 @@ class StoredFiles:
 
 @dataclass(frozen=True, slots=True)
 class ProgramPlan:
-    """How a program is run and read: the descriptor's command, the name of its score, and what that may be."""
+    """How a program is run and read: the descriptor's command, the name of its score, and the score's bounds."""
 
     part: CommandPart
     score: str
@@ -36,7 +36,7 @@ class ProgramPlan:
 
     @property
     def primary(self) -> str:
-        """The name under which the number of the result file is kept."""
+        """The name under which the score in the result file is stored."""
         return REPORTED if self.part.items else self.score
 
     def locate(self, attempt: AttemptDirectory) -> StoredFiles:
@@ -46,7 +46,7 @@ class ProgramPlan:
         return StoredFiles(attempt.relative(result) if result else "", attempt.relative(items) if items else "")
 
     def lacking(self, located: StoredFiles) -> str:
-        """Return what should be there and is not; empty when nothing lacks."""
+        """Return which expected file is missing, as a sentence; empty if none is."""
         if self.part.items:
             return "" if located.items else f"wrote no items: nothing matches {self.part.items} in its output directory"
         if located.result:
@@ -55,7 +55,7 @@ class ProgramPlan:
 
 
 class AttemptScores:
-    """The numbers of one attempt; `root` is the directory of all attempts."""
+    """The scores of one attempt; `root` is the directory of all attempts."""
 
     def __init__(self, plan: ProgramPlan, root: Path, ended: AttemptEnd) -> None:
         self._plan = plan
@@ -63,7 +63,7 @@ class AttemptScores:
         self._ended = ended
 
     def step(self) -> Step:
-        """Return how the program's episode ends, with a note for everything that is wrong with its items."""
+        """Return the last step of the program's episode, with a note for each problem in its items."""
         notes: tuple[str, ...] = ()
         facts = self.facts()
         if self._ended.items:
@@ -73,7 +73,7 @@ class AttemptScores:
         return Step(Observation(None), terminated=True, info=facts, notes=notes)
 
     def facts(self) -> dict[str, Any]:
-        """Return what is kept in the episode's `terminal_info`."""
+        """Return the facts that are stored in the episode's `terminal_info`."""
         ended = self._ended
         folder = f"attempt-{ended.attempt}"
         facts: dict[str, Any] = {
@@ -89,7 +89,9 @@ class AttemptScores:
         return facts
 
     def readings(self) -> dict[str, ResultValue]:
-        """Return the numbers of the result file by name. Raises nothing: what cannot be read is missing."""
+        """Return the numbers of the result file by name. Never raises: a value that cannot be read is marked as
+        missing.
+        """
         plan = self._plan
         wanted = {plan.primary: plan.part.score, **plan.part.metrics}
         if not self._ended.result:
@@ -104,7 +106,7 @@ class AttemptScores:
 
     @cached_property
     def items(self) -> ItemsFile:
-        """The items that the program wrote; none when it failed, for then they are not complete measurement."""
+        """The items that the program wrote; empty if it failed, because they are then incomplete."""
         if self._ended.failed or not self._ended.items:
             return ItemsFile()
         try:
@@ -114,7 +116,7 @@ class AttemptScores:
 
 
 def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:
-    """Return scores as they were read when the program ended, from its episode's `terminal_info`."""
+    """Return the scores that were stored in the episode's `terminal_info` when the program ended."""
     scores = []
     for name in names:
         told = found.get(name) if isinstance(found, dict) else None

@@ -1,4 +1,4 @@
-"""What makes a benchmark that is a program this benchmark, and what is wrong with its description."""
+"""What identifies a benchmark that is a program, and a check of its descriptor."""
 
 import hashlib
 import importlib.util
@@ -28,17 +28,17 @@ _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
 @dataclass(frozen=True, slots=True)
 class FileDigests:
-    """Digests of the files that a program is made of, or is given.
+    """Digests of the files that a program consists of or is given.
 
-    `paths` are those of parameters, by the parameter and the name below it (empty where the parameter names a file
-    itself); `program` are those below the benchmark's folder, and what the command names outside of it.
+    `paths` holds those of parameters, by parameter and relative name (empty if the parameter names a file itself);
+    `program` holds those below the benchmark's folder and those outside that the command names.
     """
 
     paths: Mapping[str, Mapping[str, str]]
     program: Mapping[str, str]
 
     def named(self) -> dict[str, str]:
-        """Return all of them by names that people understand."""
+        """Return all digests by readable names."""
         given = {
             f"{parameter}/{name}" if name else parameter: found
             for parameter, all_ in self.paths.items()
@@ -48,7 +48,7 @@ class FileDigests:
 
 
 def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
-    """Return what a program is made of now. Raises UsageError for a path that leads to nothing or cannot be read."""
+    """Return the current digests of a program's files. Raises UsageError for a path that is missing or unreadable."""
     paths = {
         name: _listed(path)
         for name, parameter in setup.descriptor.parameters.items()
@@ -58,9 +58,9 @@ def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
 
 
 def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> list[Any]:
-    """Return everything that can change what is asked or how it is graded: description, parameters, content of files.
+    """Return everything that can change the tasks or the grading: description, parameters, and file contents.
 
-    Where files lie is not part of it.
+    The location of the files is not part of it.
     """
     descriptor = setup.descriptor
     table = part.model_dump(mode="json", exclude={"timeout_s", "silence_s", "slots", "exclusive", "pass_environment"})
@@ -69,7 +69,7 @@ def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> li
 
 
 def _listed(path: Path) -> dict[str, str]:
-    """Return the digests of all files below a folder by their names, or that of the file itself under no name."""
+    """Return the digests of all files below a folder by name; for a single file, its digest under the empty name."""
     if path.is_file():
         return {"": _hashed(path)}
     files = ((file.relative_to(path), file) for file in sorted(path.rglob("*")) if file.is_file())
@@ -93,10 +93,10 @@ def _hashed(path: Path) -> str:
 
 
 def _program(setup: BenchmarkSetup, part: CommandPart) -> dict[str, str]:
-    """Return the digests of all files that the program may read without being given them, by name.
+    """Return, by name, the digests of all files that the program may read without being given them.
 
-    These are the files below the benchmark's folder, and those that its command names outside of it. Of a built-in
-    benchmark the version says which code it is.
+    These are the files below the benchmark's folder, and those outside that its command names. For a built-in benchmark
+    the result is empty: its version identifies the code.
     """
     if setup.folder.parent == BUILTIN:
         return {}
@@ -111,10 +111,10 @@ def _program(setup: BenchmarkSetup, part: CommandPart) -> dict[str, str]:
 
 
 def _named(folder: Path, part: CommandPart) -> Iterator[tuple[str, Path]]:
-    """Yield the files and directories that a command names, and directories from which Python imports then.
+    """Yield the files and directories that a command names, and the directories from which Python then imports.
 
-    Their names are relative to the folder. Absolute paths belong to the machine, where programs are installed: of these
-    only Python files and what PYTHONPATH names are yielded, by their last part.
+    Names are relative to the folder. Absolute paths usually point to programs installed on the machine: of these only
+    Python files and PYTHONPATH entries are yielded, under their last component.
     """
     start = _place(folder, part.cwd.replace("{folder}", str(folder))) or folder
     words = [word.partition("=")[2] if word.startswith("-") else word for word in placeholders.flat(part.argv)]
@@ -131,18 +131,18 @@ def _named(folder: Path, part: CommandPart) -> Iterator[tuple[str, Path]]:
 
 
 def _place(start: Path, word: str) -> Path | None:
-    """Return the file or directory that a word names; None where it does not exist or depends on the run."""
+    """Return the file or directory that a word names; None if it does not exist or depends on the run."""
     if not word or "{" in word or "\0" in word:
         return None
     try:
         path = (start / word).resolve()
         return path if path.is_file() or path.is_dir() else None
-    except OSError:  # what cannot even be looked for, such as a name that is too long
+    except OSError:  # a path that cannot be looked up, for example because the name is too long
         return None
 
 
 def _modules(part: CommandPart) -> Iterator[tuple[str, Path]]:
-    """Yield where the module lies that our Python runs with -m, if it is not installed but worked on."""
+    """Yield the location of the module that our Python runs with -m, unless it is an installed package."""
     words = placeholders.flat(part.argv)
     if words[:1] != ["{python}"] or "-m" not in words[:-1]:
         return
@@ -158,9 +158,10 @@ def _modules(part: CommandPart) -> Iterator[tuple[str, Path]]:
 
 
 def shown_parameters(descriptor: Descriptor, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that are set, as people see them: of a path its last part, which other machines share.
+    """Return the parameters that are set, for display: a path is reduced to its last component, the same on any
+    machine.
 
-    Settings that cannot change what is asked are left out.
+    Parameters that cannot change the tasks or the grading are left out.
     """
     return {
         name: Path(str(value)).name if descriptor.parameters[name].type == "path" else value
@@ -170,7 +171,7 @@ def shown_parameters(descriptor: Descriptor, parameters: Mapping[str, Any]) -> d
 
 
 def faults(descriptor: Descriptor) -> Iterator[Problem]:
-    """Yield what is wrong with a command: unknown placeholders, patterns that lead outside, broken JSON paths."""
+    """Yield the faults of a command: unknown placeholders, patterns that leave the output folder, broken JSON paths."""
     part = descriptor.command
     if part is None:
         return

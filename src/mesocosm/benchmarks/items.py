@@ -1,4 +1,4 @@
-"""Results of single items that a foreign program wrote, one JSON object in each line."""
+"""Results of single items that an external program wrote, one JSON object per line."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,21 +17,21 @@ from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 
 MOST_LINE = 4 * 1024 * 1024
-"""A longer line counts as broken."""
+"""A longer line (in bytes) counts as broken."""
 MOST_NAMED = 20
 """Maximum number of broken lines that are listed one by one."""
 RECORD = "record"
-"""In the metadata of an item's task: its `ProgramItem`."""
+"""Metadata key of an item's task: its `ProgramItem`."""
 PART = "part"
-"""In the metadata of a task: whether it is the program's own or an item of it."""
+"""Metadata key of a task: whether it is the program's own (`PROGRAM`) or an item (`ITEMS`)."""
 ITEMS, PROGRAM = "item", "program"
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramItem:
-    """One item as a program dealt with it. `error` is what the program says went wrong, empty where nothing did.
+    """One item as the program processed it. `error` is the error that the program reports, or an empty string.
 
-    `tags` are the parts that it belongs to, `further` scores beside that of `reading`.
+    `tags` are the values that metrics filter by; `further` are scores beside that of `reading`.
     """
 
     id: str
@@ -45,7 +45,7 @@ class ProgramItem:
     further: tuple[Score, ...] = ()
 
     def task(self, name: str) -> Task:
-        """Return the task of the item; its identity is made of id and input, so that runs pair by item."""
+        """Return the item's task. Its identity consists of id and input, so that runs pair by item."""
         return Task(
             name,
             input={"id": self.id, "input": self.input},
@@ -54,9 +54,9 @@ class ProgramItem:
         )
 
     def scores(self, task: Task, name: str, metrics: Iterable[Metric]) -> list[Score]:
-        """Return its scores: the one called `name`, its further ones, and again under the name of each part's metric.
+        """Return the item's scores: the one called `name`, the further ones, and a copy for each metric that covers it.
 
-        Numbers of a run are made of all scores of one name, so that of a part needs a name of its own.
+        The copies are needed because a run aggregates all scores of one name; a metric over a part needs its own name.
         """
         given = [self.reading.score(name), *self.further]
         known = {score.name for score in given}
@@ -66,34 +66,34 @@ class ProgramItem:
 
 @dataclass(slots=True)
 class ItemsFile:
-    """What an items file holds, and what was wrong with it, in sentences."""
+    """The contents of an items file, and the problems found in it, as sentences."""
 
     found: list[ProgramItem] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: int = 0
 
     def tasks(self) -> Iterator[Task]:
-        """Yield the items as tasks, in their order; items of one id get names of their own."""
+        """Yield the items as tasks, in order; repeated ids get a numbered name."""
         seen: dict[str, int] = {}
         for item in self.found:
             times = seen[item.id] = seen.get(item.id, 0) + 1
             yield item.task(item.id if times == 1 else f"{item.id} ({times})")
 
     def broke(self, line: int, reason: str) -> None:
-        """Take note of a line that is not an item."""
+        """Record a line that is not an item."""
         self.broken += 1
         if self.broken <= MOST_NAMED:
             self.problems.append(f"line {line} is not an item and was left out: {reason}")
 
     def told(self) -> tuple[str, ...]:
-        """Return what was wrong, a long list shortened."""
+        """Return the problems; a long list is shortened."""
         rest = self.broken - MOST_NAMED
         more = (f"{rest} more broken lines were left out",) if rest > 0 else ()
         return (*self.problems, *more)
 
 
 def read_items(path: Path, part: ItemPart, bounds: Bounds) -> ItemsFile:
-    """Return the items of a JSONL file. Broken lines are counted; raises OSError alone."""
+    """Return the items of a JSONL file. Broken lines are counted. Raises only OSError."""
     items = ItemsFile()
     reader = _Reader(part, bounds)
     with path.open("rb") as file:
@@ -109,7 +109,7 @@ def read_items(path: Path, part: ItemPart, bounds: Bounds) -> ItemsFile:
 
 
 def _lines(readline: Any) -> Iterator[bytes | None]:
-    """Yield lines, None for one that is too long."""
+    """Yield the lines; None for one that is too long."""
     while line := readline(MOST_LINE):
         if len(line) < MOST_LINE or line.endswith(b"\n"):
             yield line
@@ -120,7 +120,7 @@ def _lines(readline: Any) -> Iterator[bytes | None]:
 
 
 def item_paths(part: ItemPart) -> dict[str, str]:
-    """Return the JSON paths that are there, those of tags as `tags.NAME`."""
+    """Return the JSON paths that are set; those of tags are called `tags.NAME`."""
     own = part.model_dump(exclude={"tags"})
     return {name: path for name, path in {**own, **{f"tags.{k}": v for k, v in part.tags.items()}}.items() if path}
 
@@ -135,7 +135,7 @@ class _Reader:
         """Return the item of a line. Raises ValueError."""
         record = json.loads(raw)
         if not isinstance(record, dict):
-            raise ValueError("it is not a JSON object")  # noqa: TRY004  (of the line, not of our call)
+            raise ValueError("it is not a JSON object")  # noqa: TRY004  (about the line, not about our call)
         name = self._at(record, "id")
         cluster = self._at(record, "cluster")
         error = self._at(record, "error")
@@ -167,18 +167,18 @@ def _name(value: Any) -> str:
 
 
 class ItemEnvironment:
-    """The world of an item: it shows what was asked and takes in what the program made of it."""
+    """The environment of an item: it shows the input and accepts the program's output as the action."""
 
     def __init__(self, item: ProgramItem) -> None:
         self._item = item
 
     async def reset(self) -> Observation:
-        """Show the item."""
+        """Return the item as an observation."""
         item = self._item
         return Observation({"id": item.id, "input": item.input, "output": item.output})
 
     async def step(self, action: Any) -> Step:
-        """Take the program's output in; an error that it reports fails the episode."""
+        """Accept the program's output. Raises EpisodeError for an error that the program reported."""
         if self._item.error:
             raise EpisodeError(
                 Cause.PROGRAM_FAILED,
@@ -188,8 +188,8 @@ class ItemEnvironment:
         return Step(Observation(None), terminated=True, info={"answer": kept(action), "line": self._item.line})
 
     async def oracle(self) -> Any:
-        """Return the program's output; there is nothing better."""
+        """Return the program's output; no better action is known."""
         return self._item.output
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""

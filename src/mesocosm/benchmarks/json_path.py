@@ -1,4 +1,4 @@
-"""Where a value stands inside a JSON document: `metrics.score`, `results[0].acc`, `tasks."gsm8k, 5-shot".acc`."""
+"""Paths to values in a JSON document: `metrics.score`, `results[0].acc`, `tasks."gsm8k, 5-shot".acc`."""
 
 import json
 import re
@@ -12,13 +12,13 @@ _PART = re.compile(r"""(?P<name>[^.\[\]"\s]+)|(?P<quoted>"(?:[^"\\]|\\.)*")|\[(?
 
 
 class PathNotFound(LookupError):
-    """A path leads to nothing; the text says where it breaks off."""
+    """A path does not exist in the document; the message says at which step."""
 
 
 def parse_path(text: str) -> Path:
-    """Return the steps of a path: names of members and indexes of elements. `$` alone is the whole document.
+    """Return the steps of a path: member names and element indexes. `$` alone is the whole document.
 
-    Raises UsageError for what is not a path.
+    Raises UsageError for a malformed path.
     """
     rest = text.removeprefix("$").removeprefix(".") if text.startswith(("$.", "$[")) or text == "$" else text
     steps: list[str | int] = []
@@ -49,7 +49,7 @@ def _unusable(text: str) -> UsageError:
 
 
 def look_up(document: Any, path: Path) -> Any:
-    """Return what `path` leads to. Raises Nowhere."""
+    """Return the value at `path`. Raises PathNotFound."""
     value = document
     for place, step in enumerate(path):
         if isinstance(step, str):

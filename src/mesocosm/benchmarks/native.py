@@ -1,4 +1,4 @@
-"""The base of built-in benchmarks: tasks that are loaded once, drawn by seed, asked and graded in this process."""
+"""Base class of built-in benchmarks: tasks are loaded once, sampled by seed, run and graded in this process."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -24,19 +24,19 @@ SEED = "seed"
 
 @dataclass(frozen=True, slots=True)
 class LoadedTasks:
-    """All tasks, and the digest of the data that they were made from."""
+    """All tasks, and the digest of the data they were made from."""
 
     tasks: Sequence[Task]
     content: str
 
 
 class NativeBenchmark(ABC):
-    """Implements core.ports.Benchmark over `load` and `grade`; both are for subclasses to define.
+    """Implements core.ports.Benchmark; subclasses define `load` and `grade`.
 
-    A task's `input` is what the agent may see, its `target` the gold. By default an episode is one question: `shown` is
-    what the agent sees of a task, and its answer is graded from `episode.terminal_info["answer"]`. The metric and the
-    score are called as the descriptor's `score.field`. A parameter `seed`, where there is one, also decides which tasks
-    are drawn when fewer are wanted than there are; they are spread evenly over `stratum`.
+    A task's `input` is what the agent may see, its `target` the gold answer. By default an episode is one question: the
+    agent sees `shown(task)`, and its answer is graded from `episode.terminal_info["answer"]`. The metric and the score
+    are named by the descriptor's `score.field`. If there is a parameter `seed`, it also selects the sample when fewer
+    tasks are requested than exist; the sample is spread evenly over `stratum`.
     """
 
     max_steps: int | None = None
@@ -51,20 +51,22 @@ class NativeBenchmark(ABC):
             **setup.parameters,
         }
 
-    # To be defined
+    # Abstract methods
 
     @abstractmethod
     def load(self) -> LoadedTasks:
-        """Return all tasks, as the parameters want them but for their number. Raises UsageError, Incompatible."""
+        """Return all tasks that the parameters select, ignoring the sampling parameter. Raises UsageError,
+        Incompatible.
+        """
 
     @abstractmethod
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the scores of an episode that ended in the ordinary way."""
+        """Return the scores of an episode that ended normally."""
 
-    # To be changed where needed
+    # Hooks with defaults
 
     def shown(self, task: Task) -> Any:
-        """Return what the agent sees of a task: a text, or the data of a core.turn.Turn."""
+        """Return what the agent sees of a task: a string, or the data of a core.turn.Turn."""
         return task.input
 
     def best(self, task: Task) -> Any:
@@ -72,31 +74,31 @@ class NativeBenchmark(ABC):
         return task.target
 
     def stratum(self, task: Task) -> str:
-        """Return the group of a task; a draw takes evenly from all groups."""
+        """Return the group of a task; a sample takes evenly from all groups."""
         return str(task.metadata.get("category", ""))
 
     def card(self) -> dict[str, Any]:
-        """Return what viewers show of it beside its runs."""
+        """Return the facts that viewers show beside the benchmark's runs."""
         return self.descriptor.card()
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the metrics, the primary one first: those of the descriptor."""
+        """Return the descriptor's metrics, the primary one first."""
         return metrics(self.descriptor)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of one episode: by default one question."""
+        """Return the environment of one episode: by default a single question."""
         del episode_id
         return QuestionEnvironment(self.shown(task), lambda: self.best(task))
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the tasks; nothing else is shared."""
+        """Load the tasks, so that errors appear before the first episode."""
         del notice
         _ = self.loaded
 
     async def close(self) -> None:  # noqa: B027 -- most benchmarks hold nothing
-        """Nothing is held."""
+        """Do nothing; benchmarks that hold resources override this."""
 
-    # What follows from it
+    # Derived
 
     @cached_property
     def loaded(self) -> LoadedTasks:
@@ -105,7 +107,7 @@ class NativeBenchmark(ABC):
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor; the digest covers version, data, code, and parameters that change what is asked."""
+        """Facts of the descriptor; the digest covers version, data, code, and the parameters that change the tasks."""
         descriptor = self.descriptor
         content = [descriptor.id, descriptor.version, self.loaded.content, content_parameters(self.setup)]
         return BenchmarkInfo(
@@ -130,7 +132,7 @@ class NativeBenchmark(ABC):
         return known if selection.count is None else min(max(selection.count, 0), known)
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield all tasks in their order, a draw of them, or those at the places that `seeds` name."""
+        """Yield all tasks in order, a sample of them, or those at the indexes in `selection.seeds`."""
         tasks = self.loaded.tasks
         if selection.seeds is not None:
             unknown = next((place for place in selection.seeds if not 0 <= place < len(tasks)), None)
@@ -142,7 +144,10 @@ class NativeBenchmark(ABC):
 
 
 def content_parameters(setup: BenchmarkSetup) -> dict[str, Any]:
-    """Return the parameters that are part of a benchmark's identity: all but its size, paths, and those declared so."""
+    """Return the parameters that are part of a benchmark's identity.
+
+    Sampling size, paths, and parameters declared with `content = false` are left out.
+    """
     parameters = setup.descriptor.parameters
     return {
         name: setup.parameters.get(name, parameter.default)

@@ -1,4 +1,4 @@
-"""From a descriptor to a benchmark that the engine can run: kind `benchmark` of the registry."""
+"""Open a benchmark from its descriptor: the kind `benchmark` of the registry."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -26,11 +26,11 @@ ENTRY = "open_benchmark"
 class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `benchmark`. They are not part of a run's identity: the benchmark's digest covers them.
 
-    `folder` is that of the descriptor, empty for a built-in one; `output` is where a foreign program writes.
+    `folder` is that of the descriptor, empty for a built-in benchmark; `output` is where an external program writes.
     """
 
     parameters: dict[str, Any] = {}
-    knobs: dict[str, Any] = {}  # what runs of earlier versions call them
+    knobs: dict[str, Any] = {}  # the name of `parameters` in runs of earlier versions
     folder: str = ""
     output: str = ""
 
@@ -49,7 +49,7 @@ def reference(known: KnownBenchmark, parameters: Mapping[str, Any], output: Path
 
 
 def open_benchmark(ref: BenchmarkRef) -> Benchmark:
-    """Return the benchmark of a reference; parameters that it leaves out have their defaults.
+    """Return the benchmark of a reference; omitted parameters take their defaults.
 
     Raises UsageError, UnknownName, InvalidInput, Incompatible.
     """
@@ -75,7 +75,7 @@ def open_benchmark(ref: BenchmarkRef) -> Benchmark:
         opened: Benchmark = enter(setup)
     except MesocosmError:
         raise
-    except (Exception, SystemExit) as error:  # may be foreign code
+    except (Exception, SystemExit) as error:  # may be third-party code
         raise UsageError(f"{descriptor.id} cannot be opened: {type(error).__name__}: {error}") from error
     return opened
 

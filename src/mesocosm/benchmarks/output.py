@@ -1,4 +1,4 @@
-"""The output of a program: reported line by line as it comes, and kept in a file, both bounded and without secrets."""
+"""The output of a program: reported line by line and written to a file, both bounded and with secrets redacted."""
 
 import time
 from collections import deque
@@ -13,11 +13,11 @@ FIRST_LINES = 500
 LAST_LINES = 200
 LINE_CHARACTERS = 2_000
 _PART_BYTES = 64 * 1024
-"""A line longer than this is dealt with in parts."""
+"""A longer line is processed in parts."""
 
 
 class Output:
-    """Both streams of one program. Files are `stdout.log` and `stderr.log` in `folder`."""
+    """Both streams of one program. The files are `stdout.log` and `stderr.log` in `folder`."""
 
     def __init__(self, folder: Path, tell: Callable[[str, str], None], redactor: Redactor) -> None:
         self.heard_at = time.monotonic()
@@ -26,18 +26,18 @@ class Output:
         }
 
     def hear(self, stream: str, data: bytes) -> None:
-        """Take what came."""
+        """Process received bytes."""
         self.heard_at = time.monotonic()
         self._streams[stream].take(data)
 
     def close(self) -> None:
-        """Tell and write the rest."""
+        """Report and write what remains, then close the files."""
         for stream in self._streams.values():
             stream.close()
 
 
 class _Stream:
-    """Reports the first and the last lines; counts those between."""
+    """Reports the first and the last lines; counts the lines between."""
 
     def __init__(self, path: Path, tell: Callable[[str], None], redactor: Redactor) -> None:
         self._file = Log(path, tail=1, limit=FILE_BYTES)

@@ -1,4 +1,4 @@
-"""One setting of a benchmark: its type and bounds, and whether a value keeps them."""
+"""One parameter of a benchmark: its type and bounds, and a check of values."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -12,9 +12,10 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class Parameter(BaseModel):
-    """One setting of a benchmark. `aliases` are other names of it. `content` says whether it can change what
-    is asked or how it is graded: then it is part of the benchmark's identity. `names` is a list of names, which may
-    also be given as one text with commas.
+    """One parameter of a benchmark. `aliases` are other names for it.
+
+    `content` says whether it can change the tasks or the grading; if so, it is part of the benchmark's identity. The
+    type `names` is a list of names, which may also be given as a comma-separated string.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -30,7 +31,7 @@ class Parameter(BaseModel):
 
     @property
     def usual(self) -> Any:
-        """The default in the form that values have."""
+        """The default, normalized like a given value."""
         return None if self.default is None else check_parameter(self, self.default)
 
     @model_validator(mode="after")
@@ -55,7 +56,7 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def check_parameter(parameter: Parameter, value: Any) -> Any:
-    """Return the value of a parameter. Raises UsageError that says what it must be."""
+    """Return the normalized value of a parameter. Raises UsageError that says what it must be."""
     types, what = _TYPES[parameter.type]
     if not isinstance(value, types) or (isinstance(value, bool) and parameter.type != "boolean"):
         raise UsageError(f"must be {what}, not {value!r:.80}")

@@ -1,7 +1,7 @@
-"""Settings of benchmarks: defaults, then what holds for all, then what is meant for one, each checked.
+"""Parameters of benchmarks: defaults, then values for all benchmarks, then values for one, each checked.
 
-The specific overrides the general. An unknown name and a value of the wrong type are errors: a parameter that is
-silently ignored makes a run that is not the one asked for.
+The specific overrides the general. Unknown names and values of the wrong type are errors: if a parameter were silently
+ignored, the run would not be the one requested.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ GENERAL = {
         type="text", help="effort of reasoning models", choices=("none", "low", "medium", "high")
     ),
 }
-"""Parameters of the model and the run that every benchmark takes. `<provider>_base_url` is one too."""
+"""Parameters of the model and the run that every benchmark takes, as well as `<provider>_base_url`."""
 SAMPLE_NAMES = (
     "max_examples",
     "max_tasks",
@@ -35,29 +35,30 @@ SAMPLE_NAMES = (
     "samples",
     "limit",
 )
-"""Names for the sampling parameter of every benchmark that has no parameter of that name itself."""
+"""Names for the sampling parameter of every benchmark that does not itself have a parameter of that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkParameters:
-    """What one benchmark runs with: `parameters` are its own, with defaults; `general` those of model and run."""
+    """The settings of one benchmark: `parameters` are its own, with defaults; `general` those of model and run."""
 
     parameters: Mapping[str, Any]
     general: Mapping[str, Any]
 
     @property
     def effective(self) -> dict[str, Any]:
-        """All of it that is set, as it is stored with a run."""
+        """All settings that have a value, as they are stored with a run."""
         return {name: value for name, value in {**self.parameters, **self.general}.items() if value is not None}
 
 
 def settle(
     chosen: Sequence[Descriptor], extra: Mapping[str, Any], known: Sequence[Descriptor]
 ) -> list[BenchmarkParameters]:
-    """Return the settings of each chosen benchmark: its defaults, the top level of `extra`, then its own part there.
+    """Return the settings of each chosen benchmark: its defaults, then the top level of `extra`, then its own part
+    there.
 
-    `known` are all benchmarks: a part for one of these that is not chosen is passed over. Raises InvalidInput that
-    lists every unknown benchmark, unknown parameter and wrong value.
+    `known` are all benchmarks: a part for one of them that is not chosen is ignored. Raises InvalidInput that lists
+    every unknown benchmark, unknown parameter and wrong value.
     """
     problems: list[Problem] = []
     own = _per_benchmark(extra, known, problems)

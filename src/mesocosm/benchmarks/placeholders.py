@@ -1,7 +1,7 @@
-"""Words of a command with placeholders: `{model}`, `{max_tasks}`; `{{` and `}}` stand for braces.
+"""Words of a command with placeholders such as `{model}` or `{max_tasks}`; `{{` and `}}` stand for braces.
 
-`{?parameter}` adds nothing, but leaves its list out unless the parameter is set and neither false nor empty: for flags
-without a value. A word that is nothing but the placeholder of a list becomes one word for each of its elements.
+`{?parameter}` adds nothing, but omits its list unless the parameter is set and neither false nor empty; it is meant for
+flags without a value. A word that consists only of a list's placeholder becomes one word per element.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from mesocosm.core.failure import UsageError
 
 RUN = ("python", "provider", "model", "temperature", "max_tokens", "seed", "trial", "base_url", "output", "folder")
-"""Placeholders that every command has, unless a parameter has that name."""
+"""Placeholders available in every command; a parameter of the same name overrides them."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
@@ -20,11 +20,11 @@ Words = Sequence[str | Sequence[str]]
 
 
 class UnsetPlaceholder(LookupError):
-    """A placeholder has no value; the text is its name."""
+    """A placeholder has no value; the message is its name."""
 
 
 def names(word: str) -> list[str]:
-    """Return the placeholders of a word, a leading `?` included. Raises UsageError for a brace that stands alone."""
+    """Return the placeholders of a word, including a leading `?`. Raises UsageError for an unmatched brace."""
     found = []
     for match in _PLACEHOLDER.finditer(word):
         if match[0] in "{}":
@@ -45,14 +45,14 @@ def check(words: Iterable[str], known: Collection[str]) -> None:
 
 
 def flat(words: Words) -> list[str]:
-    """Return all words, those inside lists too."""
+    """Return all words, including those inside lists."""
     return [word for item in words for word in ([item] if isinstance(item, str) else item)]
 
 
 def fill(words: Words, values: Mapping[str, Any]) -> list[str]:
-    """Return the words with their values; a list is left out when one of its values is not set.
+    """Return the words with placeholders replaced; a list is left out if one of its values is not set.
 
-    Raises UsageError for a word outside of lists without a value.
+    Raises UsageError if a word outside of a list has no value.
     """
     filled: list[str] = []
     for item in words:
@@ -69,7 +69,7 @@ def fill(words: Words, values: Mapping[str, Any]) -> list[str]:
 
 
 def text(word: str, values: Mapping[str, Any]) -> str:
-    """Return one word with its values; lists are joined by commas. Raises Unset."""
+    """Return one word with placeholders replaced; lists are joined by commas. Raises UnsetPlaceholder."""
 
     def value(match: re.Match[str]) -> str:
         if match[1] is None:

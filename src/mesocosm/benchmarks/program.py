@@ -1,4 +1,4 @@
-"""One run of a foreign program: started with what its descriptor says and nothing else, watched, and read."""
+"""One run of an external program: start it with only what its descriptor declares, watch it, and read its results."""
 
 import asyncio
 import os
@@ -29,9 +29,9 @@ INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
     *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
 )
-"""Variables of ours that every program sees; all others must be declared."""
+"""Variables of our environment that every program sees; all others must be declared."""
 _HOMES = ("PATH", "HOME", "TMPDIR", "TEMP", "TMP")
-"""These lead to places that a confined program does not have."""
+"""These point to paths that a confined program cannot see."""
 LOOPBACK = "127.0.0.1,localhost"
 GRACE_S = 5.0
 TAIL_LINES = 20
@@ -39,9 +39,9 @@ TAIL_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class ProgramCommand:
-    """What to run: the plan of the descriptor, all parameters with their values, where, and which repetition it is.
+    """What to run: the descriptor's plan, all parameter values, the directories, and the repetition.
 
-    `readable` is what a confined program may read beside its own folder.
+    `readable` lists what a confined program may read in addition to its own folder.
     """
 
     plan: ProgramPlan
@@ -53,7 +53,7 @@ class ProgramCommand:
 
 
 class ProgramEnvironment:
-    """The world of a program's own task. Implements core.ports.Environment and core.proxy.Program."""
+    """The environment of a program's own task. Implements core.ports.Environment and core.proxy.Program."""
 
     def __init__(self, command: ProgramCommand, shown: Any, content: Content | None = None) -> None:
         self._command = command
@@ -61,7 +61,7 @@ class ProgramEnvironment:
         self._shown = shown
 
     async def reset(self) -> Observation:
-        """Show what is asked of the program; it starts in `play`."""
+        """Return the task as an observation; the program starts in `play`."""
         return Observation(self._shown)
 
     async def step(self, action: Any) -> Step:
@@ -70,16 +70,16 @@ class ProgramEnvironment:
         raise RunAborted("a program plays this benchmark by itself; use the agent 'program'")
 
     async def oracle(self) -> Any:
-        """Raise EpisodeError: there is no best action for a program."""
+        """Raise EpisodeError: a program has no best action."""
         raise EpisodeError(Cause.ENVIRONMENT_ERROR, "a benchmark that is a program has no oracle")
 
     async def close(self) -> None:
-        """Nothing is held: the program ended in `play`."""
+        """Do nothing: the program has already ended in `play`."""
 
     async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
-        """Run the program to its end and return what it found. Raises EpisodeError, InfrastructureError.
+        """Run the program to its end and return its results. Raises EpisodeError, InfrastructureError.
 
-        Raises EpisodeError (cancelled) where a file of it has changed by then: which content it read is unknown.
+        Raises EpisodeError (cancelled) if one of its files changed meanwhile: which content it read is then unknown.
         """
         await self._unchanged()
         attempt = begin(self._command.output)
@@ -108,7 +108,7 @@ class _Play:
         self._started = time.monotonic()
 
     async def work(self, seconds: float | None) -> AttemptEnd:
-        """Run it. Raises EpisodeError with the facts of the attempt when it failed."""
+        """Run the attempt. Raises EpisodeError with its facts if it failed."""
         output = Output(self._attempt.folder, self._log, self._redactor)
         process: ForeignProcess | None = None
         try:
@@ -139,7 +139,7 @@ class _Play:
         return await confined.start(argv, cwd=cwd, env=seen)
 
     async def _watch(self, process: ForeignProcess, output: Output, seconds: float) -> str:
-        """Wait for the end of the program; return why it had to be ended, or nothing."""
+        """Wait for the program to end; return why it had to be stopped, or an empty string."""
         silence = self._part.silence_s
         ended = asyncio.ensure_future(process.wait())
         try:
@@ -206,7 +206,7 @@ class _Play:
         }
 
     def _variables(self) -> dict[str, str]:
-        """Return the whole environment of the program. What leads to its model goes over everything else."""
+        """Return the whole environment of the program. The variables of its model endpoint override everything else."""
         names = (*INHERITED, *self._part.pass_environment)
         variables = {**OFF, **{name: os.environ[name] for name in names if name in os.environ}}
         values = self._values()

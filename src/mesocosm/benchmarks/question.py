@@ -1,4 +1,4 @@
-"""The world of one question: it is shown, answered once, and over."""
+"""An environment for a single question with a single answer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,22 +10,22 @@ from mesocosm.core.turn import Answer, CalledTool, read_answer
 
 ANSWER = "answer"
 MOST_CHARACTERS = 200_000
-"""Of an answer so much is kept; nothing that is asked here needs more, and spam must not fill the database."""
+"""Number of characters kept of an answer. No benchmark needs more, and very long replies must not fill the database."""
 
 
 class QuestionEnvironment:
-    """Implements core.ports.Environment for one question. `best` gives the oracle's action."""
+    """Implements core.ports.Environment for one question. `best` returns the oracle's action."""
 
     def __init__(self, shown: Any, best: Callable[[], Any]) -> None:
         self._shown = shown
         self._best = best
 
     async def reset(self) -> Observation:
-        """Show the question."""
+        """Return the question as an observation."""
         return observation(self._shown)
 
     async def step(self, action: Any) -> Step:
-        """Take the answer; it is kept in the info of the step, where the grader finds it."""
+        """Accept the answer and store it in the step's info, where the grader finds it."""
         return Step(Observation(None), terminated=True, info={ANSWER: kept(action)})
 
     async def oracle(self) -> Any:
@@ -33,16 +33,18 @@ class QuestionEnvironment:
         return self._best()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
 def observation(shown: Any) -> Observation:
-    """Return what is shown as an observation: text as text, anything else as JSON."""
+    """Return `shown` as an observation: a string as plain text, anything else as JSON."""
     return Observation(shown, content_type="text/plain" if isinstance(shown, str) else "application/json")
 
 
 def kept(action: Any) -> Any:
-    """Return an action as it is kept: texts are cut at `MOST_CHARACTERS`, arguments longer than that are cut text."""
+    """Return an action as it is stored: strings are cut at `MOST_CHARACTERS`, longer arguments become a cut JSON
+    string.
+    """
     if isinstance(action, str):
         return action[:MOST_CHARACTERS]
     answer = read_answer(action)

@@ -1,4 +1,4 @@
-"""Benchmarks that score what was recorded elsewhere: nothing is run and no model is asked."""
+"""Benchmarks that score recorded results: nothing is run and no model is called."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
@@ -17,40 +17,40 @@ from mesocosm.core.task import Task
 
 
 class RecordedBenchmark(NativeBenchmark):
-    """Takes items in that were recorded; `read` is for subclasses to define. Tasks pair by id and input."""
+    """Scores recorded items; subclasses define `read`. Tasks pair by id and input."""
 
     @abstractmethod
     def read(self) -> ItemsFile:
-        """Return everything that was recorded, and what was wrong with it. Raises UsageError."""
+        """Return all recorded items and the problems found in them. Raises UsageError."""
 
     @cached_property
     def items(self) -> ItemsFile:
-        """What was recorded, read once."""
+        """The recorded items, read once."""
         return self.read()
 
     def load(self) -> LoadedTasks:
-        """Return the items as tasks; the digest covers what was recorded of them too."""
+        """Return the items as tasks; the digest also covers their recorded results."""
         found = self.items
         return LoadedTasks(list(found.tasks()), digest([_content(item) for item in found.found]))
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """The facts of the descriptor, but offline."""
+        """The facts of the descriptor, marked as offline."""
         described = super().info
         return msgspec.structs.replace(described, offline=True, oracle=False)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Read what was recorded, and say what was wrong with it."""
+        """Read the recorded items and report their problems."""
         for problem in self.items.told():
             notice(problem)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world in which an item is taken in."""
+        """Return the environment of a recorded item."""
         del episode_id
         return ItemEnvironment(task.metadata[RECORD])
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the scores as they were recorded."""
+        """Return the recorded scores."""
         del episode
         item: ProgramItem = task.metadata[RECORD]
         return item.scores(task, self.descriptor.score.field, self.info.metrics)

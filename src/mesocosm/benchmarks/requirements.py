@@ -1,4 +1,4 @@
-"""What a benchmark needs on this machine, and what of it is not there."""
+"""Check what a benchmark needs on this machine and report what is missing."""
 
 import importlib.machinery
 import os
@@ -20,7 +20,7 @@ _KVM = Path("/dev/kvm")
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a requirement is looked for: the benchmark's folder, its parameters, our variables."""
+    """The context of a check: the benchmark's folder, its parameters, our environment variables."""
 
     folder: Path
     parameters: Mapping[str, Any]
@@ -30,8 +30,8 @@ class _Place:
 def missing(known: KnownBenchmark, parameters: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
     """Return what a benchmark needs and this machine lacks, each as a sentence that ends with the remedy.
 
-    `parameters` are all of the benchmark's own, with defaults. A requirement does not count where a parameter makes it
-    unnecessary (recorded results to be scored, say).
+    `parameters` are all of the benchmark's own, with defaults. A requirement is skipped if a parameter makes it
+    unnecessary (for example, a path to recorded results).
     """
     place = _Place(known.folder, parameters, environ)
     wanted = [one for one in known.descriptor.requirement if not any(parameters.get(name) for name in one.unless)]
@@ -40,7 +40,7 @@ def missing(known: KnownBenchmark, parameters: Mapping[str, Any], environ: Mappi
 
 
 def lacking(setup: BenchmarkSetup) -> list[str]:
-    """Return the same for a benchmark that is about to be opened."""
+    """Return the missing requirements of a benchmark that is about to be opened."""
     return missing(KnownBenchmark(setup.descriptor, setup.folder, ""), setup.parameters, os.environ)
 
 
@@ -91,7 +91,7 @@ def _docker(name: str, place: _Place) -> str:
     if program is None:
         return "docker is not installed; install it and start its engine"
     try:
-        asked = subprocess.run(  # noqa: S603 -- a program of this machine, no words of others
+        asked = subprocess.run(  # noqa: S603 -- a program of this machine, no words from outside
             [program, "version", "--format", "{{.Server.Version}}"],
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -1,4 +1,4 @@
-"""The result of a foreign program: the file that it wrote in this run, and the numbers inside."""
+"""The result of an external program: the file that it wrote in this run, and the numbers in it."""
 
 import json
 import math
@@ -12,11 +12,11 @@ from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
 MOST_BYTES = 256 * 1024 * 1024
-"""Larger files are not results."""
+"""Larger files are not read."""
 
 
 class ResultFileError(ValueError):
-    """A result file that cannot be read as JSON; the text says why."""
+    """A result file that cannot be read as JSON; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ResultValue:
     explanation: str = ""
 
     def score(self, name: str) -> Score:
-        """Return it as the score called `name`."""
+        """Return the value as the score called `name`."""
         return Score(name, self.value, self.missing, explanation=self.explanation)
 
 
@@ -40,7 +40,7 @@ class Bounds:
     high: float | None = None
 
     def allow(self, value: float) -> bool:
-        """Return whether a value lies inside, but for rounding."""
+        """Return whether a value is within the bounds, allowing for rounding errors."""
         slack = 1e-9 * max(abs(value), 1.0)
         return not (self.low is not None and value < self.low - slack) and not (
             self.high is not None and value > self.high + slack
@@ -61,7 +61,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def locate(folder: Path, patterns: Sequence[str]) -> Path | None:
-    """Return the newest file of the first pattern that matches any in `folder`; links that lead out of it count not."""
+    """Return the newest file of the first pattern with a match in `folder`, ignoring links that lead outside."""
     root = folder.resolve()
     for pattern in patterns:
         found = sorted(_inside(root, pattern), key=lambda path: (path.stat().st_mtime_ns, str(path)))
@@ -77,7 +77,7 @@ def _inside(root: Path, pattern: str) -> Iterator[Path]:
 
 
 def read_document(path: Path) -> Any:
-    """Return the JSON of a file. Raises Unreadable."""
+    """Return the JSON of a file. Raises ResultFileError."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ResultFileError(f"it is larger than {MOST_BYTES >> 20} MiB")
@@ -89,7 +89,7 @@ def read_document(path: Path) -> Any:
 
 
 def number(document: Any, path: str, bounds: Bounds = UNBOUNDED) -> ResultValue:
-    """Return the number at a JSON path, or why it is missing. A text that looks like a number does not count."""
+    """Return the number at a JSON path, or why it is missing. A string that looks like a number does not count."""
     try:
         value = look_up(document, parse_path(path))
     except PathNotFound as nowhere:

@@ -15,10 +15,10 @@ from mesocosm.core.folder import files_below
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkSetup:
-    """What a benchmark is opened with: its descriptor, folder, all its parameters, and a directory for what it writes.
+    """What a benchmark is opened with: its descriptor, folder, parameters, and output directory.
 
-    `code` is the digest of the code that opens it and of the files in its folder, empty for a built-in one, whose
-    version says which code it is.
+    `code` is the digest of the code that opens it and of the files in its folder; it is empty for a built-in benchmark,
+    which is identified by its version.
     """
 
     descriptor: Descriptor
@@ -28,26 +28,27 @@ class BenchmarkSetup:
     code: str = ""
 
     def path(self, parameter: str) -> Path | None:
-        """Return the path that a parameter names: as it stands from here, else inside the benchmark's own folder.
+        """Return the path that a parameter names: relative to the working directory, or else to the benchmark's folder.
 
-        None where the parameter is not set. Raises UsageError when there is nothing at either place.
+        Return None if the parameter is not set. Raises UsageError if neither path exists.
         """
         text = self.parameters.get(parameter)
         if not text:
             return None
         given = Path(str(text)).expanduser()
         for place in (given, self.folder / given):
-            with suppress(OSError):  # what cannot even be looked for, such as a name that is too long
+            with suppress(OSError):  # A path that cannot be looked up, for example because the name is too long.
                 if place.exists():
                     return place.resolve()
         raise UsageError(f"{self.descriptor.id}: {parameter} names {given}, and there is nothing; check the path")
 
 
 def own_files(setup: BenchmarkSetup, root: Path | None = None) -> dict[str, str]:
-    """Return the digests of the files below `root` that can change what a benchmark does, by name; default its folder.
+    """Return the digests, by name, of the files below `root` (default: the folder) that can change the benchmark.
 
-    What lies in the folder counts for the folder alone. Its descriptor, what it `writes`, and what parameters without
-    `content` name are left out. Raises UsageError for what cannot be read, and for too many files.
+    If `root` is another directory, files inside the folder are skipped there. The descriptor, what the benchmark
+    `writes`, and files named by parameters without `content` are left out. Raises UsageError for unreadable or too many
+    files.
     """
     folder = setup.folder.resolve()
     root = root or folder

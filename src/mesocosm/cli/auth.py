@@ -1,4 +1,4 @@
-"""`mesocosm auth …`: who you are at the platform."""
+"""`mesocosm auth …`: your login at the platform."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -123,7 +123,7 @@ def whoami() -> None:
 
 
 def _unreachable(error: Exception, caller: "Identity") -> Exception:
-    """Return the failure with what may help: it depends on who calls, and where the URL came from."""
+    """Return the error with hints, which depend on the caller and the source of the URL."""
     from mesocosm.client import credentials
     from mesocosm.client.error import ApiError
     from mesocosm.client.urls import LOCAL, PRODUCTION, is_local
@@ -142,7 +142,7 @@ def _unreachable(error: Exception, caller: "Identity") -> Exception:
 
 
 def _stranger(caller: "Identity") -> str:
-    """Return why the platform does not accept a token."""
+    """Return why the platform rejects a token."""
     import time
 
     from mesocosm.client.identity import ends_at

@@ -17,7 +17,7 @@ def token(context: click.Context) -> None:
     if context.invoked_subcommand is not None:
         return
     caller = any_client().caller
-    caller.header()  # one that is about to end is renewed first
+    caller.header()  # renews a token that is about to expire
     if caller.mode != "member" or not caller.token:
         raise NotLoggedIn("No member session. Run: mesocosm auth login")
     answer(caller.token, {"token": caller.token})

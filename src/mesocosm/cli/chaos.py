@@ -1,4 +1,4 @@
-"""`mesocosm chaos -- COMMAND…`: whether a command loses, repeats or changes anything when it is disturbed."""
+"""`mesocosm chaos -- COMMAND…`: check whether disturbing a command loses, repeats or changes anything."""
 
 import os
 import re
@@ -26,7 +26,7 @@ OWN = (
     *("--results-dir", "--database-url", "--blob-url", "--cache", "--fresh", "--view"),
     *("--output", "-o", "--junit", "--markdown", "--fail-if", "--baseline"),
 )
-"""Options that a disturbed command may not have: they lead its results elsewhere, or make it begin anew."""
+"""Options that a disturbed command must not have: they redirect its results, or make it start over."""
 PLAYS = (("run", "local"), ("bench", "run"), ("eval", "run-local"))
 _ADDRESS = re.compile(r"(@|^model\.base_url=)(https?://[^\s\"',]+)")
 _PROVIDER = re.compile(r"([A-Za-z][A-Za-z0-9_-]*)/[^\s=]*@https?://")
@@ -116,7 +116,7 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
 
 @contextmanager
 def _ends_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end what is played, as Ctrl-C does."""
+    """Let SIGTERM interrupt the current run, as Ctrl-C does."""
     import signal
 
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -133,7 +133,7 @@ class _Place:
 
 @contextmanager
 def _place(keep: Path | None) -> "Iterator[_Place]":
-    """Yield the directory of all results, which is removed unless it is to be kept. Raises UsageError."""
+    """Yield the directory of all results, which is removed unless it must be kept. Raises UsageError."""
     import shutil
 
     if keep is not None:
@@ -149,7 +149,7 @@ def _place(keep: Path | None) -> "Iterator[_Place]":
 
 
 def _parsed(words: list[str]) -> click.Context:
-    """Return the parsed command. Raises UsageError for one that plays nothing here, or has an option of OWN."""
+    """Return the parsed command. Raises UsageError for one that runs nothing here, or has an option of OWN."""
     given = [word.partition("=")[0] for word in words]
     if refused := [option for option in OWN if option in given]:
         raise UsageError(f"chaos keeps separate results and compares them itself; remove {refused[0]}")
@@ -171,7 +171,7 @@ def _parsed(words: list[str]) -> click.Context:
 
 
 def _model(context: click.Context) -> "ModelName":
-    """Return the model that the command asks. Raises UsageError."""
+    """Return the model that the command calls. Raises UsageError."""
     from mesocosm.core.model import ModelName
 
     given = context.params
@@ -194,7 +194,7 @@ def _config(context: click.Context) -> "Config":
 
 
 def _settings(context: click.Context) -> list[str]:
-    """Return the addresses of models that stand in a configuration alone, as words."""
+    """Return the model addresses that only the configuration file sets, as arguments."""
     if "config" not in context.params:
         return []
     config = _config(context)
@@ -205,7 +205,7 @@ def _settings(context: click.Context) -> list[str]:
 
 
 def _stay_local(model: "ModelName", context: click.Context) -> None:
-    """Raise UsageError if the command would call no model: then faults of the model cannot be tested."""
+    """Raise UsageError if the model is not on this machine and the command does not allow that."""
     from mesocosm.models.catalogue import is_local
 
     if context.params.get("allow_cloud") is False and not is_local(model):
@@ -213,7 +213,7 @@ def _stay_local(model: "ModelName", context: click.Context) -> None:
 
 
 def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments and variables that point to our servers instead of every model's own."""
+    """Return the arguments and variables that point to our servers instead of the models' own."""
     from mesocosm.cli.bench.request import FALLBACK_URLS
     from mesocosm.client.urls import URL_VARIABLES
     from mesocosm.core.model import ModelName
@@ -226,7 +226,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
         for name, value in os.environ.items()
         if name.endswith(("_BASE_URL", "_API_BASE")) and name not in URL_VARIABLES and value.strip().startswith("http")
     }
-    # A provider with a server on the command line keeps no other address: its key would belong to that one alone.
+    # A provider with a server on the command line gets no variable: its key would then belong to that address alone.
     settled = {found[1].lower() for word in words for found in _PROVIDER.finditer(word)}
     settled |= {model.provider} if model.base_url else set()
     if not any(name in os.environ for name in FALLBACK_URLS):
@@ -239,7 +239,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
 
 
 def _expected(result: "FaultResult", calm: "Baseline") -> bool:
-    """Whether a default fault should have had an effect."""
+    """Return whether a default fault should have had an effect."""
     from mesocosm.chaos.fault import FaultTarget
 
     return result.fault.means is not FaultTarget.MODEL or calm.answers > 0
@@ -250,7 +250,7 @@ def _say(text: str) -> None:
 
 
 def _told(calm: "Baseline", plan: "ChaosPlan", wanted: "Sequence[ChaosFault]") -> str:
-    """Return what an undisturbed play is, and what follows it."""
+    """Return a description of the undisturbed runs, and an estimate of the time that the faults take."""
     from mesocosm.chaos.fault import FaultTarget
     from mesocosm.cli.render import duration
 
@@ -307,7 +307,7 @@ def _show(
 
 
 def _counts(result: "FaultResult", calm: "Baseline") -> list[int]:
-    """Return how many were lost, twice, changed, and wrong otherwise."""
+    """Return the numbers of lost, repeated, changed and otherwise wrong episodes."""
     from mesocosm.chaos.record import FindingKind
 
     main = (FindingKind.LOST, FindingKind.TWICE, FindingKind.CHANGED)

@@ -1,4 +1,4 @@
-"""What every command is made of: the common options, lazily loaded groups, and values that several take."""
+"""Building blocks of all commands: the common options, lazily loaded groups, and shared value types."""
 
 import importlib
 import math
@@ -18,9 +18,9 @@ T = TypeVar("T")
 
 @dataclass
 class CommonOptions:
-    """The options of every command, at any place of the line.
+    """The options of every command, accepted at any position on the line.
 
-    `viewer` is the address of the viewer that this command started, which may need a while until it answers.
+    `viewer` is the address of the viewer that this command started; it may take a while until it answers.
     """
 
     json: bool = False
@@ -37,18 +37,18 @@ class CommonOptions:
     _parts: dict[type, Any] = field(default_factory=dict)
 
     def part(self, kind: type[T]) -> T:
-        """The options of one family, such as those of a gate; made with their defaults when first asked for."""
+        """Return the options of one family, such as those of a gate; created with defaults on first access."""
         part: T = self._parts.setdefault(kind, kind())
         return part
 
     def results(self) -> Path:
-        """The directory that keeps the results."""
+        """Return the results directory."""
         return Path(self.results_dir or os.environ.get("MESOCOSM_RESULTS_DIR") or "benchmark_results")
 
     def database(self) -> str:
-        """The URL of the store; empty for the SQLite file in the results directory. Raises UsageError.
+        """Return the URL of the store; empty for the SQLite file in the results directory. Raises UsageError.
 
-        A directory that is named on the line goes before a database that is named in the environment.
+        A directory on the command line takes precedence over a database in the environment.
         """
         url = self.database_url or ("" if self.results_dir else os.environ.get("MESOCOSM_DATABASE_URL", ""))
         if url and "://" not in url:
@@ -61,12 +61,12 @@ class CommonOptions:
         return url
 
     def bare(self) -> bool:
-        """Whether boxes, colours and moving bars are unwanted, even on a terminal."""
+        """Return whether boxes, colours and animated bars are off, even on a terminal."""
         return self.plain or colourless()
 
 
 def colourless() -> bool:
-    """Whether the environment asks for output without escape codes."""
+    """Return whether the environment requests output without escape codes."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
 
 
@@ -101,7 +101,7 @@ class MesocosmCommand(click.Command):
     """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
 
     def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
-        # A separate option, because click keeps that of the first call, which may have had no group above it.
+        # Set here, not inherited: click caches the help option of the first call, which may have had no group above it.
         kwargs.setdefault("context_settings", HELP)
         super().__init__(*args, **kwargs)
         self.many = frozenset(many)
@@ -109,12 +109,12 @@ class MesocosmCommand(click.Command):
         self.params += [option for option in _common() if not taken & set(option.opts)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Spell `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
+        """Rewrite `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
         return super().parse_args(ctx, _spread(args, self.many))
 
 
 def view_option(command: Any) -> Any:
-    """Add the option by which a command that plays is watched in the browser."""
+    """Add the option to watch a command's run in the browser."""
     what = "Open the live page in the browser, or start no viewer [on a terminal: print the link]."
     return click.option("--view/--no-view", "view", default=None, help=what)(command)
 
@@ -138,13 +138,13 @@ def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
             spread += [current, word] if current else [word]
             owed = False
     if owed:
-        # At the end of the line click reports that the option needs a value.
+        # At the end of the line, click reports that the option needs a value.
         spread.append(current)
     return spread
 
 
 class FiniteFloat(click.FloatRange):
-    """A number in a range; `nan` and `inf`, which Python takes for numbers too, are refused."""
+    """A number in a range; `nan` and `inf`, which Python also accepts as numbers, are rejected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the number."""
@@ -178,14 +178,14 @@ class MesocosmGroup(click.Group):
         self.params += _common()
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, or print the help where none is named."""
+        """Run the command, or print the help if none is named."""
         result = super().invoke(ctx)
         if ctx.invoked_subcommand is None and self.helps:
             click.echo(ctx.get_help())
         return result
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order in which they are meant to be read."""
+        """Return the names in reading order."""
         return [*self.tree, *(name for name in self.commands if name not in self.tree)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -211,7 +211,7 @@ class MesocosmGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; suggest a near name for an unknown one."""
+        """Find a command; suggest a similar name for an unknown one."""
         import difflib
 
         name = args[0] if args else ""

@@ -1,4 +1,4 @@
-"""`mesocosm compare RUN RUN…`: any stored runs against the first of them, for people and for gates."""
+"""`mesocosm compare RUN RUN…`: compare stored runs with the first of them, for people and for gates."""
 
 import click
 

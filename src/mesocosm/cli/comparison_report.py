@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of delta", "p", "n", "")
 WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
-"""Statuses that are not shown, because they are empty or repeated by the note of a group."""
+"""Statuses that are not shown, because they add nothing or the group's note repeats them."""
 FLIPPED = 20
-"""Flipped tasks that are listed for a pair."""
+"""Maximum number of flipped tasks in the document of a pair."""
 MOST_SHOWN, MOST_LISTED = 12, 5_000
-"""Tasks in a line, and in a document."""
+"""Maximum number of tasks in a line, and in a document."""
 
 
 def rows(found: RunComparison) -> Iterator[list[str]]:
-    """Yield a row for each run: the first of a benchmark is what the others are compared with."""
+    """Yield a row for each run; the first run of a benchmark is the baseline of the others."""
     for group in found.groups:
         for place, run in enumerate(group.runs):
             score = group.scores[place]
@@ -39,7 +39,7 @@ def rows(found: RunComparison) -> Iterator[list[str]]:
 
 
 def tell(found: RunComparison, store: "Store", chosen: CommonOptions) -> None:
-    """Print the table of a comparison, and what must be known beside it."""
+    """Print the table of a comparison, and notes on it."""
     table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
     for line in dict.fromkeys([*flipped_lines(found, store), *notes(found)]):
         click.echo(line)
@@ -61,7 +61,7 @@ def _against(group: ComparedRuns, pair: RunPair | None, place: int) -> list[str]
 
 
 def verdict(group: ComparedRuns, pair: RunPair) -> str:
-    """Return who won, in a word: a tie unless the interval excludes 0 and the test rejects."""
+    """Return the verdict on a pair: a tie unless the interval excludes 0 and the test rejects."""
     if pair.winner == "tie":
         return "tie"
     directed = group.metric is not None and group.metric.directed
@@ -71,37 +71,37 @@ def verdict(group: ComparedRuns, pair: RunPair) -> str:
 
 
 def count(pair: RunPair) -> str:
-    """Return the number of items: pairs, or those of each run where they share none."""
+    """Return the number of items: pairs, or those of each run if they share none."""
     contrast = pair.contrast
     return f"{contrast.n_a:,}" if contrast.paired else f"{contrast.n_a:,} | {contrast.n_b:,}"
 
 
 def signed(value: float | None) -> str:
-    """Return a difference with four decimals, `+` where it is positive, `n/a` for none."""
+    """Return a difference with four decimals and a sign, or `n/a`."""
     if value is None:
         return "n/a"
     return f"+{value:.4f}" if value > 0 else f"{value:.4f}"
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """Return `[low, high]`, or a dash where nothing is known."""
+    """Return `[low, high]`, or a dash if a bound is unknown."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "–"
     return f"[{number(low)}, {number(high)}]"
 
 
 def p_value(value: float) -> str:
-    """Return a p value as it is printed."""
+    """Return a formatted p value."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def named(run: Run) -> str:
-    """Return what a run is called beside others."""
+    """Return the name of a run in a comparison."""
     return run.name or f"{run.model}{f' · {run.agent}' if run.agent not in {'chat', 'loop', 'program'} else ''}"
 
 
 def notes(found: RunComparison) -> Iterator[str]:
-    """Yield what must be known beside the numbers: per benchmark, and what else the runs differ in."""
+    """Yield notes on the numbers, by benchmark, and other differences between the runs."""
     for group in found.groups:
         if group.note:
             yield f"{group.runs[0].benchmark}: {group.note}"
@@ -123,7 +123,7 @@ def notes(found: RunComparison) -> Iterator[str]:
 
 
 def doubtful(group: ComparedRuns, pair: RunPair) -> str:
-    """Return why a difference with an interval that excludes 0 is a tie."""
+    """Return why a difference is a tie although its interval excludes 0."""
     return (
         f"{group.runs[0].benchmark}: the interval of {named_of(group, pair)}'s difference excludes 0, but "
         f"the test does not reject (p = {p_value(pair.p_adjusted)}): a tie until more is known"
@@ -131,12 +131,12 @@ def doubtful(group: ComparedRuns, pair: RunPair) -> str:
 
 
 def doubts(group: ComparedRuns) -> Iterator[str]:
-    """Yield why differences with an interval that excludes 0 are ties."""
+    """Yield why differences are ties although their intervals exclude 0."""
     yield from (doubtful(group, pair) for pair in group.pairs if pair.winner == "tie" and _apart(pair))
 
 
 def lacking(group: ComparedRuns) -> Iterator[str]:
-    """Yield for each run of a benchmark that is not whole its status, and why some of its episodes have no value."""
+    """Yield for each incomplete run of a benchmark its status, and why some of its episodes have no value."""
     for run, score in zip(group.runs, group.scores, strict=True):
         told = [] if run.status in WHOLE else [f"is {run.status}"]
         if score is not None and score.missing:
@@ -146,7 +146,7 @@ def lacking(group: ComparedRuns) -> Iterator[str]:
 
 
 def named_of(group: ComparedRuns, pair: RunPair) -> str:
-    """Return what the later run of a pair is called."""
+    """Return the name of the later run of a pair."""
     return next(named(run) for run in group.runs if run.id == pair.b)
 
 
@@ -156,7 +156,7 @@ def _apart(pair: RunPair) -> bool:
 
 
 _CALLED = {"selection.trials": "tries of each row or task (n)", "inputs.rollout source": "the rollout's source"}
-"""Settings with names that mean little to readers."""
+"""Readable names of settings."""
 
 
 def _shown(value: Any) -> str:
@@ -180,7 +180,7 @@ def document(found: RunComparison, store: "Store") -> dict[str, Any]:
 
 
 def compare_path(found: RunComparison) -> str:
-    """Return the viewer's page of a comparison."""
+    """Return the path of a comparison's page in the viewer."""
     return f"/compare?{urlencode([('run', run.id) for run in found.runs])}"
 
 
@@ -242,7 +242,7 @@ def flipped_tasks(pair: RunPair, store: "Store") -> list[dict[str, Any]]:
 
 
 def flipped_lines(found: RunComparison, store: "Store") -> Iterator[str]:
-    """Yield for each pair which tasks only one of its runs passes."""
+    """Yield for each pair the tasks that only one of its runs passes."""
     for group in found.groups:
         for pair in group.pairs:
             flipped = flipped_tasks(pair, store)

@@ -1,4 +1,4 @@
-"""`mesocosm dataset`: datasets before anything is run on them."""
+"""`mesocosm dataset`: inspect datasets before anything is run on them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ def dataset() -> None:
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument and the options by which a dataset is named and read."""
+    """Add the argument and the options that name and read a dataset."""
     flags = (
         click.argument("place", metavar="FILE|FOLDER|HUB-ID"),
         click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question."),
@@ -122,7 +122,7 @@ def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "
 
 
 def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", list[Any]]:
-    """Return the rows as rollouts take them, or the problems that keep them from it."""
+    """Return the rows in the form that rollouts use, or the problems that prevent this."""
     from mesocosm.rollouts.rows import read_rows
 
     try:
@@ -132,7 +132,7 @@ def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", l
 
 
 def _mapped(columns: Iterable[str]) -> "Columns":
-    """Return the roles that `ROLE=NAME` words give to columns. Raises UsageError."""
+    """Return the roles that `ROLE=NAME` words assign to columns. Raises UsageError."""
     from mesocosm.rollouts.tables import Columns
 
     roles = ("user_prompt", "system_prompt", "ground_truth", "metadata")
@@ -184,7 +184,7 @@ def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[
 
 
 def _reading(opened: "DataTable", read: "Rows | None", problems: Sequence[Any]) -> list[str]:
-    """Return what rollouts make of the columns, or why they cannot."""
+    """Return how rollouts use the columns, or why they cannot."""
     if read is None:
         return str(InvalidInput(f"{opened.name}, as the rows of a rollout", problems)).splitlines()
     roles = _roles(read)

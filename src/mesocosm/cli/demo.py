@@ -1,4 +1,4 @@
-"""`mesocosm demo`: the main job in one command."""
+"""`mesocosm demo`: a complete example in one command."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 EXAMPLES = ("word-game", "grid-world", "negotiation")
 MODELS = ("builtin/random", "builtin/oracle")
 CALLS = {"word-game": 15, "grid-world": 65, "negotiation": 9}
-"""Model calls that one seed takes with both agents together."""
+"""Model calls that both agents together make for one seed."""
 PARALLEL = 4
 WATCHABLE_S = 20
-"""Seconds that both runs take when a viewer shows them."""
+"""Seconds that both runs take if a viewer shows them."""
 
 
 def examples() -> Path:
-    """Return the directory of the shipped examples: inside the package, or beside the sources of a checkout."""
+    """Return the directory of the shipped examples: inside the package, or in a source checkout."""
     import mesocosm
 
     package = Path(mesocosm.__file__).parent
@@ -76,7 +76,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
 
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
-    """Print floor and ceiling, and how to go on."""
+    """Print baseline and best scores, and the next steps."""
     from mesocosm.cli.viewer_link import IDLE_MINUTES
 
     rows = [

@@ -1,4 +1,4 @@
-"""`mesocosm doctor`: is everything there that a run needs?"""
+"""`mesocosm doctor`: check whether everything that a run needs is present."""
 
 import http.client
 import json
@@ -30,7 +30,7 @@ LEAST_FREE = 500 * 1024 * 1024
 
 @dataclass
 class DoctorReport:
-    """What was found: probes by name, problems that make it fail, and remarks."""
+    """The results: probes by name, problems that make the check fail, and notes."""
 
     probes: dict[str, Any] = field(default_factory=dict)
     issues: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ def doctor(local: bool, sandbox: bool) -> int:
     else:
         where = "this machine" if profile == "local" else f"the platform at {without_credentials(base)}"
         click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
-    # The document holds it all; beside one that went elsewhere a terminal still shows it.
+    # The document contains everything; if it is written elsewhere, a terminal still shows the report.
     if not printed or (sys.stderr.isatty() and not options().json):
         _tell(report)
     return 0 if ok else 1
@@ -118,7 +118,7 @@ def _tell(report: DoctorReport) -> None:
 
 
 def base_url(profile: str, report: DoctorReport) -> str:
-    """Return the platform's URL as every command finds it; with --local this machine's goes before the saved one."""
+    """Return the platform's URL as every command resolves it; with --local, this machine's precedes the saved one."""
     from mesocosm.client import credentials
     from mesocosm.client.urls import LOCAL, URL_VARIABLES, platform_url, variable
 
@@ -139,7 +139,7 @@ def probe(url: str) -> dict[str, Any]:
 
 
 def fetch(url: str) -> tuple[dict[str, Any], bytes, str]:
-    """Return the probe of `url`, the first megabyte that it answered, and the date of the answer; never raises."""
+    """Return the probe of `url`, the first megabyte of the answer, and its date header; never raises."""
     found: dict[str, Any] = {"url": without_credentials(url), "status_code": None, "error": None}
     try:
         parts = urlsplit(url)
@@ -246,7 +246,7 @@ def _ollama(report: DoctorReport) -> dict[str, Any]:
 
 
 def _machine(report: DoctorReport) -> list[str]:
-    """Add what this machine is; return what local runs would lack on it."""
+    """Add facts about this machine; return what local runs lack on it."""
     report.probes["python"] = platform.python_version()
     results = options().results()
     place = next((parent for parent in (results, *results.resolve().parents) if parent.exists()), Path("/"))

@@ -1,4 +1,4 @@
-"""`mesocosm domain …`: what runs can be started on."""
+"""`mesocosm domain …`: the domains that runs can use."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -19,7 +19,7 @@ TREE = {"test": ("mesocosm.cli.env_test:test", "Try the adapter of this folder: 
 EVERY_S = 1.0
 OVER = frozenset({"ready", "failed"})
 SEAM = 400
-"""Characters by which the place is found again in a log whose beginning was left out."""
+"""Number of characters by which the position is found again in a log whose start was cut off."""
 
 
 @click.group(cls=RemoteGroup, tree=TREE)
@@ -79,10 +79,10 @@ def _follow(client: "Client", env_id: str) -> int:
 
 
 def _follow_log(client: "Client", env_id: str, every_s: float) -> "EnvironmentDetail":
-    """Write the log of the newest version to standard error as it grows, and return the environment when it is over."""
+    """Write the newest version's log to standard error as it grows; return the environment when the build is over."""
     seen, stage, waits = "", "", pauses(every_s)
     while True:
-        # Asked first: what is written until then is in the log that is read after it.
+        # Poll before reading the log, so that the log includes everything up to the polled status.
         poll = client.environments.poll(env_id)
         log = client.environments.logs(env_id, poll.submission_version).build
         click.echo(added(seen, log), nl=False, err=True)
@@ -96,7 +96,7 @@ def _follow_log(client: "Client", env_id: str, every_s: float) -> "EnvironmentDe
 
 
 def added(before: str, now: str) -> str:
-    """Return what a log has that it had not before, also where its beginning was left out meanwhile."""
+    """Return the new part of a log, even if its start was cut off meanwhile."""
     if now.startswith(before):
         return now[len(before) :]
     _, seam, rest = now.rpartition(before[-SEAM:])

@@ -1,4 +1,4 @@
-"""`mesocosm env test`: does the adapter of this folder do what a platform will ask of it?"""
+"""`mesocosm env test`: check whether this folder's adapter does what a platform requires."""
 
 import asyncio
 from pathlib import Path
@@ -40,7 +40,7 @@ def test(manifest: str | None, seed: int, steps: int) -> int:
 
 
 async def _try(path: Path, seed: int, steps: int, done: list[dict[str, Any]]) -> None:
-    """Play the beginning of an episode; what worked is added to `done`."""
+    """Run the start of an episode; add what worked to `done`."""
     import random
 
     from mesocosm.core.run import BenchmarkRef

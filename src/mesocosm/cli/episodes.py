@@ -1,4 +1,4 @@
-"""`mesocosm run episodes` and `mesocosm run export`: what happened inside a run."""
+"""`mesocosm run episodes` and `mesocosm run export`: the content of a run."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 WIDTH = 400
-"""Characters of an observation or a reply that the timeline on a terminal shows."""
+"""Maximum characters of an observation or a reply in the timeline on a terminal."""
 
 
 @click.command(cls=Remote, always=True)

@@ -63,7 +63,7 @@ def gate(command: tuple[str, ...]) -> int:
 
 
 def _check(words: list[str]) -> None:
-    """Raise UsageError, before anything is run, for a command that makes no runs."""
+    """Raise UsageError, before anything is run, for a command that creates no runs."""
     found: click.Command = program
     context = click.Context(program)
     for word in words:
@@ -78,7 +78,7 @@ def _check(words: list[str]) -> None:
 
 
 def _stored(names: list[str]) -> int:
-    """Judge runs that are stored."""
+    """Judge stored runs."""
     from mesocosm.cli.gate_options import runs_markdown
 
     store, chosen = command_store(), options()

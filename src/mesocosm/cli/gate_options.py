@@ -1,4 +1,4 @@
-"""Gates on the command line: the flags of every command that plays or compares, and what becomes of them."""
+"""Gates on the command line: the flags of every command that runs or compares, and their evaluation."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ Find = Callable[["Store", str], "Run"]
 
 @dataclass
 class GateFlags:
-    """What the flags ask of the runs that a command makes or compares."""
+    """The conditions and outputs that the flags request for a command's runs."""
 
     conditions: "list[Condition]" = field(default_factory=list)
     baselines: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class GateFlags:
     _known: "list[Run] | None" = None
 
     def check(self, *, comparing: bool = False) -> None:
-        """Raise UsageError for flags that do not belong together. `comparing`: the command names a baseline anyway."""
+        """Raise UsageError for flags that do not fit together. `comparing`: the command itself names a baseline."""
         pairwise = [condition.text for condition in self.conditions if condition.pairwise]
         if pairwise and not self.baselines and not comparing:
             raise UsageError(f"{pairwise[0]!r} is about another run: name it with --baseline")
@@ -54,9 +54,9 @@ class GateFlags:
             raise UsageError("--junit writes the answers to conditions; name at least one with --fail-if")
 
     def check_metrics(self, declared: "Callable[[], Iterable[BenchmarkInfo]]") -> None:
-        """Raise UsageError for a metric that none of the benchmarks declares, before any of them is played.
+        """Raise UsageError for a metric that none of the benchmarks declares, before any of them is run.
 
-        Benchmarks that find further scores while they are played may have it.
+        Benchmarks that discover further scores during a run are not checked.
         """
         from mesocosm.core.reading import nearest
         from mesocosm.engine.comparison.gate import metric_named
@@ -77,9 +77,9 @@ class GateFlags:
                 )
 
     def prepare(self, store: "Store", find: "Find | None" = None) -> "Sequence[Run]":
-        """Look the baselines up and return their runs, before anything is played.
+        """Look up the baselines and return their runs, before anything is run.
 
-        After that `last` would be the run that the command makes. Raises UsageError and UnknownName.
+        Later, `last` would mean the run that the command creates. Raises UsageError and UnknownName.
         """
         self.check()
         if self._known is None:
@@ -87,7 +87,7 @@ class GateFlags:
         return self._known
 
     def judge(self, store: "Store", runs: "Sequence[Run]") -> "GateResult":
-        """Return the answers about runs that were made, each against the baseline of its benchmark."""
+        """Return the answers about new runs, each compared with the baseline of its benchmark."""
         from mesocosm.engine.comparison.gate import judge
         from mesocosm.engine.comparison.runs import compare_runs
 
@@ -95,7 +95,7 @@ class GateFlags:
         self.prepare(store)
         runs = list({run.id: run for run in runs}.values())
         known = self._known or []
-        # A run that is its own baseline may still be that of others.
+        # A run that is its own baseline may still be the baseline of others.
         others = [one for one in known if any(run.benchmark == one.benchmark and run.id != one.id for run in runs)]
         rest = [run for run in runs if run.id not in {one.id for one in others}]
         compared = compare_runs(store.episodes.score_rows, [*others, *rest]) if others else None
@@ -117,7 +117,7 @@ class GateFlags:
                 )
 
     def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "GateResult":
-        """Return the results for a finished run of a platform, and print them on standard error.
+        """Return the answers about a finished run of a platform, and print them on standard error.
 
         `domain` is the display name of its domain.
         """
@@ -132,7 +132,7 @@ class GateFlags:
         return judged
 
     def judge_comparison(self, store: "Store", found: "RunComparison") -> "GateResult":
-        """Return the answers about runs that are compared."""
+        """Return the answers about compared runs."""
         from mesocosm.engine.comparison.gate import judge_comparison
 
         self.used = True
@@ -141,7 +141,7 @@ class GateFlags:
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
     ) -> "Iterator[GateVerdict]":
-        """Yield an error for each run that has no baseline, even if no condition needs one: a baseline was named.
+        """Yield an error for each run without a baseline, even if no condition needs one: the user named a baseline.
 
         Runs of the baseline that this command did not repeat cannot be detected.
         """
@@ -167,21 +167,21 @@ class GateFlags:
 
 @dataclass(frozen=True)
 class GateResult:
-    """The answers of a gate, and the comparison that they rest on."""
+    """The answers of a gate, and the comparison behind them."""
 
     gate: GateFlags
     verdicts: "tuple[GateVerdict, ...]"
     compared: "RunComparison | None" = None
 
     def code(self, code: int) -> int:
-        """Return the exit code of a command that alone would end with `code`: the graver one of both."""
+        """Return the exit code of a command that would otherwise end with `code`: the more severe of both."""
         from mesocosm.engine.comparison.gate import exit_code
 
         own = exit_code(self.verdicts, allow_undecided=self.gate.allow_undecided)
         return max(code, own, key=lambda one: _SEVERITY.index(one) if one in _SEVERITY else len(_SEVERITY))
 
     def lines(self) -> list[str]:
-        """Return a line for each result, and their summary."""
+        """Return a line for each answer, and a summary."""
         return [*map(line, self.verdicts), *([f"gate {self._whole()}"] if self.verdicts else [])]
 
     def _whole(self) -> str:
@@ -237,7 +237,7 @@ class GateResult:
             click.echo(told)
 
     def write(self, suite: str, markdown: Callable[[], str]) -> None:
-        """Write the files that the flags ask for; `markdown` gives the report without the answers."""
+        """Write the files that the flags request; `markdown` returns the report without the answers."""
         from mesocosm.core.folder import MARK
 
         if self.gate.junit is not None:
@@ -253,13 +253,13 @@ class GateResult:
 
 
 class _Sampled:
-    """The episodes of a run of a platform, as far as their documents go."""
+    """The episodes of a platform's run, with what their documents contain."""
 
     def __init__(self, episodes: "Sequence[Episode]") -> None:
         self._episodes = episodes
 
     def result_rows(self, run_id: str, primary: str) -> "Iterator[ResultRow]":
-        """Yield the finished ones."""
+        """Yield the rows of the finished episodes."""
         from mesocosm.core.episode import FINISHED
         from mesocosm.core.failure import RULES, Cause
         from mesocosm.core.ports import ResultRow
@@ -276,7 +276,7 @@ class _Sampled:
 
 
 def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Run":
-    """Return a run of a platform as a local one, as far as its document goes."""
+    """Return a platform's run as a local one, with what its document contains."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
     from mesocosm.core.score import MetricResult
@@ -304,7 +304,7 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Ru
         status=status,
         counts=Counts(planned=over.planned, completed=max(over.finished - failed, 0), failed=failed),
         metrics=tuple(MetricResult(**metric.model_dump()) for metric in over.metrics),
-        # The threshold is not in the document: rewards of 0 and 1 alone define a pass.
+        # The threshold is not in the document: only rewards of 0 and 1 define a pass.
         info={
             "metrics": [
                 {
@@ -321,7 +321,7 @@ def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Ru
 
 
 def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
-    """Return what adds the flags of a gate to a command; without `baseline` where the command names one anyway."""
+    """Return a decorator that adds the flags of a gate; without `baseline` if the command itself names one."""
     added = [
         click.Option(["--baseline"], multiple=True, metavar="RUN", help="Compare with this run or run group, by task."),
         click.Option(
@@ -357,7 +357,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> Non
 
 
 def _baselines(store: "Store", name: str, find: "Find | None") -> "list[Run]":
-    """Return the run that a baseline names, or those of a run group. Raises UnknownName."""
+    """Return the run that a baseline names, or the runs of a run group. Raises UnknownName."""
     try:
         return [store.runs.get((find or find_run)(store, name).id)]
     except UnknownName as error:
@@ -381,7 +381,7 @@ def _marked(verdict: "GateVerdict") -> str:
 
 
 def junit_of(suite: str, verdicts: "Sequence[GateVerdict]") -> bytes:
-    """Return the answers of a gate as JUnit XML: what cannot be decided or judged is an error."""
+    """Return the answers of a gate as JUnit XML; what cannot be decided or judged is an error."""
     from mesocosm.engine.comparison.gate import ConditionAnswer
     from mesocosm.interop.junit import JUnitCase, junit
 
@@ -403,7 +403,7 @@ def junit_of(suite: str, verdicts: "Sequence[GateVerdict]") -> bytes:
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file that a flag names, with its folder."""
+    """Write a file that a flag names, creating its folder."""
     from mesocosm.interop.files import replacing
 
     with replacing(path) as file:
@@ -411,7 +411,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | None") -> str:
-    """Return runs as Markdown, with what is missing beside each number, and their comparison with a baseline."""
+    """Return runs as Markdown, with missing values beside each number, and their comparison with a baseline."""
     from mesocosm.cli import comparison_report
 
     lines = [

@@ -1,4 +1,4 @@
-"""`mesocosm export` and `mesocosm import`: runs out of the store, and into it."""
+"""`mesocosm export` and `mesocosm import`: write runs to files, and read them into the store."""
 
 import math
 from contextlib import suppress
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 MOST_OWED = 1_000_000
-"""Planned episodes that a file may lack: each counts as the worst value in one reading of every metric."""
+"""Maximum number of planned episodes that a file may lack: each counts as the worst value in one metric reading."""
 
 TABLES = frozenset({".parquet", ".csv", ".jsonl"})
-"""Endings of files that take samples as a table."""
+"""Suffixes of files that hold samples as a table."""
 
 
 @click.command(cls=MesocosmCommand)
@@ -138,7 +138,7 @@ def _import_replay(path: Path) -> list[tuple[str, int]]:
 
 
 def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
-    """Return a run with the metrics of its finished episodes.
+    """Return a run with metrics computed from its finished episodes.
 
     If the scoring is unknown, the metrics stay as imported, and are marked. Raises UsageError if its row contradicts
     its episodes.
@@ -147,7 +147,7 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     from mesocosm.engine.metrics import disagreements, of_episodes
 
     told, made = [], run.spec.model.name
-    # A file of another system may name its model as it likes.
+    # A file from another system may use any model name.
     with suppress(UsageError):
         made = ModelName.parse(made).shown()
     if run.model.partition("@")[0] != made.partition("@")[0]:
@@ -163,7 +163,7 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
             for one in metrics
             if one.n_scored > one.n_planned
         ]
-        # Scores of two kinds give no number: those of before the rescoring stay, as they do where it was cut off.
+        # Episodes scored in two ways give no metrics: the earlier ones stay, as after an interrupted rescoring.
         if not run.provenance.get(RESCORING):
             run = msgspec.structs.replace(run, metrics=metrics)
             status, why = outcome(metrics, run.spec.limits.max_missing)

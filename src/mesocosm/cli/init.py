@@ -33,6 +33,6 @@ def init(directory: str, name: str, force: bool) -> None:
 
 
 def _name_of(directory: str) -> str:
-    """Return the last part of a directory that was named, empty where it is the present one or no name."""
+    """Return the last part of a directory; empty if it is the current one or not a valid name."""
     name = Path(directory).name
     return name if name[:1].isalpha() and name.isascii() else ""

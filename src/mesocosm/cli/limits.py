@@ -1,4 +1,4 @@
-"""The options that commands which play or continue runs share: rates, budgets, retries, outages, servers."""
+"""Options shared by commands that run or continue runs: rates, budgets, retries, outages, servers."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -50,12 +50,12 @@ def outage_options(command: C) -> C:
 
 
 def chosen_limits(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of core.run.Limits that these options set; what is absent or None stays as it is."""
+    """Return the fields of core.run.Limits that these options set; absent options and None are left out."""
     return {_FIELDS.get(name, name): given[name] for name in _NAMES if given.get(name) is not None}
 
 
 def same_server_option(command: C) -> C:
-    """Add --same-server to a command that may continue or leave a run of before."""
+    """Add --same-server to a command that may continue or replace an earlier run."""
     return click.option(
         "--same-server",
         is_flag=True,
@@ -64,5 +64,5 @@ def same_server_option(command: C) -> C:
 
 
 def settled(name: ModelName) -> str:
-    """Return a model's name with the whole path of its file, so that the run can be continued from anywhere."""
+    """Return a model's name with the absolute path of its file, so that the run can be continued from any directory."""
     return str(name).replace(name.file, str(Path(name.file).expanduser().resolve())) if name.file else str(name)

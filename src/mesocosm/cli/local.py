@@ -22,7 +22,7 @@ DEFAULT_ENV_URL = "http://localhost:8765"
 START_S = 30.0
 MOST_EPISODES = 100_000_000
 MOST_SEEDS = 1_000_000
-"""Seeds listed one by one are part of the run's description."""
+"""Maximum number of seeds listed one by one, because they are part of the run's description."""
 LARGEST_SEED = 2**63 - 1
 
 _SEEDS = re.compile(r"(-?[0-9]+)(?:-(-?[0-9]+))?")
@@ -91,7 +91,7 @@ class LocalCommand(MesocosmCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """Parse the arguments by the command that they are meant for."""
+        """Parse the arguments with the command that they belong to."""
         if any(word.endswith(".toml") for word in args):
             from mesocosm.cli.eval.run_local import run_local
 
@@ -217,7 +217,7 @@ def local(**given: Any) -> int:
 
 
 def local_spec(given: Mapping[str, Any]) -> RunSpec:
-    """Return the spec that the flags describe. Raises UsageError when the manifest cannot be found."""
+    """Return the spec that the flags describe. Raises UsageError if the manifest cannot be found."""
     from mesocosm.environments.manifest import find_manifest
 
     manifest = Path(given["manifest"]) if given["manifest"] else find_manifest(Path.cwd())
@@ -269,7 +269,7 @@ def _limits(given: Mapping[str, Any]) -> Limits:
 
 
 def _profiled(limits: Limits) -> Limits:
-    """Return the limits that the other program sets, where they are narrower; a failed call is repeated as there."""
+    """Return the limits of swecc's agent where they are narrower, and its number of retries."""
     from mesocosm.agents.swecc import RETRIES, STEPS, TOKENS
 
     return msgspec.structs.replace(
@@ -305,7 +305,7 @@ def _agent_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _profile_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a profile. Raises UsageError for a flag that it settles itself."""
+    """Return the options of a profile. Raises UsageError for a flag that the profile sets itself."""
     context = click.get_current_context()
     settled = ("history", "history_tokens", "technique", "reask", "on_malformed", "structured", "agent_option")
     chosen = [name for name in settled if context.get_parameter_source(name) is ParameterSource.COMMANDLINE]

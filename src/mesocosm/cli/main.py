@@ -1,4 +1,4 @@
-"""The program `mesocosm`: its tree of commands, loaded only where they are called."""
+"""The program `mesocosm`: its tree of commands, which are imported when they are called."""
 
 import gc
 import io
@@ -67,7 +67,7 @@ MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 
 
 OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "episodes", "create")
-"""Commands of `run` that users may look for outside of it."""
+"""Commands of `run` that users may try without `run`."""
 
 
 @click.group(
@@ -90,17 +90,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     0 ok, 1 failed, 2 usage, 3 incomplete, 4 infrastructure, 130 interrupted.
     """
-    # What is imported stays. Looking for garbage among it takes a twelfth of the time until a command works.
+    # Imported modules stay in memory; scanning them for garbage takes a twelfth of the time until a command works.
     gc.set_threshold(10_000, 10, 10)
     sys.exit(call(arguments))
 
 
 def call(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code; nothing but the command's own output reaches stdout."""
+    """Run one command line and return its exit code; only the command's own output reaches stdout."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal that cannot show a dash must not end a run.
+            # A terminal that cannot display a character must not end a run.
             stream.reconfigure(errors="replace")
     code = 0
     try:
@@ -112,7 +112,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         _discard_output()
-        if not code:  # else the command has reported already what went wrong
+        if not code:  # otherwise the command has already reported the failure
             click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
         return code or 4
     return code
@@ -132,7 +132,7 @@ def _answer(words: list[str]) -> int:
         _document(words, "Interrupted", "interrupted before there was a result")
         return 130
     except SystemExit:
-        # Apart from shell completion click ends like this only when the reader of the output is gone.
+        # Except in shell completion, click ends like this only if the reader of the output is gone.
         if COMPLETION in os.environ:
             raise
         raise BrokenPipeError from None
@@ -144,7 +144,7 @@ def _answer(words: list[str]) -> int:
 
 
 def _report(words: list[str], error: Exception) -> int:
-    from mesocosm.core.failure import MesocosmError  # here, because no help text needs it
+    from mesocosm.core.failure import MesocosmError  # imported here, because help texts do not need it
 
     if isinstance(error, MesocosmError):
         click.echo(f"error: {error}", err=True)
@@ -172,14 +172,14 @@ def _document(words: list[str], kind: str, detail: str, problems: Sequence[objec
 
 
 def _discard_output() -> None:
-    """Send what is still buffered nowhere: Python would complain about it once more while closing."""
+    """Discard buffered output: Python would otherwise report the error again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
 def told_warnings() -> Iterator[None]:
-    """Show warnings of our loggers on standard error, as `warning: …`."""
+    """Show warnings of our loggers on standard error as `warning: …`."""
     import logging
 
     class Told(logging.Handler):

@@ -1,4 +1,4 @@
-"""`mesocosm models`: what the platform runs."""
+"""`mesocosm models`: the models that the platform offers."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""`mesocosm plugins`: what is installed."""
+"""`mesocosm plugins`: installed plugins."""
 
 import click
 

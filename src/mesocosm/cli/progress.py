@@ -17,7 +17,7 @@ from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Run
 
 MOST_LINES = 100
-"""Up to this number of episodes each gets a line; a longer run prints its state from time to time."""
+"""Up to this number of episodes, each gets a line; a longer run prints its state periodically."""
 EVERY_S = 10.0
 HUMAN = "builtin/human"
 
@@ -38,7 +38,7 @@ def watcher(chosen: CommonOptions) -> Iterator[Observer]:
 
 
 class SilentProgress(Observer):
-    """Prints nothing but warnings."""
+    """Prints only warnings."""
 
     def notice(self, message: str) -> None:
         """Pass on warnings."""
@@ -56,9 +56,9 @@ class _Standing:
 
 
 class LineProgress(Observer):
-    """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one from time to time.
+    """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one line periodically.
 
-    Runs that go on side by side are counted apart, and their lines begin with the benchmark.
+    Concurrent runs are counted separately, and their lines begin with the benchmark.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class LineProgress(Observer):
         click.echo(message, err=True)
 
     def run_started(self, progress: Progress) -> None:
-        """Say what starts."""
+        """Print what starts."""
         self._runs[progress.run.id] = _Standing(progress, progress.done, time.monotonic())
         click.echo(headline(progress), err=True)
 
@@ -128,21 +128,21 @@ class BarProgress(LineProgress):
             self._live.start()
 
     def run_finished(self, run: Run) -> None:
-        """Take its bar away; the result follows."""
+        """Remove the run's bar; the result follows."""
         super().run_finished(run)
         if self._bars.keys() <= {run.id}:
-            # While it is still there: the last frame shows how it ended, however short it was.
+            # Stop while the bar still exists, so that the last frame shows the end even of a short run.
             self.stop()
         self._bars.pop(run.id, None)
 
     def stop(self) -> None:
-        """Take all bars away."""
+        """Remove all bars."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
     def _draw(self) -> Any:
-        shown = tuple(self._bars.values())  # It is drawn in a separate thread, while runs come and go.
+        shown = tuple(self._bars.values())  # a copy: drawing happens in another thread while runs start and end
         return bars(shown, self._console.width)
 
 
@@ -171,7 +171,7 @@ def bars(runs: Sequence[Progress], width: int) -> Any:
 
 
 def headline(progress: Progress) -> str:
-    """Return what is about to run."""
+    """Return a description of the run that starts."""
     run = progress.run
     rollout = run.kind == ROLLOUT
     done = f", {progress.resumed:,} of them finished before" if progress.resumed else ""
@@ -190,7 +190,7 @@ def headline(progress: Progress) -> str:
 def episode_line(episode: Episode, unit: str = "task") -> str:
     """Return the line of an episode: seed and reward in an environment, task (`unit`) and score in a benchmark.
 
-    A task without its first score shows that, and no other number in its place. Rows have no steps.
+    A task without its first score shows that instead of another number. Rows have no steps.
     """
     trial = f" trial={episode.trial}" if episode.trial else ""
     seeded = episode.seed is not None and episode.task_id == f"seed-{episode.seed}"
@@ -214,12 +214,12 @@ def episode_line(episode: Episode, unit: str = "task") -> str:
 
 
 def status_line(progress: Progress) -> str:
-    """Return done, owed, failed, score so far, calls, tokens, cost, rate and time left on one line."""
+    """Return done, pending, failed, score so far, calls, tokens, cost, rate and time left on one line."""
     return " · ".join(part for _, part in _parts(progress))
 
 
 def fitting_line(progress: Progress, width: int) -> str:
-    """Return the same in `width` columns of a terminal: what matters least is left out first."""
+    """Return the same in `width` terminal columns, leaving out the least important parts first."""
     from rich.cells import cell_len
 
     parts = list(_parts(progress))
@@ -229,7 +229,7 @@ def fitting_line(progress: Progress, width: int) -> str:
 
 
 def _parts(progress: Progress) -> Iterator[tuple[int, str]]:
-    """Yield the parts of the line, each with its place among what matters most."""
+    """Yield the parts of the line, each with its priority (0 is the most important)."""
     yield 0, f"{progress.done:,}/{progress.planned:,}"
     if progress.failed:
         yield 2, f"{progress.failed:,} failed"

@@ -1,4 +1,4 @@
-"""How people read results: short numbers, plain tables, and the JSON forms of records."""
+"""Output for people: short numbers, plain tables, and the JSON forms of records."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 MESSAGE, TAIL = 400, 5
-"""Characters of a failure's line, and lines of the end of its program's output."""
+"""Maximum characters of a failure's line, and number of final lines of its program's output."""
 ROLLOUT = "rollout"
-"""The kind of runs with names of their own, and with rows as episodes of one step."""
+"""The kind of runs that can have names and whose episodes are rows with one step."""
 GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
 def number(value: float | None) -> str:
-    """Return a score with four decimals, large ones shorter, `–` for none."""
+    """Return a score with four decimals, large ones shorter; `–` for None."""
     if value is None:
         return "–"
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return `[low, high]`, or an empty text without an interval."""
+    """Return `[low, high]`, or an empty string without an interval."""
     return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
 
 
@@ -64,18 +64,18 @@ def duration(seconds: float | None) -> str:
 
 
 def when(stamp: float | None) -> str:
-    """Return a UNIX time for people, in local time."""
+    """Return a UNIX time formatted in local time."""
     return "–" if not stamp else datetime.fromtimestamp(stamp, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def emit(document: Any) -> None:
-    """Print one JSON document; numbers that JSON does not know become null."""
+    """Print one JSON document; numbers that JSON cannot express become null."""
     data = msgspec.json.encode(document, enc_hook=plain)
     click.echo(msgspec.json.format(data, indent=2).decode())
 
 
 def answer(words: str, document: Any) -> None:
-    """Print the result of a command: as words, or with --json as a document."""
+    """Print the result of a command: as text, or with --json as a document."""
     if options().json:
         emit(document)
     else:
@@ -83,7 +83,7 @@ def answer(words: str, document: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return documents of a server as JSON values; times keep the offset that the server wrote."""
+    """Return a server's documents as JSON values; times keep the offset that the server wrote."""
     from pydantic import BaseModel
 
     if isinstance(value, BaseModel):
@@ -100,12 +100,12 @@ def plain(value: Any) -> Any:
 
 
 def table_line(cells: Iterable[str]) -> str:
-    """Return a row of a Markdown table; what would end a cell or the row is written otherwise."""
+    """Return a row of a Markdown table, with special characters escaped."""
     return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
 
 
 _FOLDED = 11
-"""Columns of text that a folded cell keeps at least."""
+"""Minimum width of a folded text column."""
 
 
 def table(
@@ -119,8 +119,8 @@ def table(
 ) -> None:
     """Print a table, with `right` aligned columns.
 
-    On a narrow terminal the `spare` columns are left out in their order, as far as needed; then all but the `whole`
-    ones are folded.
+    On a narrow terminal the `spare` columns are left out in order, as far as needed; then all but the `whole` ones are
+    folded.
     """
     lines = [list(row) for row in rows]
     if chosen.bare() or not sys.stdout.isatty():
@@ -147,7 +147,7 @@ def table(
 
 
 def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, spare: Sequence[int]) -> list[int]:
-    """Return the columns to show in `width`: all but as many of the `spare` ones, in their order, as are too many."""
+    """Return the columns that fit in `width`, dropping `spare` ones in order as needed."""
     shown = list(range(len(columns)))
     for position in spare:
         if sum(max(len(row[column]) for row in [columns, *rows]) + 2 for column in shown) <= width:
@@ -157,7 +157,7 @@ def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, s
 
 
 def short(run_id: str, chosen: CommonOptions) -> str:
-    """Return a unique beginning of an id for narrow terminals; the whole id elsewhere."""
+    """Return a shortened id on a terminal (18 characters); the whole id elsewhere."""
     return run_id if chosen.bare() or not sys.stdout.isatty() else run_id[:18]
 
 
@@ -172,19 +172,19 @@ def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
 
 
 def counted(metric: "MetricResult | RemoteMetric") -> str:
-    """Return `scored/planned`, and behind it why the others have no value: `97/120 (23 model_unavailable)`."""
+    """Return `scored/planned`, followed by the causes of missing values: `97/120 (23 model_unavailable)`."""
     return f"{metric.n_scored:,}/{metric.n_planned:,}{causes(metric.missing)}"
 
 
 def scored(metric: "MetricResult | RemoteMetric | None") -> str:
-    """Return `value [low, high]`, and behind it what has no value for which cause; `–` for none."""
+    """Return `value [low, high]`, followed by the causes of missing values; `–` for None."""
     if metric is None:
         return "–"
     return f"{number(metric.value)} {interval(metric.low, metric.high)}".strip() + causes(metric.missing)
 
 
 def causes(missing: Mapping[str, int]) -> str:
-    """Return what has no value for which cause, as it stands behind a number; empty where nothing is missing."""
+    """Return the causes of missing values, as shown after a number; empty if none are missing."""
     words = ", ".join(f"{count:,} {cause}" for cause, count in missing.items())
     return f" ({words})" if words else ""
 
@@ -237,7 +237,7 @@ def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateR
 
 
 def worked(run: Run) -> float:
-    """Return the seconds that were worked on a run, pauses between sessions left out."""
+    """Return the seconds of work on a run, without pauses between sessions."""
     return run.worked_s(run.heartbeat_at or 0.0) or 0.0
 
 
@@ -265,7 +265,7 @@ def failure_lines(run: Run, store: "Store") -> list[str]:
 
 
 def failures_of(run: Run, store: "Store") -> list[dict[str, Any]]:
-    """Return the causes of failed episodes as JSON: how many, and the first one's message and tail of stderr."""
+    """Return the causes of failed episodes as JSON: the count, and the first one's message and tail of stderr."""
     if not run.counts.failed:
         return []
     found = []
@@ -277,9 +277,9 @@ def failures_of(run: Run, store: "Store") -> list[dict[str, Any]]:
 
 
 def remarks(run: Run, primary: str = "") -> list[str]:
-    """Return what a reader must know beside the numbers: failures, missing values, the other reading, warnings.
+    """Return notes on the numbers: failures, missing values, the strict reading, warnings.
 
-    `primary` is what the primary metric is called where it has another name for people.
+    `primary` is the display name of the primary metric, if it has one.
     """
     lines = []
     if run.error:
@@ -305,7 +305,7 @@ def remarks(run: Run, primary: str = "") -> list[str]:
 
 
 def _strict(metric: MetricResult) -> str:
-    """Return the strict reading of a metric: replies that the environment took although they hold no valid action."""
+    """Return the strict reading of a metric: without replies that were accepted although they hold no valid action."""
     line = f"{plural(metric.n_malformed, 'episode')} with a reply that holds no valid action and was passed on"
     if metric.strict is None:
         return line
@@ -314,7 +314,7 @@ def _strict(metric: MetricResult) -> str:
 
 
 def _missing(metrics: Sequence[MetricResult], primary: str) -> list[str]:
-    """Return notes on missing values, once for metrics that lack the same, and the other reading of the primary one."""
+    """Return notes on missing values, one for metrics that lack the same, and the strict reading of the primary one."""
     lines = []
     kinds = {tuple(metric.missing.items()) for metric in metrics}
     for metric in metrics:

@@ -1,4 +1,4 @@
-"""The results that a command names, and the runs in them. Nothing here loads what plays runs."""
+"""Open the results that a command names, and find runs in them, without importing what executes runs."""
 
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 CHECKED_S = 0.25
-"""Seconds for which a SQLite file is looked through when it is opened, at most.
+"""Maximum seconds for checking a SQLite file when it is opened.
 
-Enough for 130 to 200 MB that are in memory, for 5 to 9 MB of a cold file on a slow disk.
+Enough for 130 to 200 MB that are in memory, or for 5 to 9 MB of a cold file on a slow disk.
 """
 
 
 def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = True) -> "Store":
     """Return the store that the options name.
 
-    Raises UnknownName when it must exist and does not, and InfrastructureError for a SQLite file with damaged pages,
-    unless it is opened to be `checked` by the caller.
+    Raises UnknownName if it must exist and does not, and InfrastructureError for a SQLite file with damaged pages. Pass
+    `checked=False` if the caller checks the file itself.
     """
     from mesocosm.store import open_store
     from mesocosm.store.revision import DATABASE_NAME
@@ -43,14 +43,14 @@ def open_results(chosen: CommonOptions, *, create: bool = True, checked: bool = 
 
 
 def command_store(*, create: bool = False) -> "Store":
-    """Return the store of the running command; it is closed with the command. Raises UnknownName without results."""
+    """Return the running command's store, which is closed with the command. Raises UnknownName without results."""
     store = open_results(options(), create=create)
     click.get_current_context().call_on_close(store.close)
     return store
 
 
 def find_run(store: "Store", name: str) -> Run:
-    """Return a run by id, a unique beginning of one, its name, or `last`. Raises UnknownName."""
+    """Return a run by id, a unique prefix of one, its name, or `last`. Raises UnknownName."""
     if name == "last":
         newest = store.runs.list(limit=1).items
         if not newest:
@@ -66,7 +66,7 @@ def find_run(store: "Store", name: str) -> Run:
 
 
 def find_evaluation(store: "Store", name: str) -> Run:
-    """Return the evaluation run called `name`, or with that id, the beginning of one, or `last`. Raises UnknownName."""
+    """Return the evaluation run called `name`, or with that id or id prefix, or `last`. Raises UnknownName."""
     from mesocosm.store.filters import RunFilter
 
     named = store.runs.named(name, ROLLOUT)

@@ -1,4 +1,4 @@
-"""`mesocosm run …`: start runs, look at them, continue, stop, rescore and delete them."""
+"""`mesocosm run …`: start, list, show, continue, stop, rescore and delete runs."""
 
 import sys
 from typing import TYPE_CHECKING, Any
@@ -86,7 +86,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
 
 
 def _whole(store: "Store", listed: "Run") -> "Run":
-    """Return a run of a page with its description, which shows whether it is in doubt; unchanged if it is gone."""
+    """Return a listed run with its full description, which shows doubts about it; unchanged if it was deleted."""
     try:
         return store.runs.get(listed.id)
     except UnknownName:
@@ -225,7 +225,7 @@ def rescore(run_id: str, manifest: str | None) -> None:
 
 
 def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
-    """Return a run after grading its episodes again, with the benchmark as it is now."""
+    """Return a run after grading its episodes again with the current benchmark."""
     import asyncio
     from pathlib import Path
 
@@ -238,7 +238,7 @@ def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
-    benchmark = BENCHMARKS.get(reference.kind)(reference)  # before the run is touched: it may not exist any more
+    benchmark = BENCHMARKS.get(reference.kind)(reference)  # first: the benchmark may no longer exist
     owner = store.leases.owner()
     store.leases.take(run.id, owner)
     try:

@@ -52,7 +52,7 @@ def serve(config: Path | None, **given: Any) -> int:
     chosen = options()
     given |= {"database_url": chosen.database_url, "blob_url": chosen.blob_url}
     settings = read_settings(config, **given)
-    # First the ports: where one is taken, nothing is made.
+    # Bind the ports first: if one is taken, nothing is created.
     with logging_as(settings.log_format), listening_at(settings) as listening, opened(settings) as service:
         if exposed(settings):
             click.echo(
@@ -72,14 +72,14 @@ def serve(config: Path | None, **given: Any) -> int:
 
 
 def _first_admin(service: "Service") -> tuple[str, str] | None:
-    """Return name and password of the administrator that was just made; None where there is one already."""
+    """Return name and password of the new administrator, or None if there already is one."""
     from mesocosm.server.permissions.administration import first_admin
 
     return None if service.settings.auth_disabled else first_admin(service)
 
 
 def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
-    """Print the address, once the server answers."""
+    """Print the address once the server answers."""
     made = {"username": first[0], "password": first[1]} if first else None
     if chosen.json:
         known = {"url": addresses.api, "login_url": addresses.login, "pid": os.getpid(), "store": service.store.place}

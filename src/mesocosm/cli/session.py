@@ -1,4 +1,4 @@
-"""Playing a run on the command line: whether there is an unfinished one, its result and exit code."""
+"""Run experiments from the command line: find an unfinished run, show the result, return the exit code."""
 
 import asyncio
 import os
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 INCOMPLETE, INTERRUPTED = 3, 130
 SHORTEST_SECRET = 8
-"""Hiding shorter passwords would blank ordinary words; the URL as a whole is hidden all the same."""
+"""Hiding shorter passwords would hide ordinary words; the URL as a whole is always hidden."""
 
 
 def start_run(spec: RunSpec, *, resume: bool = False, same_server: bool = False) -> int:
     """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
     chosen = options()
-    # First of all, what cannot work is refused: nothing is made on the disk for it.
+    # Reject invalid settings first, before anything is written to disk.
     without_credentials(spec, hidden_values(chosen))
     signature = asyncio.run(_signature(spec))
     store = open_results(chosen)
@@ -67,7 +67,7 @@ async def _signature(spec: RunSpec) -> str:
 
 
 def _begun(store: "Store", signature: str) -> Run | None:
-    """Return the newest unfinished run of an experiment that has something to give: episodes, or a living process."""
+    """Return the newest unfinished run of an experiment that has finished episodes or a live process, or None."""
     return next((run for run in store.runs.unfinished(signature) if run.counts.done or _going(run)), None)
 
 
@@ -98,9 +98,9 @@ def start_run_quietly(spec: RunSpec) -> tuple[Run, int]:
 
 
 def resume_run(run_id: str, settings: session.SessionOptions, limits: Mapping[str, Any]) -> int:
-    """Continue a run and return the exit code; one in which nothing is owed is only shown.
+    """Continue a run and return the exit code; a run without pending episodes is only shown.
 
-    `limits` are fields of core.run.Limits that take the place of the run's own.
+    `limits` are fields of core.run.Limits that replace the run's own.
     """
     chosen = options()
     store = open_results(chosen, create=False)
@@ -126,7 +126,7 @@ def resume_run(run_id: str, settings: session.SessionOptions, limits: Mapping[st
 
 @contextmanager
 def observers(chosen: CommonOptions, store: "Store", signals: Observer) -> Iterator[list[Observer]]:
-    """Yield who watches a run: the progress on the terminal, the link to its live page, the handling of signals."""
+    """Yield the observers of a run: the progress display, the link to its live page, the signal handling."""
     with watcher(chosen) as progress:
         yield [progress, ViewerLink(chosen, store, progress), signals]
 
@@ -153,7 +153,7 @@ async def _resume(
 
 
 def without_credentials(spec: RunSpec, hidden: Iterable[str]) -> None:
-    """Raise UsageError where a setting holds a credential: a password in a URL, or one of the values `hidden`."""
+    """Raise UsageError if a setting holds a credential: a password in a URL, or one of the values `hidden`."""
     models = [settings.name for settings in (spec.model, spec.judge) if settings is not None]
     urls = (*(ModelName.parse(name).base_url for name in models), str(spec.benchmark.options.get("env_url", "")))
     if any(is_secret("", url) for url in urls) or Redactor(hidden).value(spec) != spec:
@@ -165,7 +165,7 @@ def without_credentials(spec: RunSpec, hidden: Iterable[str]) -> None:
 
 
 def hidden_values(chosen: CommonOptions) -> list[str]:
-    """Return what must not be recorded: credentials in the environment, and a password on the command line."""
+    """Return values that must not be recorded: credentials in the environment, and a password on the command line."""
     url = chosen.database()
     password = urlsplit(url).password
     given = [url, password] if password else []
@@ -189,8 +189,8 @@ def judged(run: Run, store: "Store", chosen: CommonOptions, code: int) -> int:
 def exit_code(run: Run, *, interrupted: bool = False) -> int:
     """Return the exit code of a run.
 
-    0 all done and something scored, 1 nothing scored or a program that cannot start, 3 episodes owed or too many
-    without a value, 4 broken off, 130 interrupted.
+    0 all done and something scored, 1 nothing scored or a program that cannot start, 3 episodes pending or too many
+    without a value, 4 aborted, 130 interrupted.
     """
     if run.status is RunStatus.FINISHED:
         return 0

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 MOST_SEEDS = 12
-"""Seeds, or ranges of them, that are listed; a run may have thousands."""
+"""Maximum number of seeds, or ranges of them, that are listed; a run may have thousands."""
 
 
 @click.command(cls=Remote)
@@ -106,7 +106,7 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
 
 
 def _server(run: Run) -> str:
-    """Return what answered a run: where, by which names, and the same of its judge."""
+    """Return the address and model names of the server that answered a run, and of its judge's."""
     known = run.provenance.get("server", {})
     told = []
     for role, of in (("", ""), ("judge_", "judge: ")):
@@ -118,7 +118,7 @@ def _server(run: Run) -> str:
 
 
 def _chain(run: Run) -> str:
-    """Return the head of the chain over the finished episodes; `mesocosm verify` computes it anew."""
+    """Return the head of the checksum chain over the finished episodes; `mesocosm verify` recomputes it."""
     length, _, head = run.chain.partition(":")
     done = run.counts.done
     if not head:
@@ -128,7 +128,7 @@ def _chain(run: Run) -> str:
 
 
 def seeds(selection: Selection) -> str:
-    """Return the seeds of a run, those in a row as a range."""
+    """Return the seeds of a run, with consecutive ones as a range."""
     if selection.seeds is None:
         return f"0–{selection.count - 1}" if selection.count else "all"
     pieces = [f"{first}" if first == last else f"{first}–{last}" for first, last in _ranges(selection.seeds)]

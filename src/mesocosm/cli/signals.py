@@ -1,7 +1,7 @@
-"""Signals during a run: Ctrl-C, `kill` and a closed terminal stop it in order.
+"""Signals during a run: Ctrl-C, `kill` and a closed terminal stop it gracefully.
 
-The first signal lets running episodes finish for some seconds and writes everything; the second one ends at once.
-Neither loses a finished episode. What is still starting up is given up at the first.
+The first signal gives running episodes some seconds to finish and writes everything; the second one ends at once.
+Neither loses a finished episode. A run that is still starting is aborted by the first signal.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ Start = Callable[[Control, Observer], Awaitable[Run]]
 
 
 def run_with_signals(start: Callable[[Control, Observer], Awaitable[T]]) -> tuple[T, bool]:
-    """Do the work that `start` starts (play a run); return what it gives, and whether it was interrupted.
+    """Run `start` (which executes a run); return its result, and whether it was interrupted.
 
-    Raises KeyboardInterrupt when it was interrupted before there was anything.
+    Raises KeyboardInterrupt if it was interrupted before there was a result.
     """
     handling = _SignalHandling[T]()
     found = asyncio.run(handling.play(start))
@@ -46,7 +46,7 @@ class _SignalHandling(Observer, Generic[T]):
         self._ended: Run | None = None
 
     async def play(self, start: Callable[[Control, Observer], Awaitable[T]]) -> T | None:
-        """Return what the work gave (a run as it ended); None when it never began."""
+        """Return the result of the work (a run as it ended), or None if it never began."""
 
         async def work() -> T:
             return await start(self._control, self)
@@ -58,7 +58,7 @@ class _SignalHandling(Observer, Generic[T]):
         except asyncio.CancelledError:
             if not self.interrupts:
                 raise
-            # Only who plays a single run hands its end to this observer.
+            # Only commands that execute a single run pass its end to this observer.
             return cast("T | None", self._ended)
         finally:
             if sys.platform != "win32":
@@ -66,11 +66,11 @@ class _SignalHandling(Observer, Generic[T]):
                     asyncio.get_running_loop().remove_signal_handler(number)
 
     def run_started(self, progress: Progress) -> None:
-        """From now on there are episodes that deserve to end."""
+        """Record that there are episodes, which should be allowed to finish."""
         self._started = True
 
     def run_finished(self, run: Run) -> None:
-        """Everything is written, so do not wait for the adapter to stop."""
+        """Record the end of the run; everything is written, so do not wait for the adapter to stop."""
         self._ended = run
         if self.interrupts > 1:
             asyncio.get_running_loop().call_soon(self._cancel)
@@ -78,12 +78,12 @@ class _SignalHandling(Observer, Generic[T]):
     def _listen(self) -> list[signal.Signals]:
         numbers = [signal.SIGINT, signal.SIGTERM]
         if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-            numbers.append(signal.SIGHUP)  # the terminal was closed; under nohup it is ignored
+            numbers.append(signal.SIGHUP)  # the terminal was closed; ignored under nohup
         loop = asyncio.get_running_loop()
         for number in numbers:
             try:
                 loop.add_signal_handler(number, self._interrupt)
-            except NotImplementedError:  # Windows has no handlers on its loop
+            except NotImplementedError:  # Windows event loops have no signal handlers
                 signal.signal(number, lambda *_: loop.call_soon_threadsafe(self._interrupt))
         return numbers
 
@@ -99,7 +99,7 @@ class _SignalHandling(Observer, Generic[T]):
             self._hurry()
 
     def _hurry(self) -> None:
-        """End the episodes, and what they still do to leave their environment; then the waiting for the adapter."""
+        """End the episodes, then their clean-up, and finally the wait for the adapter."""
         self._control.stop("interrupted", 0.0)
         asyncio.get_running_loop().call_later(HURRY_S, self._control.stop, "interrupted", 0.0)
         if self._ended is not None:

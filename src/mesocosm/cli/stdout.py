@@ -1,4 +1,4 @@
-"""Standard output kept for the one document that a command prints."""
+"""Reserve standard output for the single document that a command prints."""
 
 import os
 import sys
@@ -11,9 +11,9 @@ STDOUT, STDERR = 1, 2
 
 @contextmanager
 def kept_stdout() -> Iterator[None]:
-    """Send what foreign code of this process writes to file descriptor 1 to standard error.
+    """Redirect what third-party code of this process writes to file descriptor 1 to standard error.
 
-    Python's `sys.stdout` still leads to where the descriptor led before. Where a descriptor is closed, nothing happens.
+    Python's `sys.stdout` still writes to the original target. If a descriptor is closed, nothing happens.
     """
     try:
         sys.stdout.flush()
@@ -30,7 +30,7 @@ def kept_stdout() -> Iterator[None]:
     finally:
         if ours is not None:
             sys.stdout = python
-            with suppress(OSError):  # a reader that went away is reported where the command ends
+            with suppress(OSError):  # a reader that went away is reported at the end of the command
                 ours.close()
         os.dup2(before, STDOUT)
         os.close(before)

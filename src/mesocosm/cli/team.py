@@ -1,4 +1,4 @@
-"""`mesocosm team …`: the teams of a platform, and the one that is worked for."""
+"""`mesocosm team …`: the teams of a platform, and the active one."""
 
 import re
 from typing import TYPE_CHECKING
@@ -85,7 +85,7 @@ def use(team_id: str) -> None:
 
 
 def _check(team_id: str) -> None:
-    """Warn about a team that the caller is not in. It is not an error: a team may be chosen before logging in."""
+    """Warn about a team that the caller is not in. This is not an error: a team may be chosen before logging in."""
     from mesocosm.client.error import ApiError
 
     client = any_client()

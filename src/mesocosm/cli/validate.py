@@ -1,4 +1,4 @@
-"""`mesocosm validate`: a document against every rule."""
+"""`mesocosm validate`: check a document against every rule."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from mesocosm.core.failure import MesocosmError, UsageError
 
 
 class DocumentUnreadable(MesocosmError):
-    """The document could not be read at all."""
+    """The document could not be read."""
 
 
 @click.command(cls=MesocosmCommand)
@@ -29,7 +29,7 @@ def validate(file: str) -> int:
     try:
         verdict = validate_bytes(sys.stdin.buffer.read()) if file == "-" else validate_file(Path(file))
     except UsageError as error:
-        # A document that cannot be read fails the check (1) like one that breaks a rule; 2 stays for wrong flags.
+        # An unreadable document fails the check (1) like an invalid one; 2 is for wrong flags.
         raise DocumentUnreadable(str(error)) from error
     emit(verdict.to_json())
     if not options().json and sys.stderr.isatty():

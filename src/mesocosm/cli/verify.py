@@ -1,4 +1,4 @@
-"""`mesocosm verify`: whether stored results are what was recorded."""
+"""`mesocosm verify`: check whether stored results are unchanged since they were recorded."""
 
 from typing import TYPE_CHECKING
 
@@ -48,7 +48,7 @@ def verify(run_ids: tuple[str, ...]) -> int:
 
 
 def _verified(store: "Store", run_id: str) -> tuple[list[str], str]:
-    """Return what is damaged of a run, and how much of it is covered."""
+    """Return what is damaged in a run, and how much of it is covered by checksums."""
     try:
         verified = store.verification.check_run(run_id)
         told = [_said(verified, place) for place in range(len(verified.damages))]
@@ -56,7 +56,7 @@ def _verified(store: "Store", run_id: str) -> tuple[list[str], str]:
         covered = f"{_coverage(verified)}; {NOT_COMPUTED}" if run.unverified else _coverage(verified)
         return told or _numbers(store, run), covered
     except (MesocosmError, ValueError) as error:
-        # A row that cannot be read at all, or holds what no run has.
+        # A row that cannot be read at all, or has invalid content.
         return [f"it cannot be read: {error}"], ""
 
 

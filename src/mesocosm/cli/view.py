@@ -1,4 +1,4 @@
-"""`mesocosm view`: the results directory in the browser."""
+"""`mesocosm view`: show the results directory in the browser."""
 
 import ipaddress
 import os
@@ -93,12 +93,12 @@ def _loopback(address: str) -> bool:
 
 
 def _note(ending: ExitStack, results: "ViewedStore", url: str, chosen: CommonOptions) -> None:
-    """Leave a note beside the results; skipped while there are none."""
+    """Write the viewer's note beside the results, until the viewer ends."""
     ending.enter_context(viewer_link.noted(chosen.results(), url, results.name))
 
 
 def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: CommonOptions, *, no_open: bool) -> None:
-    """Print the viewer's address, once it answers."""
+    """Print the viewer's address once it answers."""
     note()
     document = {"url": url, "pid": os.getpid(), "store": results.name, "started": True}
     answer(f"Viewer of {results.name}\n  {url}\nCtrl-C ends it.", document)

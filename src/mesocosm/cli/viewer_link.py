@@ -1,7 +1,7 @@
-"""The link to the live page of a run: the viewer that is running already, or one that is started in the background.
+"""The link to the live page of a run: of a running viewer, or of one that is started in the background.
 
-A viewer leaves `viewer.json` in the results directory while it runs. What stands there is believed only when that very
-process lives and answers.
+A viewer writes `viewer.json` to the results directory while it runs. Its content is trusted only if the process in it
+is alive and answers.
 """
 
 import http.client
@@ -29,18 +29,18 @@ NOTE = "viewer.json"
 HOST = "127.0.0.1"
 PORT = 8877
 NEARBY = 20
-"""Ports after the usual one that are tried before any other."""
+"""Number of ports after the usual one to try before any other."""
 IDLE_MINUTES = 10
 BROWSER_S = 5.0
-"""Seconds that a program which ends at once leaves a browser to take the page."""
+"""Seconds that a program which ends immediately gives a browser to load the page."""
 ANSWER_S = 0.2
-"""Seconds that a viewer has to answer; one that is too busy for that lives."""
+"""Seconds that a viewer has to accept a check; a busy one that is slower counts as alive."""
 OFF = "MESOCOSM_NO_VIEW"
-"""Variable that keeps runs from starting a viewer."""
+"""Variable that prevents runs from starting a viewer."""
 
 
 class RunningViewer(msgspec.Struct, frozen=True):
-    """A viewer that runs: its address, the store that it shows, and its process."""
+    """A running viewer: its address, the store that it shows, and its process."""
 
     url: str
     store: str
@@ -48,12 +48,12 @@ class RunningViewer(msgspec.Struct, frozen=True):
 
 
 def place_name(store: "Store") -> str:
-    """Return the name of a store by which two programs know that they have the same one."""
+    """Return a name of a store by which two programs can tell that they use the same one."""
     return store.place if "://" in store.place else str(Path(store.place).resolve())
 
 
 def running(directory: Path, store: str) -> RunningViewer | None:
-    """Return the viewer of a store that left its note in a results directory, if it lives and answers."""
+    """Return the viewer of a store that left its note in a results directory, if it is alive and answers."""
     from mesocosm.store.lease_owner import alive
 
     try:
@@ -66,7 +66,7 @@ def running(directory: Path, store: str) -> RunningViewer | None:
 
 
 def page(path: str, store: "Store", chosen: "CommonOptions", otherwise: str = "") -> str:
-    """Return the address of a page of the viewer if one is running, else the command that starts one."""
+    """Return the address of a page if a viewer is running, otherwise the command that starts one."""
     viewer = running(chosen.results(), place_name(store))
     return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    {otherwise or f'and open {path}'}"
 
@@ -89,12 +89,12 @@ def _answers(url: str) -> bool:
 
 @contextmanager
 def noted(directory: Path, url: str, store: str) -> Iterator[None]:
-    """Leave a note of this process in a results directory, where there is one, until the block ends."""
+    """Write a note of this process to a results directory, if it exists, until the block ends."""
     from mesocosm.store.lease_owner import this_process
 
     path, data = directory / NOTE, msgspec.json.encode(RunningViewer(url, store, this_process()))
     draft = directory / f".{NOTE}.{os.getpid()}"
-    with suppress(OSError):  # a directory that cannot be written can still be read
+    with suppress(OSError):  # a directory that is not writable can still be viewed
         draft.write_bytes(data)
         draft.replace(path)
     try:
@@ -106,9 +106,9 @@ def noted(directory: Path, url: str, store: str) -> Iterator[None]:
 
 
 def start(chosen: "CommonOptions", store: str) -> str:
-    """Start a viewer in the background and return its address, which works at once. Raises OSError.
+    """Start a viewer in the background and return its address, which can be used immediately. Raises OSError.
 
-    It gets a listening socket, so no other program can take the port, and early requests wait.
+    The viewer inherits a listening socket, so no other program can take the port, and early requests wait.
     """
     directory, database = chosen.results().absolute(), chosen.database()
     variables = {"MESOCOSM_RESULTS_DIR": str(directory)}
@@ -150,7 +150,7 @@ def _listening() -> socket.socket:
 
 
 def wanted(chosen: "CommonOptions") -> bool:
-    """Return whether to start a viewer for a run: on request, else for a person at a terminal."""
+    """Return whether to start a viewer for a run: on request, or by default on a terminal."""
     if chosen.view is not None:
         return chosen.view
     return sys.stderr.isatty() and not (chosen.quiet or os.environ.get("CI") or os.environ.get(OFF))
@@ -165,7 +165,7 @@ class ViewerLink(Observer):
     watcher: Observer
 
     def run_started(self, progress: Progress) -> None:
-        """Print the link, and start what is behind it."""
+        """Print the link, starting a viewer if needed."""
         if self.chosen.view is False or (self.chosen.quiet and not self.chosen.view):
             return
         name = place_name(self.store)
@@ -196,9 +196,9 @@ class ViewerLink(Observer):
 
 
 def open_browser(url: str, wait_s: float = 0.0) -> bool:
-    """Open a page in the person's browser, and return whether that was tried: not in CI, and not without a screen.
+    """Open a page in the user's browser; return whether that was tried: not in CI, and not without a screen.
 
-    A program that ends right afterwards gives it `wait_s` seconds to get the page.
+    With `wait_s`, wait up to that many seconds, for a program that ends right afterwards.
     """
     import threading
     import webbrowser
@@ -213,7 +213,7 @@ def open_browser(url: str, wait_s: float = 0.0) -> bool:
         with suppress(Exception):
             webbrowser.open(url)
 
-    # Some browsers return only when they are closed.
+    # Some browsers block until they are closed.
     thread = threading.Thread(target=show, name="browser", daemon=True)
     thread.start()
     thread.join(wait_s)

@@ -1,4 +1,4 @@
-"""The server of `mesocosm view`: results that may appear later, and an end after a time without visitors."""
+"""The server of `mesocosm view`: results may appear later, and it can end after a time without visitors."""
 
 import asyncio
 import signal
@@ -25,7 +25,7 @@ from mesocosm.store import Store, open_store
 from mesocosm.store.revision import DATABASE_NAME
 
 SECOND = 10
-"""Ticks of the server's loop in a second."""
+"""Ticks of the server's loop per second."""
 
 
 class ViewedStore:
@@ -48,27 +48,27 @@ class ViewedStore:
 
     @property
     def name(self) -> str:
-        """The name of the store that is shown or waited for."""
+        """The name of the store that is shown or expected."""
         return str((self._chosen.results() / DATABASE_NAME).resolve()) if self.missing else place_name(self.store)
 
     @property
     def gone(self) -> bool:
-        """Whether the file of the results was there and is not any more."""
+        """Whether the results file existed and was removed."""
         place = self.store.place
         return not self.missing and "://" not in place and not Path(place).exists()
 
     @property
     def workplace(self) -> Workplace:
-        """How another process finds the store."""
+        """The location by which another process opens the store."""
         return workplace(self.store.place, self._chosen.database())
 
     def appeared(self) -> bool:
-        """Open the results if there are some now; return whether that is so."""
+        """Open the results if they exist now; return whether they do."""
         try:
             found = open_results(self._chosen, create=False)
         except MesocosmError:
-            return False  # not there yet, or being made at this moment
-        # What stood in is kept until the end: requests under way still read it.
+            return False  # not there yet, or being created at this moment
+        # The placeholder store stays open until the end: current requests still read it.
         self._former, self.store = self.store, found
         return True
 
@@ -81,7 +81,7 @@ class ViewedStore:
         return any(not abandoned(run) for run in going)
 
     def close(self) -> None:
-        """Close the store, and what stood in for it."""
+        """Close the store and its placeholder."""
         for store in (self.store, self._former):
             if store is not None:
                 store.close()
@@ -99,7 +99,7 @@ class IdleWatch:
         self._last = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Forward a request."""
         counted = scope["type"] == "http"
         self._open += counted
         try:
@@ -111,7 +111,7 @@ class IdleWatch:
 
     @property
     def idle(self) -> float:
-        """Seconds since the last use; 0 while there is some."""
+        """Seconds since the last use; 0 during use."""
         return 0.0 if self._open else time.monotonic() - self._last
 
     def refresh(self) -> None:
@@ -131,7 +131,7 @@ class ViewerServer(Server):
         appeared: Callable[[], None],
         shelf: BenchmarkIndex,
     ) -> None:
-        shelf.known()  # a missing folder is reported at once
+        shelf.known()  # reports a missing folder immediately
         made = new_server(results.store, host=host, shelf=shelf)
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
@@ -145,7 +145,7 @@ class ViewerServer(Server):
         self._app.state.workplace = results.workplace
 
     async def on_tick(self, counter: int) -> bool:
-        """Look once a second for results that have appeared, and for a reason to end; return whether to end."""
+        """Check once a second for new results, and for a reason to end; return whether to end."""
         if counter % SECOND == 0 and self._results.missing and await asyncio.to_thread(self._results.appeared):
             self._app.state.service = local_service(self._results.store, self._host)
             self._app.state.workplace = self._results.workplace
@@ -167,7 +167,7 @@ class ViewerServer(Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End in order when a signal asks for it, and do not raise it again afterwards as uvicorn does."""
+        """End gracefully on a signal, and do not raise it again afterwards as uvicorn does."""
         numbers = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
         before = {number: signal.signal(number, self.handle_exit) for number in numbers}
         try:

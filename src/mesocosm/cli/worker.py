@@ -1,4 +1,4 @@
-"""`mesocosm worker`: a process that builds environments and plays runs of a platform."""
+"""`mesocosm worker`: a process that builds environments and executes runs of a platform."""
 
 from pathlib import Path
 from typing import Any

@@ -1,1 +1,1 @@
-"""HTTP/1.1 client for model calls and environment adapters; knows nothing else of ours."""
+"""HTTP/1.1 client for model calls and environment adapters; independent of the rest of mesocosm."""

@@ -1,9 +1,9 @@
-"""The HTTP client: one per event loop, for any number of servers and thousands of requests at once.
+"""The HTTP client: one per event loop, for any number of servers and thousands of concurrent requests.
 
-    async with Client() as client:
+    async with HttpClient() as client:
         response = await client.request("POST", url, headers=headers, body=b"{}", timeout=60)
 
-Redirects are not followed; a response with any status is returned as it is. Proxies come from the environment.
+Redirects are not followed. A response with any status is returned, not raised. Proxies come from the environment.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from mesocosm.http.state import ClientState
 from mesocosm.http.target import check_head, target, visible
 
 if TYPE_CHECKING:
-    # aiohttp takes a fifth of a second to import, so only the first request does it.
+    # Importing aiohttp takes about 0.2 s, so it is deferred until the first request.
     from mesocosm.http.transport import RequestAttempt, StreamedResponse, Transport
 
 FRESH_S = 1.0
-"""Seconds that a connection may have been idle to carry a request that must not be repeated.
+"""Maximum idle seconds of a connection that carries a request that must not be repeated.
 
-Servers close idle connections when they like (gunicorn after 2 s, uvicorn and Node after 5 s), and nothing tells
-whether they saw a request that crosses the close on the wire.
+Servers close idle connections at any time (gunicorn after 2 s, uvicorn and Node after 5 s), and the client cannot know
+whether they saw a request that was sent while the connection was closing.
 """
 _LONGEST_S = 86_400.0
 
 
 class OwnConnection:
-    """A connection that one caller keeps for itself between its requests, so that no fault of others reaches it.
+    """A connection reserved for one caller, so that errors of other callers do not affect it.
 
     Call `drop` when the caller is done.
     """
@@ -52,14 +52,15 @@ class OwnConnection:
 
 
 class HttpClient:
-    """Sends requests over kept-open connections. Use it within one event loop, and close it there.
+    """Sends requests over persistent connections. Use it within one event loop, and close it there.
 
     A connection is made within `connect_timeout` seconds and dropped after `idle_timeout` seconds without a request. A
     response of more than `max_response` bytes is an error. `tls` replaces the default TLS context.
 
-    With `socket`, the path of a Unix socket, every request goes through it; one of type SOCK_SEQPACKET hands over a
-    connected socket for each connection (sandboxes.sandbox). With `public_only` a server is only reached at addresses
-    of the public internet, each checked after it was resolved and just that one connected to; proxies are not used.
+    With `socket`, the path of a Unix socket, every request goes through it; a socket of type SOCK_SEQPACKET instead
+    passes a connected socket for each connection (sandboxes.sandbox). With `public_only`, a server is reached only at
+    addresses of the public internet: each address is checked after resolving, the connection is made to exactly that
+    address, and proxies are not used.
     """
 
     def __init__(
@@ -92,11 +93,11 @@ class HttpClient:
     ) -> Response:
         """Send one request and return the complete response.
 
-        `timeout` is in seconds, from here to the last byte (at most a day). A kept-open connection that turns out dead
-        before anything of the response came, or on which the server says that it waited too long for a request (408),
-        is replaced once and the request sent again; `resend=False` forbids that, for requests that must not be
-        processed twice. With `own` the request goes over the caller's own connection, never over one that served
-        others. Raises HttpError.
+        `timeout` is in seconds, from the call to the last byte (at most a day). If a reused connection turns out to be
+        dead before any part of the response arrives, or the server reports that it waited too long for a request (408),
+        the connection is replaced once and the request sent again; `resend=False` forbids that, for requests that must
+        not be processed twice. With `own`, the request uses the caller's own connection, never one that served other
+        callers. Raises HttpError.
         """
         call = self._call(method, url, headers, body, timeout, resend)
         transport = self._transport(own, repeatable=resend)
@@ -116,11 +117,11 @@ class HttpClient:
         body: bytes | None = None,
         timeout: float,  # noqa: ASYNC109 -- as in `request`
     ) -> AsyncIterator["StreamedResponse"]:
-        """Send one request and give the response as soon as its head is there; its body is read from it as it comes.
+        """Send one request and yield the response as soon as its head has arrived; its body can then be read in pieces.
 
-        `timeout` is the longest silence, in seconds: until the head, and between two pieces. Leaving the block before
-        the end drops the connection. A dead kept-open connection is replaced as by `request`. Raises HttpError, inside
-        the block as well.
+        `timeout` is the longest silence in seconds: until the head, and between two pieces. Leaving the block before
+        the end drops the connection. A dead reused connection is replaced as in `request`. Raises HttpError, also
+        inside the block.
         """
         call = self._call(method, url, headers, body, timeout, repeatable=True)
         transport = self._transport(own=None, repeatable=True)
@@ -150,7 +151,7 @@ class HttpClient:
     def _call(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float, repeatable: bool
     ) -> "RequestAttempt":
-        """Check a request before anything of it is sent. Raises HttpError."""
+        """Check a request before any part of it is sent. Raises HttpError."""
         from mesocosm.http.transport import RequestAttempt
 
         loop = asyncio.get_running_loop()
@@ -174,7 +175,7 @@ class HttpClient:
         return RequestAttempt(method, where, headers, body, min(seconds, _LONGEST_S), proxy, repeatable)
 
     def _transport(self, own: OwnConnection | None, *, repeatable: bool) -> "Transport":
-        """Return the connections that a request may use."""
+        """Return the transport whose connections a request may use."""
         if own is not None:
             if own.transport is None:
                 own.transport = self._open(FRESH_S)

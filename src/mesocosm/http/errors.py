@@ -1,15 +1,15 @@
-"""What can go wrong between a request and its response.
+"""Errors between a request and its response.
 
 Exceptions::
 
     HttpError
-    ├── InvalidRequest     the URL, method or a header cannot be sent; nothing was
+    ├── InvalidRequest     the URL, method or a header is invalid; nothing was sent
     ├── ConnectFailed      no connection: name, address, TLS; nothing was sent
-    │   └── ProxyFailed    the proxy in between is away, or lets nothing through
-    ├── ConnectionLost     the other side (or our own `close`) ended it before the response was complete
-    ├── Timeout            no time left, while connecting or waiting for the response
-    ├── ResponseTooLarge   the response passed the cap
-    └── BadResponse        what came is not HTTP/1.x, or cannot be decoded
+    │   └── ProxyFailed    the proxy cannot be reached, or refuses to connect
+    ├── ConnectionLost     the server (or our own `close`) closed it before the response was complete
+    ├── Timeout            time ran out while connecting or waiting for the response
+    ├── ResponseTooLarge   the response exceeded the limit
+    └── BadResponse        the response is not HTTP/1.x, or cannot be decoded
 
 A response with any status is a response, not an error. Messages name the method, the URL without user, password and
 query values, and the cause.
@@ -21,7 +21,7 @@ Phase = Literal["connect", "response"]
 
 
 class HttpError(Exception):
-    """Root: one request that got no response. `url` is safe to show."""
+    """Root of the errors: a request that got no response. `url` is safe to show."""
 
     def __init__(self, method: str, url: str, cause: str) -> None:
         super().__init__(method, url, cause)
@@ -34,15 +34,15 @@ class HttpError(Exception):
 
 
 class InvalidRequest(HttpError):
-    """The request cannot be sent as it is."""
+    """The request is invalid and was not sent."""
 
 
 class ConnectFailed(HttpError):
-    """No connection could be made; the server has seen nothing of the request."""
+    """No connection could be made; the server has not seen any part of the request."""
 
 
 class ProxyFailed(ConnectFailed):
-    """The proxy in between cannot be reached, or refuses to connect to the server."""
+    """The proxy cannot be reached, or refuses to connect to the server."""
 
 
 class ConnectionLost(HttpError):
@@ -50,12 +50,12 @@ class ConnectionLost(HttpError):
 
 
 class Timeout(HttpError):
-    """No time left. `phase` says what was waited for, `seconds` how long."""
+    """The timeout expired. `phase` is what was waited for, `seconds` the timeout."""
 
     def __init__(self, method: str, url: str, phase: Phase, seconds: float) -> None:
         what = {"connect": "connection", "response": "complete response"}[phase]
         super().__init__(method, url, f"no {what} within {seconds:g} s")
-        # Exceptions travel between processes by calling their class with `args`.
+        # Pickling, used between processes, calls the class with `args`.
         self.args = (method, url, phase, seconds)
         self.phase = phase
         self.seconds = seconds

@@ -1,4 +1,4 @@
-"""Connections that somebody else makes and hands over: from programs whose network we are not in."""
+"""Receive connections that a program in another network opens and passes over a Unix socket."""
 
 import array
 import asyncio
@@ -11,9 +11,9 @@ _PAUSE = 0.01
 
 
 async def handed_over(path: str) -> socket.socket:
-    """Return the connection that is handed over at the unix socket `path` (SOCK_SEQPACKET), of whichever network.
+    """Return the connection received over the Unix socket at `path` (SOCK_SEQPACKET); it may be in another network.
 
-    The message is the text `0` with one connected TCP socket, or the number of an error. Raises OSError.
+    The message is the text `0` with one connected TCP socket, or an error number. Raises OSError.
     """
     loop = asyncio.get_running_loop()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as visitor:
@@ -23,7 +23,7 @@ async def handed_over(path: str) -> socket.socket:
                 visitor.connect(path)
                 break
             except BlockingIOError:
-                # So many wait already that the socket takes no more; it has no sign for when it does.
+                # The socket's backlog is full, and it cannot signal when that changes.
                 await asyncio.sleep(_PAUSE)
         ready = asyncio.Event()
         loop.add_reader(visitor, ready.set)
@@ -50,7 +50,7 @@ def _received(visitor: socket.socket) -> socket.socket:
 
 
 def _checked(number: int) -> socket.socket:
-    """Return the socket of a descriptor. Whoever sent it may have sent anything."""
+    """Return the socket of a descriptor. The sender is not trusted and may have sent any descriptor."""
     if not stat.S_ISSOCK(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(_FAILED)

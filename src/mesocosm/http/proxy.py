@@ -1,4 +1,4 @@
-"""Forwarding proxies as the environment names them: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY."""
+"""HTTP proxies from the environment: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY."""
 
 import ipaddress
 import os
@@ -10,13 +10,13 @@ from mesocosm.http.target import Origin, target
 class Proxies:
     """The proxy settings of an environment, read once.
 
-    Lower-case names win. NO_PROXY lists host names (with everything below them), `host:port`, addresses and networks,
-    or `*`. Loopback is never reached through a proxy.
+    Lower-case names take precedence. NO_PROXY lists host names (including their subdomains), `host:port`, addresses and
+    networks, or `*`. Loopback addresses never use a proxy.
     """
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         given = os.environ if environment is None else environment
-        # In a CGI program HTTP_PROXY is the request header `Proxy`, which anybody can send.
+        # In a CGI program HTTP_PROXY is the request header `Proxy`, which any client can send.
         upper = {"HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"} | (set() if "REQUEST_METHOD" in given else {"HTTP_PROXY"})
 
         def value(name: str) -> str:
@@ -27,7 +27,7 @@ class Proxies:
         self._direct = [entry for part in value("no_proxy").split(",") if (entry := part.strip().lower().lstrip("."))]
 
     def proxy(self, origin: Origin) -> str | None:
-        """Return the URL of the proxy for a server, None for none. Raises ValueError for unusable settings."""
+        """Return the proxy URL for a server, or None for a direct connection. Raises ValueError for bad settings."""
         url = self._by_scheme[origin.scheme]
         if not url or self._is_direct(origin):
             return None

@@ -1,4 +1,4 @@
-"""Addresses that anybody on the internet may be asked at: not of this machine, not of a network around it."""
+"""Addresses of the public internet, as opposed to this machine and private networks."""
 
 import ipaddress
 import socket
@@ -9,12 +9,12 @@ from mesocosm.http.target import target
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
-# What the tables of `ipaddress` count as global, or leave to the reader, but what leads elsewhere.
+# Networks that `ipaddress` counts as global, or does not judge, but that lead elsewhere.
 _NEVER = tuple(
     ipaddress.ip_network(text)
     for text in (
         "100.64.0.0/10",  # shared by providers and their customers, RFC 6598
-        "192.0.0.0/24",  # protocol assignments, RFC 6890
+        "192.0.0.0/24",  # carrier-grade NAT, RFC 6598
         "192.88.99.0/24",  # 6to4 relays, RFC 7526
         "168.63.129.16/32",  # the host of an Azure machine
         "fec0::/10",  # site-local, RFC 3879
@@ -29,10 +29,10 @@ _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 
 
 def public(address: str) -> bool:
-    """Return whether an address, as the resolver spells it, is one of the public internet.
+    """Return whether an address, as the resolver formats it, is one of the public internet.
 
-    IPv4 addresses inside IPv6 ones (mapped, compatible, 6to4, NAT64) are judged themselves. A zone (`%eth0`) and what
-    is not an address are not public.
+    IPv4 addresses embedded in IPv6 ones (mapped, compatible, 6to4, NAT64) are judged by the IPv4 address. An address
+    with a zone (`%eth0`) and text that is not an address are not public.
     """
     try:
         found = ipaddress.ip_address(address)
@@ -42,7 +42,7 @@ def public(address: str) -> bool:
 
 
 def check_public(url: str) -> None:
-    """Check that a URL is one of http(s) and that every address of its host is public; asks the resolver, so it blocks.
+    """Check that a URL is http(s) and that every address of its host is public. Blocks while resolving the name.
 
     Raises UsageError with a short reason.
     """
@@ -85,7 +85,7 @@ def _public(address: Address) -> bool:
 
 
 def _inner(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for."""
+    """Return the IPv4 address that an IPv6 one embeds, or None."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:

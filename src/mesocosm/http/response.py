@@ -1,4 +1,4 @@
-"""What a server answered."""
+"""A server's response."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from mesocosm.http.errors import BadResponse
 
 
 class Response:
-    """A complete response: status, headers by lower-case name, and the body with its content encoding undone."""
+    """A complete response: status, headers by lower-case name, and the decoded body."""
 
     __slots__ = ("body", "headers", "method", "status", "url")
 
@@ -24,7 +24,7 @@ class Response:
         self.url = url
 
     def json(self) -> Any:
-        """Return the body read as strict JSON, whatever its content type. Raises BadResponse."""
+        """Return the body parsed as strict JSON, ignoring its content type. Raises BadResponse."""
         try:
             return read_json(self.body)
         except msgspec.DecodeError as error:

@@ -1,4 +1,4 @@
-"""How long a server asks to wait before the next try."""
+"""The time that a server asks clients to wait before a retry."""
 
 import time
 from collections.abc import Callable
@@ -10,9 +10,9 @@ LONGEST_S = 86_400.0
 
 
 def retry_after(header: Callable[[str], str | None]) -> float | None:
-    """Return the seconds that the server asks to wait: `retry-after-ms`, or `retry-after` as seconds or HTTP date.
+    """Return the seconds to wait from `retry-after-ms`, or from `retry-after` as seconds or HTTP date.
 
-    None when it says neither, or nothing that is a time; at most LONGEST_S.
+    Return None if both are missing or unusable. The result is at most LONGEST_S.
     """
     in_ms = finite(header("retry-after-ms"))
     if in_ms is not None:

@@ -1,4 +1,4 @@
-"""What all connections of one client share."""
+"""State that all connections of one client share."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class ClientState:
     public_only: bool
     closed: bool = False
     abrupt: set[str] = field(default_factory=set)
-    """Servers that once closed a kept-open connection under a request that must not be repeated."""
+    """Servers that once closed a reused connection during a request that must not be repeated."""
 
     proofs: dict[str, int] = field(default_factory=dict)
-    """How often the server of a URL was seen to keep its connection open after such a request."""
+    """By URL, how often its server was seen to keep its connection open after such a request."""

@@ -1,4 +1,4 @@
-"""Where a request goes: a URL taken apart."""
+"""Parse request URLs and check request heads."""
 
 import re
 from base64 import b64encode
@@ -22,14 +22,14 @@ class Origin(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """Host and port as they stand in a URL; a default port is left out."""
+        """Host and port as in a URL; a default port is left out."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS.get(self.scheme) else f"{host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """A URL taken apart. `shown` is the URL as messages may show it; `authorization` comes from its user part."""
+    """A parsed URL. `shown` is the URL that is safe for messages; `authorization` comes from its user part."""
 
     origin: Origin
     path: str
@@ -38,13 +38,13 @@ class Target:
 
     @property
     def url(self) -> str:
-        """The URL without its user part and fragment, with everything quoted that must be."""
+        """The URL without its user part and fragment, percent-encoded."""
         return f"{self.origin.scheme}://{self.origin.authority}{self.path}"
 
 
 @lru_cache(maxsize=1024)
 def target(url: str) -> Target:
-    """Take a URL apart. Raises ValueError that says what is wrong, without quoting the URL."""
+    """Parse a URL. Raises ValueError that says what is wrong, without quoting the URL."""
     parts = urlsplit(url)
     scheme = parts.scheme.lower()
     if scheme not in _PORTS or not parts.hostname:
@@ -65,7 +65,7 @@ def target(url: str) -> Target:
 
 
 def visible(url: str) -> str:
-    """Return a URL without user, password, fragment and query values; what is not a URL is not shown at all."""
+    """Return a URL without user, password, fragment and query values; an invalid URL is not shown at all."""
     try:
         return target(url).shown
     except ValueError:
@@ -79,14 +79,14 @@ def _basic(user: str | None, password: str | None) -> str:
     return "Basic " + b64encode(pair.encode()).decode("ascii")
 
 
-# A caller sends the same headers thousands of times.
+# Cached because a caller sends the same headers thousands of times.
 @lru_cache(maxsize=256)
 def check_head(method: str, headers: tuple[tuple[str, str], ...]) -> None:
-    """Check that a method and header fields can be sent. Raises ValueError for what would break the message apart."""
+    """Check that a method and header fields can be sent. Raises ValueError for one that would corrupt the message."""
     if not _TOKEN.fullmatch(method) or method == "CONNECT":
         raise ValueError("this method cannot be sent")
     for name, value in headers:
-        # The value may be a secret; the name says enough.
+        # The value may be a secret, so the message has only the name.
         if not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
             raise ValueError(f"header {name!r} has characters that HTTP does not allow")
         if name.lower() in _RESERVED:

@@ -1,4 +1,4 @@
-"""What carries the requests of a client: connections of aiohttp, and its errors in our words."""
+"""Send a client's requests over aiohttp connections, and convert aiohttp's errors to ours."""
 
 import asyncio
 import errno
@@ -43,29 +43,29 @@ from mesocosm.http.state import ClientState
 from mesocosm.http.target import Target, visible
 
 MAX_FIELDS = 500
-"""Header fields of a response."""
+"""Maximum number of header fields in a response."""
 _MAX_LINE = 32 * 1024
 _MAX_HEAD = 128 * 1024
 _LARGE = 512 * 1024
-"""Bytes from which on a body is sent in pieces."""
+"""A body of at least this many bytes is sent in pieces."""
 _KEEPALIVE_S = 60
 _IDLE_TOO_LONG = 408
 PROVE_S = 0.01
-"""Seconds that a connection is watched before it carries another request that must not be repeated."""
+"""Seconds to watch a connection before it carries another request that must not be repeated."""
 _PROOFS = 8
-"""How often a server must have kept its connection open after requests to one URL until it is believed to."""
+"""How often a server must keep its connection open after requests to one URL before it is trusted to do so."""
 _MOST_PROVED = 32
 _DEFAULTS = {"Accept": "*/*", "Accept-Encoding": "gzip, deflate", "User-Agent": "mesocosm"}
 _OF_PROXIES = (aiohttp.ClientHttpProxyError, aiohttp.ClientProxyConnectionError, aiohttp.ServerDisconnectedError)
-"""Errors that a proxy causes while there is no connection to the server yet."""
+"""Errors that a proxy can cause before there is a connection to the server."""
 _DECODED = frozenset({"", "identity", "gzip", "deflate"})
 
 
 @dataclass(slots=True)
 class RequestAttempt:
-    """One request, and what its connection came to: `connected` once there is one, `reused` when it was a kept one.
+    """One request and the state of its connection: `connected` once there is one, `reused` if it is a kept-open one.
 
-    A `fresh` one takes no kept connection.
+    A `fresh` request must not use a kept-open connection.
     """
 
     method: str
@@ -105,9 +105,9 @@ class Transport:
         )
 
     async def begin(self, call: RequestAttempt, most_silence: float | None = None) -> "StreamedResponse":
-        """Send a request and return the response as soon as its head is there. Raises HttpError.
+        """Send a request and return the response as soon as its head has arrived. Raises HttpError.
 
-        A kept-open connection that is dead is replaced once, where the request may be repeated.
+        A dead kept-open connection is replaced once, if the request may be repeated.
         """
         limits = aiohttp.ClientTimeout(sock_connect=self._state.connect_timeout, sock_read=most_silence)
         _CALL.set(call)
@@ -173,7 +173,7 @@ class Transport:
 
 
 class StreamedResponse:
-    """A response on its way: status and headers are known, the body comes in pieces, its content encoding undone."""
+    """A response in progress: status and headers are known, the decoded body arrives in pieces."""
 
     def __init__(self, call: RequestAttempt, response: aiohttp.ClientResponse, limit: int) -> None:
         self.status = response.status
@@ -187,7 +187,7 @@ class StreamedResponse:
         self._limit = limit
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield the body as it comes, never an empty piece. Raises HttpError when it breaks off."""
+        """Yield the body as it arrives, never an empty piece. Raises HttpError if it breaks off."""
         call, size = self._call, 0
         try:
             if (self._response.content_length or 0) > self._limit and call.method != "HEAD":
@@ -218,14 +218,14 @@ class StreamedResponse:
 
 
 class _Flood(aiohttp.ClientPayloadError):
-    """More than may come."""
+    """More bytes than the limit arrived."""
 
 
 class _Protocol(ResponseHandler):
-    """A connection that carries no further request after an error.
+    """A connection that carries no further request after an error status, and limits each response to `limit` bytes.
 
-    Many servers close then without saying so, or leave the body of a refused request unread, where the next request is
-    expected. And one that takes in no more than `limit` bytes for one response, in whatever part of it they come.
+    After an error, many servers close the connection without announcing it, or leave the body of the refused request
+    unread, where the next request should start. The limit counts all parts of a response.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: int) -> None:
@@ -254,19 +254,19 @@ class _Protocol(ResponseHandler):
         super().feed_data(data, size)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        # A body without a length ends with the connection, but not with one that breaks.
+        # A body without a length ends when the connection is closed, but not when it breaks.
         if exc is not None and self._payload is not None and not self._payload.is_eof():
             self._payload.set_exception(aiohttp.ClientOSError(*exc.args))
         super().connection_lost(exc)
 
 
 class _Watched(aiohttp.BaseConnector):
-    """Gives out no kept connection that is dead, and notes what a call got."""
+    """Hands out no dead kept-open connection, and records what kind of connection a call got."""
 
     state: ClientState
 
     def watch(self, state: ClientState) -> None:
-        """Work for a client."""
+        """Set the client's state."""
         self.state = state
         self._factory = partial(  # type: ignore[assignment]
             _Protocol, loop=self._loop, limit=state.max_response + _MAX_HEAD
@@ -287,11 +287,11 @@ class _Watched(aiohttp.BaseConnector):
         return None
 
     async def _proved(self, call: RequestAttempt, connection: Connection) -> bool:
-        """Return whether a kept connection may carry a request that must not be repeated.
+        """Return whether a kept-open connection may carry a request that must not be repeated.
 
-        Some servers answer, fail afterwards (in a background task, say), and close without having said so. That is seen
-        a moment after the answer. The first connections are watched for that moment, and when one is closed none is
-        used again for such a request.
+        Some servers answer, then fail (for example in a background task) and close the connection unannounced, which
+        can be seen a moment after the answer. Early connections are watched for that moment. Once one is closed, no
+        connection of that server is reused for such a request.
         """
         abrupt, proofs = self.state.abrupt, self.state.proofs
         if call.target.origin.authority in abrupt:
@@ -321,7 +321,7 @@ class _Direct(_Watched, aiohttp.TCPConnector):
 
 
 class _ThroughSocket(_Watched):
-    """Connections through one Unix socket, whatever the host of the URL is."""
+    """Connections through one Unix socket, for any host in the URL."""
 
     handed = False
 
@@ -338,7 +338,7 @@ class _ThroughSocket(_Watched):
                     try:
                         protocol = (await loop.create_unix_connection(self._factory, path))[1]
                     except OSError as error:
-                        # It is of the type where connections are handed over, and stays it.
+                        # The socket is of the type that passes connections; this does not change.
                         if error.errno != errno.EPROTOTYPE:
                             raise
                         self.handed = True
@@ -353,11 +353,11 @@ class _ThroughSocket(_Watched):
 
 
 class PrivateAddress(OSError):
-    """A host that was to be public is not."""
+    """A host that must be public has a private address."""
 
 
 class _PublicResolver(ThreadedResolver):
-    """Refuses a host with any address that is not public: a name that leads to both is not an accident."""
+    """Refuses a host with any address that is not public: a name with both kinds is probably an attack."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -370,7 +370,7 @@ class _PublicResolver(ThreadedResolver):
 
 @lru_cache
 def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
-    """Return what servers are verified by: aiohttp's own context holds the variables as of its import."""
+    """Return the TLS trust setting; aiohttp's default context ignores later changes of the variables."""
     return ssl.create_default_context() if file or folder else True
 
 
@@ -392,7 +392,7 @@ def _connector(state: ClientState, idle_s: float) -> _Watched:
 
 
 def _socket(address: "aiohttp.AddrInfoType") -> socket.socket:
-    """Return a socket with TCP's own sign of life, which calls that last minutes need."""
+    """Return a socket with TCP keepalive, which calls that last minutes need."""
     made = socket.socket(*address[:3])
     made.settimeout(0)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -402,7 +402,7 @@ def _socket(address: "aiohttp.AddrInfoType") -> socket.socket:
 
 
 def _public_socket(address: "aiohttp.AddrInfoType") -> socket.socket:
-    """Return a socket for a public address. Everything that is connected to comes by here, numbers in URLs too."""
+    """Return a socket for a public address. All connections pass here, including those to numeric hosts."""
     _refuse_private(str(address[4][0]))
     return _socket(address)
 
@@ -414,10 +414,10 @@ def _refuse_private(address: str) -> None:
 
 
 def _quiet(connection: Connection) -> bool:
-    """Return whether nothing came on a kept connection since the last response: no byte, no end, no reset.
+    """Return whether a kept-open connection received nothing since the last response: no byte, no end, no reset.
 
-    Asks the socket too, because what came in the last moment has not reached the event loop yet. An unread byte (a late
-    408, more than was asked for) would be taken for the answer to the next request.
+    The socket is polled too, because the most recent data has not reached the event loop yet. An unread byte (a late
+    408, or surplus data) would be taken for the answer to the next request.
     """
     transport, protocol = connection.transport, connection.protocol
     if transport is None or protocol is None or transport.is_closing() or protocol.should_close:
@@ -427,14 +427,14 @@ def _quiet(connection: Connection) -> bool:
     return not poll.poll(0)
 
 
-# A caller sends requests to the same URL thousands of times.
+# Cached because a caller sends requests to the same URL thousands of times.
 @lru_cache(maxsize=1024)
 def _url(text: str) -> URL:
     return URL(text, encoded=True)
 
 
 def failure(error: Exception, call: RequestAttempt, progress: str = "") -> HttpError:
-    """Return an error of aiohttp as ours; `progress` says how far the response came."""
+    """Convert an error of aiohttp; `progress` says how much of the response arrived."""
     name = call.name
     inner: BaseException | None = error
     while inner is not None and not isinstance(inner, ContentEncodingError):
@@ -492,7 +492,7 @@ def _unconnected(error: Exception, call: RequestAttempt) -> str:
 
 
 def _cause(error: Exception) -> Exception:
-    """Return what aiohttp packed: the error of the socket, of the resolver or of TLS."""
+    """Return the error that aiohttp wrapped: of the socket, the resolver or TLS."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         return error.certificate_error
     return error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error

@@ -1,1 +1,1 @@
-"""Models behind `core.ports.Model`: OpenAI-compatible endpoints, Ollama, LiteLLM, built-ins, replays."""
+"""Implementations of `core.ports.Model`: OpenAI-compatible endpoints, Ollama, LiteLLM, built-ins, replays."""

@@ -1,8 +1,8 @@
-"""Models without an endpoint: floor, ceiling, scripts and people.
+"""Models without an endpoint: baselines, scripts and people.
 
-`builtin/random` draws from the action space, else from the tools or the schema, `builtin/empty` says nothing,
-`builtin/oracle` plays the best action that the environment knows, `builtin/scripted:FILE` reads its replies from a
-file, `builtin/human` asks on the terminal.
+`builtin/random` samples from the action space, or else from the tools or the schema. `builtin/empty` replies with
+nothing. `builtin/oracle` takes the best action that the environment knows. `builtin/scripted:FILE` reads its replies
+from a file. `builtin/human` asks on the terminal.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return a built-in model. Raises UnknownName for a name that is none, UsageError for a script that is unusable."""
+    """Return a built-in model. Raises UnknownName for an unknown name, UsageError for an unusable script."""
     name = ModelName.parse(settings.name)
     if name.base_url:
         raise UsageError(
@@ -48,7 +48,7 @@ def open_model(settings: ModelSettings) -> Model:
 
 
 async def _random(request: ModelRequest) -> str | ModelReply:
-    """Draw an action; equal seed, trial and step draw the same one. Of tools one is called, or none."""
+    """Sample an action; equal seed, trial and step give the same one. If there are tools, call at most one of them."""
     view = request.view
     if view is None:
         rng = Random(digest([message.text for message in request.messages]))

@@ -1,9 +1,9 @@
 """The response cache: a request that was answered before is not sent again.
 
 The key covers everything that is sent (model, address, messages, sampling, schema, tools, extra settings), the trial
-index, and how many equal calls the same episode made before. So repetitions of a task get answers of their own, and so
-do repeated calls within an episode: a vote over five samples sees five. Errors are never kept. An answer out of the
-cache keeps its tokens, costs 0.0 because nothing was spent for it, and says `cached`.
+index, and how many equal calls the same episode made before. Repetitions of a task therefore get separate answers, and
+so do repeated calls within an episode: a vote over five samples gets five. Errors are never stored. A cached answer
+keeps its token counts, costs 0.0 because nothing was spent, and has `cached` set.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from mesocosm.core.proxy import Served
 from mesocosm.core.usage import Usage
 
 FILE = "responses.sqlite"
-"""Name of the database inside a directory."""
+"""Name of the database when the cache is a directory."""
 
 _BUSY_S = 10.0
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ _read = msgspec.json.Decoder(_Kept).decode
 
 
 def request_key(settings: ModelSettings, address: str, request: ModelRequest) -> bytes:
-    """Return the key of a request: a SHA-256 digest (32 bytes) of all that shapes the answer."""
+    """Return the key of a request: a SHA-256 digest (32 bytes) of everything that affects the answer."""
     sent = [
         settings.name,
         address,
@@ -64,7 +64,7 @@ def request_key(settings: ModelSettings, address: str, request: ModelRequest) ->
 
 
 class ResponseFile:
-    """A SQLite file of answers by key; several processes may use it at once. Methods block."""
+    """A SQLite file of answers by key. Several processes may use it at once. Methods block."""
 
     def __init__(self, path: Path) -> None:
         self.path = path / FILE if path.is_dir() else path
@@ -75,7 +75,7 @@ class ResponseFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(self.path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
             _write_ahead(connection)
-            # An answer lost in a power cut is asked for again; a sync for each would cost more than it saves.
+            # An answer lost in a power cut is simply requested again; syncing each write would cost more than it saves.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS responses (key BLOB PRIMARY KEY, reply BLOB NOT NULL, at REAL NOT NULL) "
@@ -89,7 +89,7 @@ class ResponseFile:
         return connection
 
     def get(self, key: bytes) -> ModelReply | None:
-        """Return the answer kept under `key`, marked as cached, or None. Raises sqlite3.Error."""
+        """Return the answer stored under `key`, marked as cached, or None. Raises sqlite3.Error."""
         row = self._connection.execute("SELECT reply FROM responses WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
@@ -111,7 +111,7 @@ class ResponseFile:
         )
 
     def put(self, key: bytes, reply: ModelReply) -> None:
-        """Keep an answer; an older one stays. Raises sqlite3.Error."""
+        """Store an answer unless the key already has one. Raises sqlite3.Error."""
         kept = _Kept(
             reply.text,
             reply.reasoning,
@@ -131,12 +131,12 @@ class ResponseFile:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log. SQLite does not wait for a lock here, so two processes that start at once do."""
+    """Switch to the write-ahead log, retrying while locked: SQLite itself does not wait for a lock here."""
     deadline = time.monotonic() + _BUSY_S
     while True:
         try:
             if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                # Before there is a log, so that it stands in the file itself from the beginning.
+                # Set the id before there is a log, so that it is written to the database file itself.
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute("PRAGMA journal_mode = WAL")
         except sqlite3.OperationalError as error:
@@ -152,17 +152,17 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 @dataclass(slots=True)
 class _Flight:
-    """One call under way and how many wait for it."""
+    """A call in progress and the number of callers waiting for it."""
 
     task: "asyncio.Task[ModelReply]"
     waiting: int = 0
 
 
 class CachedModel:
-    """A model behind the response cache. Equal requests under way are one call; each caller gets its answer.
+    """A model behind the response cache. Concurrent equal requests are sent once; each caller gets the answer.
 
-    `settings.cache` names a file, or a directory (existing, or written with a slash at its end) to put one in;
-    `address` is where the model is served. Raises InfrastructureError when the cache cannot be used.
+    `settings.cache` names a file, or a directory (existing, or written with a trailing slash) to put one in; `address`
+    is the URL of the model's server. Raises InfrastructureError if the cache cannot be used.
     """
 
     def __init__(self, model: Model, settings: ModelSettings, address: str = "") -> None:
@@ -171,31 +171,31 @@ class CachedModel:
         self._address = address
         path = Path(settings.cache).expanduser()
         self._file = ResponseFile(path / FILE if settings.cache.endswith("/") else path)
-        # One thread: SQLite answers from memory, and the event loop never waits for a lock of another process.
+        # A single thread is enough: SQLite mostly answers from memory, and the event loop must not wait for file locks.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="response-cache")
         self._flights: dict[bytes, _Flight] = {}
         self._warned = False
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the model behind can do."""
+        """The capabilities of the wrapped model."""
         return self._model.capabilities
 
     @property
     def server(self) -> Mapping[str, str]:
-        """What answers where nothing is kept yet; empty for a model without an address."""
+        """The wrapped model's server facts; empty for a model without an address."""
         return self._model.server if isinstance(self._model, Served) else {}
 
     def warnings(self) -> Sequence[str]:
-        """Return what the model itself warns of."""
+        """Return the warnings of the wrapped model."""
         return self._model.warnings() if isinstance(self._model, Warns) else ()
 
     async def check(self) -> None:
-        """Verify the model behind. Raises what it raises."""
+        """Check the wrapped model and raise its errors."""
         await self._model.check()
 
     async def ask(self, request: ModelRequest) -> ModelReply:
-        """Return the kept answer, else ask. Raises EpisodeError."""
+        """Return the stored answer, or call the model. Raises EpisodeError."""
         started = time.perf_counter()
         key = request_key(self._settings, self._address, request)
         flight = self._flights.get(key)
@@ -210,7 +210,7 @@ class CachedModel:
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.task.done():
-                # Nobody wants it any more; a new caller must not join a call that is being cancelled.
+                # All callers were cancelled; a new one must not join a call that is being cancelled.
                 self._forget(key, flight)
                 flight.task.cancel()
         if joined and not reply.cached:
@@ -231,7 +231,7 @@ class CachedModel:
         return reply
 
     async def _attempt(self, act: Callable[[], _T]) -> _T | None:
-        """Do something with the file. A cache that breaks in the middle of a run is left out, and that is said."""
+        """Run a file operation. A cache that fails during a run is skipped, with one warning."""
         try:
             return await asyncio.get_running_loop().run_in_executor(self._thread, act)
         except sqlite3.Error as error:

@@ -1,4 +1,4 @@
-"""From a name to a model: the one place where models are opened."""
+"""Open a model by name. No other module does so."""
 
 from collections.abc import Callable
 
@@ -9,13 +9,13 @@ from mesocosm.core.registry import MODELS, fold, suggestion
 from mesocosm.models.endpoint import PROVIDERS, configured, endpoint, is_loopback
 
 IN_PROCESS = frozenset({"builtin", "replay"})
-"""Providers that answer from inside: nothing is sent, so nothing is cached."""
+"""Providers that run in this process: nothing is sent, so nothing is cached."""
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return the model that `settings` name, behind the response cache when they name one.
+    """Return the model that `settings` name, behind the response cache if they name one.
 
-    A provider that nobody registered is taken as OpenAI-compatible when it has a base URL, else it goes to LiteLLM.
+    An unregistered provider is treated as OpenAI-compatible if it has a base URL, and is otherwise left to LiteLLM.
     Raises UsageError (UnknownName with a suggestion, a missing package, an unusable address) and InfrastructureError
     for a cache that cannot be used.
     """
@@ -50,12 +50,12 @@ def _factory(name: ModelName) -> Callable[[ModelSettings], Model]:
 
 
 def require_provider(name: ModelName) -> None:
-    """Raise UnknownName, with the nearest name, where no provider is called as `name` says."""
+    """Raise UnknownName, with a suggestion, if `name` has an unknown provider."""
     _factory(name)
 
 
 def _known() -> list[str]:
-    # The entry "*" is this module: by it the engine finds whatever provider a name has.
+    # The entry "*" is this module itself, through which the engine opens models of any provider.
     return [entry.name for entry in MODELS.entries() if entry.name != "*"]
 
 
@@ -64,7 +64,7 @@ def _registered(provider: str) -> bool:
 
 
 def address(name: ModelName) -> str:
-    """Return the URL that requests for `name` go to, empty when it is not known here."""
+    """Return the URL that requests for `name` are sent to; empty if it is not known here."""
     if name.provider == "ollama":
         from mesocosm.models import ollama
 
@@ -77,10 +77,10 @@ def address(name: ModelName) -> str:
 
 
 def is_local(name: ModelName) -> bool:
-    """Whether nothing that is said to this model leaves the machine.
+    """Return whether nothing that is sent to this model leaves the machine.
 
-    So it is for `builtin/` and `replay/`, and for everything at a loopback address, whether the name, the environment
-    or the provider's default says so; but not for models that Ollama itself passes on to its cloud.
+    This holds for `builtin/` and `replay/`, and for any loopback address, whether given by the name, the environment or
+    the provider's default, but not for models that Ollama forwards to its cloud.
     """
     if name.provider in IN_PROCESS:
         return True

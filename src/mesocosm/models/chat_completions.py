@@ -1,4 +1,4 @@
-"""The wire format of OpenAI-compatible chat completions: requests out, replies in."""
+"""The wire format of OpenAI-compatible chat completions: encode requests, decode replies."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -48,7 +48,7 @@ class _Usage(msgspec.Struct):
 
 
 class Completion(msgspec.Struct):
-    """A chat completion as far as anybody needs it; every field may be missing."""
+    """The parts of a chat completion that are used here; every field may be missing."""
 
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
@@ -57,12 +57,12 @@ class Completion(msgspec.Struct):
 
 
 def decode(body: bytes) -> Completion:
-    """Read a body. Raises msgspec.DecodeError (no JSON) or its subclass ValidationError (JSON of another shape)."""
+    """Decode a body. Raises msgspec.DecodeError (no JSON) or its subclass ValidationError (JSON of another shape)."""
     return read_json(body, Completion)
 
 
 def wire_messages(messages: Sequence[Message]) -> Sequence[Message | dict[str, Any]]:
-    """Return messages as the protocol wants them; plain ones already are, field by field, and stay as they are."""
+    """Return messages in wire format. Plain text messages already have it and are returned unchanged."""
     for message in messages:
         if message.content.__class__ is not str or not message.content or message.reasoning or message.tool_calls:
             return [_wire(message) for message in messages]
@@ -113,14 +113,14 @@ def wire_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:
 
 
 def response_format(request: ModelRequest) -> dict[str, Any]:
-    """Return the `response_format` that holds a reply to the request's schema."""
+    """Return the `response_format` that constrains a reply to the request's schema."""
     return {"type": "json_schema", "json_schema": {"name": request.schema_name, "schema": request.schema}}
 
 
 def reply(completion: Completion, price: Price | None, name: str, latency_s: float) -> ModelReply | None:
-    """Return the answer in a completion, None when it holds none. A refusal of the model's own is its text.
+    """Return the reply in a completion, or None if it holds none. If the model refused, its refusal is the text.
 
-    An answer that the provider broke off, as routers say with an error beside it or as its finish reason, is none.
+    An answer that the provider aborted counts as none; routers report this as an error beside it or as finish reason.
     """
     choice = completion.choices[0] if completion.choices else None
     if choice is None or choice.message is None or completion.error or choice.error or choice.finish_reason == "error":
@@ -154,7 +154,7 @@ def _called(call: _Call, position: int) -> ToolCall:
 
 
 def arguments(given: Any) -> Any:
-    """Return the arguments of a tool call: the decoded object, or the raw text when it is not JSON."""
+    """Return the arguments of a tool call: the decoded object, or the raw text if it is not JSON."""
     if not isinstance(given, str):
         return {} if given is None else given
     try:
@@ -164,12 +164,12 @@ def arguments(given: Any) -> Any:
 
 
 def count(value: Any) -> int:
-    """Return a number of tokens that a server may have left out or spelled in its own way."""
+    """Return a token count; 0 if the server left it out or sent something else than a positive number."""
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
 def priced(usage: Usage, price: Price | None) -> Usage:
-    """Return `usage` with its cost, None when the price is unknown."""
+    """Return `usage` with its cost; the cost is None if the price is unknown."""
     cost = price.cost(usage.prompt, usage.completion, usage.cached) if price is not None else None
     return msgspec.structs.replace(usage, cost_usd=cost)
 

@@ -1,4 +1,4 @@
-"""Where OpenAI-compatible providers are, which key they take, and whether an address is on this machine."""
+"""Addresses and keys of OpenAI-compatible providers, and a check whether an address is on this machine."""
 
 import ipaddress
 import os
@@ -31,7 +31,7 @@ ELSEWHERE = {
     "deepseek": "https://api.deepseek.com",
     "xai": "https://api.x.ai",
 }
-"""Public addresses of providers that are asked in another way."""
+"""Public addresses of providers that use other protocols or are reached through LiteLLM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ class ModelEndpoint:
 
 
 def endpoint(name: ModelName) -> ModelEndpoint:
-    """Return where `name` is served.
+    """Return the endpoint that serves `name`.
 
-    The URL is the name's own, else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, else the provider's public one. The
-    key of an address that somebody chose is MESOCOSM_API_KEY before `<PROVIDER>_API_KEY`, where that may be sent there;
-    that of the public one the other way round. Raises UsageError for a provider without an address.
+    The URL is the name's own, or else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, or else the provider's public
+    one. For a custom address, MESOCOSM_API_KEY takes precedence over `<PROVIDER>_API_KEY`, which is sent only if
+    `takes_key_of` allows it; for the public address the order is reversed. Raises UsageError for a provider without an
+    address.
     """
     prefix = _prefix(name.provider)
     public = PROVIDERS.get(name.provider, "")
@@ -72,9 +73,9 @@ def endpoint(name: ModelName) -> ModelEndpoint:
 def takes_key_of(url: str, provider: str, public: str = "") -> bool:
     """Return whether the key of `provider` may be sent to `url`.
 
-    A key belongs to the address that `<PROVIDER>_BASE_URL` gives, and to the provider's public one. Without such a
-    variable it may be sent to any address that somebody wrote behind a model's name, but to none that is another
-    provider's: public, or in a variable of that provider.
+    A key belongs to the address in `<PROVIDER>_BASE_URL` and to the provider's public one. Without such a variable it
+    may be sent to any address given in a model's name, except to one that belongs to another provider: its public
+    address, or one in a variable of that provider.
     """
     here, own = _origin(url), configured(provider)
     if here in {_origin(own), _origin(public)} - {""}:
@@ -85,7 +86,7 @@ def takes_key_of(url: str, provider: str, public: str = "") -> bool:
 
 
 def _places() -> Iterator[tuple[str, str]]:
-    """Yield the prefix of each provider's variables with an address that is the provider's."""
+    """Yield (variable prefix, address) for every known address of a provider."""
     for provider, place in {**PROVIDERS, **ELSEWHERE}.items():
         yield _prefix(provider), place
     for variable, place in os.environ.items():
@@ -95,7 +96,7 @@ def _places() -> Iterator[tuple[str, str]]:
 
 
 def _origin(url: str) -> str:
-    """Return scheme, host and port of `url`, empty where it is not a URL."""
+    """Return scheme, host and port of `url`; empty if it is not a URL."""
     try:
         parts = urlsplit(url.strip())
         port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
@@ -106,7 +107,7 @@ def _origin(url: str) -> str:
 
 
 def configured(provider: str) -> str:
-    """Return the base URL that the environment gives a provider, empty without one."""
+    """Return the base URL that the environment sets for a provider; empty without one."""
     prefix = _prefix(provider)
     return (os.environ.get(f"{prefix}_BASE_URL") or os.environ.get(f"{prefix}_API_BASE") or "").strip()
 
@@ -116,7 +117,7 @@ def _prefix(provider: str) -> str:
 
 
 def check_url(url: str, subject: str) -> None:
-    """Raise UsageError when `url` cannot be the base of HTTP requests."""
+    """Raise UsageError if `url` cannot be the base of HTTP requests."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -129,7 +130,7 @@ def check_url(url: str, subject: str) -> None:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the host of `url` is this machine."""
+    """Return whether the host of `url` is this machine."""
     try:
         host = (urlsplit(url).hostname or "").rstrip(".").lower()
     except ValueError:
@@ -145,7 +146,7 @@ def is_loopback(url: str) -> bool:
 
 
 def without_credentials(url: str) -> str:
-    """Return `url` as it may be printed: without credentials, query and fragment."""
+    """Return `url` in a printable form: without credentials, query and fragment."""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

@@ -1,4 +1,4 @@
-"""HTTP with a model server: one pooled client for one address, its failures told as ours."""
+"""HTTP with a model server: one pooled client for one address, with failures raised as EpisodeError."""
 
 import socket
 import ssl
@@ -13,13 +13,13 @@ from mesocosm.models.endpoint import without_credentials
 from mesocosm.models.refusal import RefusalContext, Words, words
 
 CHECK_S = 10.0
-"""The longest that a check before a run waits for an answer."""
+"""Timeout in seconds of a check before a run."""
 MAX_ANSWER = 10 * 1024 * 1024
-"""Bytes of one answer of a model, unfolded; how many of them can be read depends on what they are (core.foreign)."""
+"""Maximum size in bytes of a decompressed answer; core.foreign limits how much of it is parsed."""
 
 
 class ModelHttpClient:
-    """The connection to one model server; `subject` (provider/model) and the shown URL start every message."""
+    """The connection to one model server. Each message starts with `subject` (provider/model) and the printable URL."""
 
     def __init__(self, subject: str, base_url: str, key: str = "", *, start: str = "check that it runs") -> None:
         self.subject = subject
@@ -32,11 +32,11 @@ class ModelHttpClient:
             self._headers["authorization"] = f"Bearer {key}"
 
     async def post(self, path: str, body: bytes, timeout_s: float) -> Response:
-        """Return the response to a POST. Raises EpisodeError when there is none."""
+        """Return the response to a POST. Raises EpisodeError if there is none."""
         return await self._request("POST", path, body, timeout_s)
 
     async def get(self, path: str, timeout_s: float) -> Response:
-        """Return the response to a GET. Raises EpisodeError when there is none."""
+        """Return the response to a GET. Raises EpisodeError if there is none."""
         return await self._request("GET", path, None, timeout_s)
 
     async def close(self) -> None:
@@ -76,21 +76,21 @@ class ModelHttpClient:
     def refusal(
         self, path: str, response: Response, max_tokens: int, *, variables: tuple[str, ...] = (), missing: str = ""
     ) -> EpisodeError:
-        """Return the failure that an answer other than 200 stands for."""
+        """Return the error for a response with a status other than 200."""
         said = self.words(response)
         url = without_credentials(self.base_url + path)
         header: Callable[[str], str | None] = response.headers.get
         return RefusalContext(self.subject, url, response.status, said, header, max_tokens, variables, missing).error()
 
     def words(self, response: Response) -> Words:
-        """Return what the server said, our key made unreadable."""
+        """Return the server's error text, with our key redacted."""
         said = words(response.body)
         if not self._key:
             return said
         return Words(said.message.replace(self._key, "[key]"), said.code, said.param)
 
     def invalid(self, path: str, body: bytes, what: str) -> EpisodeError:
-        """Return the failure for an answer that says 200 and is none."""
+        """Return the error for a response with status 200 that is not a valid answer."""
         excerpt = body[:200].decode("utf-8", "replace") or "nothing"
         return EpisodeError(
             Cause.MODEL_INVALID,
@@ -102,7 +102,7 @@ class ModelHttpClient:
 
 
 def _connection(error: HttpError, url: str, start: str) -> str:
-    """Return why there is no connection, and what to do: whether the server runs is not always the question."""
+    """Return why there is no connection, with a remedy that fits the cause."""
     failed = error.__cause__
     if isinstance(failed, ssl.SSLError):
         return f"there is no connection to {url}: {error.cause}"

@@ -1,4 +1,4 @@
-"""`builtin/human`: a person at the terminal is the model."""
+"""`builtin/human`: a person at the terminal acts as the model."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ _LONGEST = 4000
 
 
 def open_human(name: str, terminal: str = TERMINAL) -> Model:
-    """Return the model that asks on `terminal`, one question at a time."""
+    """Return a model that asks on `terminal`, one question at a time."""
     console = _Console(terminal)
 
     async def answer(request: ModelRequest) -> str:
@@ -29,7 +29,7 @@ def open_human(name: str, terminal: str = TERMINAL) -> Model:
 
 
 def question(request: ModelRequest) -> str:
-    """Return what the person sees: where the episode stands, the observation, the actions to choose from."""
+    """Return what the person sees: the position in the episode, the observation, and the possible actions."""
     view = request.view
     if view is None:
         return "\n\n".join(message.text for message in request.messages) + "\n"
@@ -50,7 +50,7 @@ def _last(request: ModelRequest) -> str:
 
 
 def _open(terminal: str, mode: str) -> TextIO:
-    # O_NOCTTY: a terminal that is named explicitly must not become the one that can hang us up.
+    # O_NOCTTY: a terminal that is opened by name must not become our controlling terminal, which could hang us up.
     def opener(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NOCTTY)
 
@@ -58,7 +58,7 @@ def _open(terminal: str, mode: str) -> TextIO:
 
 
 class _Console:
-    """One reader thread on the terminal for all questions: a line typed after a question answers it.
+    """Reads the terminal in a single thread for all questions: a line typed after a question answers it.
 
     The thread is a daemon because a blocked read cannot be interrupted; it must not keep the process alive.
     """
@@ -106,7 +106,7 @@ class _Console:
             self._reader.start()
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
-        with suppress(RuntimeError):  # The loop has ended, so nobody waits for a line any more.
+        with suppress(RuntimeError):  # The loop has ended, so no caller waits for a line any more.
             with suppress(OSError), _open(self._terminal, "r") as terminal:
                 for line in terminal:
                     loop.call_soon_threadsafe(self._lines.put_nowait, line.rstrip("\r\n"))

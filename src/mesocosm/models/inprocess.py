@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def answering_from(path: Path) -> Capabilities:
-    """Return the capabilities of a model whose answers are the content of the file at `path`, which was read before."""
+    """Return the capabilities of a model that takes its answers from the file at `path`; they include its digest."""
     return replace(LOCAL, content=digest_bytes(path.read_bytes()))
 
 
@@ -31,7 +31,7 @@ def json_text(value: Any) -> str:
 
 
 class InProcessModel:
-    """Answers by calling `answer`; `close` is awaited at the end, `verify` before a run."""
+    """Answers by calling `answer`; `verify` is called before a run."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class InProcessModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do."""
+        """The model's capabilities."""
         return self._capabilities
 
     async def check(self) -> None:
-        """Verify what can be verified. Raises UsageError."""
+        """Run the `verify` function, if there is one. Raises UsageError."""
         if self._verify is not None:
             self._verify()
 
@@ -64,11 +64,11 @@ class InProcessModel:
         return ModelReply(said, usage=FREE, model=self.name, latency_s=time.perf_counter() - started)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
 
 def spoken(action: Any, request: ModelRequest) -> str:
-    """Return an action as a reply: `{"action": …}` where the request's schema wants that, else text or JSON text."""
+    """Return an action as reply text: `{"action": …}` if the request's schema has that property, else text or JSON."""
     space: Space | None = request.view.space if request.view is not None else None
     if request.schema is not None and _wants_action(request):
         return json_text({"action": action})

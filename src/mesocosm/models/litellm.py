@@ -1,4 +1,4 @@
-"""Everything without a fast path, through LiteLLM, which is imported when the first such model is used."""
+"""Models of all other providers, through LiteLLM, which is imported when the first such model is used."""
 
 import asyncio
 import importlib.util
@@ -41,13 +41,13 @@ _PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "tod
 
 
 def installed() -> bool:
-    """Whether LiteLLM is installed, without importing it."""
+    """Return whether LiteLLM is installed, without importing it."""
     return importlib.util.find_spec("litellm") is not None
 
 
 @cache
 def load() -> ModuleType:
-    """Import LiteLLM: no banners, no price list from the network. Raises UsageError when it is not installed."""
+    """Import LiteLLM without banners or downloading its price list. Raises UsageError if it cannot be imported."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_LOG", "ERROR")
     try:
@@ -55,7 +55,7 @@ def load() -> ModuleType:
             warnings.simplefilter("ignore")
             import litellm
 
-            litellm.ModelResponse()  # Its schema is built at the first use, with warnings that mean nothing to us.
+            litellm.ModelResponse()  # Its schema is built on first use, with warnings that do not concern us.
     except ImportError as error:
         raise UsageError(f"LiteLLM cannot be imported ({error}); {INSTALL}") from error
     litellm.suppress_debug_info = True
@@ -65,12 +65,12 @@ def load() -> ModuleType:
 
 
 def knows(provider: str) -> bool:
-    """Whether LiteLLM is installed and has this provider."""
+    """Return whether LiteLLM is installed and knows this provider."""
     return installed() and provider in {str(getattr(known, "value", known)) for known in load().provider_list}
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return a model behind LiteLLM. Raises Incompatible when it is not installed."""
+    """Return a model behind LiteLLM. Raises Incompatible if it is not installed."""
     name = ModelName.parse(settings.name)
     if not installed():
         lacking = f"LiteLLM, through which it is reached, is not installed; {INSTALL}"
@@ -83,20 +83,20 @@ def open_model(settings: ModelSettings) -> Model:
 
 
 def route(name: ModelName) -> str:
-    """Return the name that LiteLLM knows a model by; `google/` is `gemini/`, `litellm/` is taken off."""
+    """Return LiteLLM's name of a model: `google/` becomes `gemini/`, the prefix `litellm/` is removed."""
     if name.provider == "litellm":
         return name.model.replace("google/gemini-", "gemini/gemini-", 1)
     return f"{'gemini' if name.provider == 'google' else name.provider}/{name.model}"
 
 
 def gemini_key() -> str:
-    """Return the key for Gemini: GOOGLE_API_KEY, then GEMINI_API_KEY; values that are mere placeholders are skipped."""
+    """Return the key for Gemini: GOOGLE_API_KEY, then GEMINI_API_KEY; placeholder values are skipped."""
     values = (os.environ.get(variable, "").strip() for variable in ("GOOGLE_API_KEY", "GEMINI_API_KEY"))
     return next((value for value in values if value and not value.lower().startswith(_PLACEHOLDERS)), "")
 
 
 class LiteLLMModel:
-    """One model behind LiteLLM; its own retries are off, because the engine repeats."""
+    """One model behind LiteLLM. LiteLLM's own retries are off, because the engine retries."""
 
     def __init__(self, name: ModelName, settings: ModelSettings) -> None:
         self.name = f"{name.provider}/{name.model}"
@@ -116,17 +116,17 @@ class LiteLLMModel:
         own = gemini_key() if provider == "gemini" else os.environ.get(variable, "").strip()
         if not takes_key_of(self._base_url, provider, PUBLIC.get(provider, "")):
             own = ""
-        # Without a key LiteLLM looks for one by itself, which may be that of another address.
+        # Without a key LiteLLM looks for one itself, and might send that of another address.
         return os.environ.get(GENERAL_KEY, "").strip() or own or "none"
 
     @property
     def capabilities(self) -> Capabilities:
-        """What LiteLLM knows of the model; an unknown one is taken at its word for images and tools."""
+        """The capabilities as LiteLLM knows them; images and tools are assumed to be supported."""
         structured = self._concessions.structured and bool(load().supports_response_schema(model=self._route))
         return Capabilities(structured, images=True, tools=True, local=self._local)
 
     async def check(self) -> None:
-        """Verify provider and key; nothing is sent. Raises UsageError with the remedy."""
+        """Check provider and key without sending anything. Raises UsageError with the remedy."""
         litellm = load()
         try:
             provider = litellm.get_llm_provider(model=self._route)[1]
@@ -167,7 +167,7 @@ class LiteLLMModel:
         return self._reply(response, time.perf_counter() - started)
 
     async def close(self) -> None:
-        """Close the connections that LiteLLM keeps for all its models."""
+        """Close the connections that LiteLLM shares among all its models."""
         if load.cache_info().currsize:
             await load().close_litellm_async_clients()
 
@@ -195,7 +195,7 @@ class LiteLLMModel:
         if self._key:
             transport["api_key"] = self._key
         if request.tools:
-            # Else LiteLLM wants the package `mcp` for any tool at all.
+            # Otherwise LiteLLM requires the package `mcp` for any tool.
             transport["_skip_mcp_handler"] = True
         return transport
 
@@ -268,25 +268,25 @@ class AnthropicModel(LiteLLMModel):
 
     @property
     def upstream(self) -> Upstream:
-        """Where programs' calls are passed on to."""
+        """The server that programs' calls are forwarded to."""
         return self._upstream
 
     def priced(self, usage: Usage) -> Usage:
-        """Return `usage` with its cost, None when the price is unknown."""
+        """Return `usage` with its cost; the cost is None if the price is unknown."""
         return chat_completions.priced(usage, self._price)
 
     def adapt(self, settings: dict[str, Any]) -> None:
-        """Remove the settings of a program's request that the server does not take."""
+        """Remove from a program's request the settings that the server does not accept."""
         self._concessions.apply(settings)
 
     def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
-        """Return whether the server refused one of `settings`, which is removed from now on."""
+        """Return whether the server rejected one of `settings`; that setting is then left out from now on."""
         return self._concessions.make(status, words(answer), settings)
 
     def refusal(
         self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
     ) -> EpisodeError:
-        """Return the failure that an answer other than 200 to a program stands for."""
+        """Return the error for a response to a program with a status other than 200."""
         url = without_credentials(f"{self._upstream.base_url}/v1{path}")
         return RefusalContext(self.name, url, status, words(answer), headers.get, max_tokens, (ANTHROPIC_KEY,)).error()
 

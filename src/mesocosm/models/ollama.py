@@ -22,7 +22,7 @@ from mesocosm.models.prices import Price, price
 
 PATH = "/api/chat"
 GENERATE = "/api/generate"
-"""Asked instead where the extra settings say `"api": "generate"`."""
+"""Used instead of PATH if the extra settings contain `"api": "generate"`."""
 
 DEFAULT = "http://localhost:11434"
 _TOP_LEVEL = frozenset({"think", "keep_alive", "format", "options", "stream", "raw", "truncate", "shift"})
@@ -59,10 +59,10 @@ class _Generated(_Answer):
 
 
 def base_url(name: ModelName) -> str:
-    """Return where Ollama is: the name's own address, OLLAMA_HOST, OLLAMA_API_BASE, else this machine's port 11434.
+    """Return Ollama's URL: the name's own address, OLLAMA_HOST, OLLAMA_API_BASE, or else port 11434 on this machine.
 
-    OLLAMA_HOST may be a host, a host with port or a URL; 0.0.0.0, which servers listen on, is read as 127.0.0.1.
-    Raises UsageError when it is not an address.
+    OLLAMA_HOST may be a host, a host with port, or a URL; 0.0.0.0, a listening address, is replaced by 127.0.0.1.
+    Raises UsageError if it is not an address.
     """
     for text, source in (
         (name.base_url, f"ollama/{name.model}"),
@@ -93,20 +93,20 @@ def _address(text: str) -> str:
 
 
 def runs_elsewhere(model: str) -> bool:
-    """Whether Ollama hands this model to its own cloud: the tag says so."""
+    """Return whether Ollama forwards this model to its own cloud, as its tag indicates."""
     tag = model.partition(":")[2]
     return tag == "cloud" or tag.endswith("-cloud")
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return a model of an Ollama server. Raises UsageError when its address is none."""
+    """Return a model of an Ollama server. Raises UsageError for an invalid address."""
     name = ModelName.parse(settings.name)
     elsewhere = runs_elsewhere(name.model)
     return OllamaModel(name, base_url(name), settings.extra, price(name, local=not elsewhere, elsewhere=elsewhere))
 
 
 class OllamaModel:
-    """One model of one Ollama server. `think` is off unless the extra settings say otherwise."""
+    """One model of one Ollama server. `think` is off unless the extra settings enable it."""
 
     def __init__(self, name: ModelName, url: str, extra: Mapping[str, Any], cost: Price | None) -> None:
         self.name = f"{name.provider}/{name.model}"
@@ -120,11 +120,11 @@ class OllamaModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What Ollama can do; whether a model sees images or calls tools, it says itself."""
+        """Ollama's capabilities. Ollama itself reports an error if a model does not support images or tools."""
         return Capabilities(structured=True, images=True, tools=True, local=self._local)
 
     async def check(self) -> None:
-        """Verify that Ollama runs and has the model. Raises EpisodeError that names the missing command."""
+        """Check that Ollama runs and has the model. Raises EpisodeError that names the missing command."""
         response = await self._exchange.get("/api/tags", CHECK_S)
         if response.status != 200:
             raise self._exchange.refusal("/api/tags", response, 0)
@@ -145,7 +145,7 @@ class OllamaModel:
 
     @property
     def server(self) -> Mapping[str, str]:
-        """Where it is asked, and a digest of the model as Ollama had it when it was checked."""
+        """The server's address, and a digest of the model as Ollama listed it during the check."""
         found = {"address": without_credentials(self._exchange.base_url)}
         return {**found, "models": self._digest} if self._digest else found
 
@@ -166,7 +166,7 @@ class OllamaModel:
         return self._reply(answer, answer.message, time.perf_counter() - started)
 
     async def _generated(self, request: ModelRequest) -> ModelReply:
-        """Return the answer of `/api/generate` to one flat prompt, as LiteLLM asks."""
+        """Return the answer of `/api/generate` to one flat prompt, in LiteLLM's format."""
         started = time.perf_counter()
         body = self.generate_body(request)
         response = await self._exchange.post(GENERATE, body, request.timeout_s)
@@ -213,7 +213,7 @@ class OllamaModel:
             "model": self._model,
             "messages": [_wire(message) for message in request.messages],
             "think": False,
-            # Left to itself, Ollama cuts the front of a prompt that is too long and answers the rest.
+            # By default Ollama truncates the start of a prompt that is too long and answers the rest.
             "truncate": False,
         }
         if request.schema is not None:
@@ -248,21 +248,21 @@ class OllamaModel:
 
 
 def _digests(entries: Any, wanted: str) -> list[str]:
-    """Return what Ollama's list says of the content of a model."""
+    """Return the names and content digests that Ollama lists for a model."""
     found = [entry for entry in entries or [] if isinstance(entry, dict)]
     named = [(str(entry.get("name") or entry.get("model")), str(entry.get("digest") or "")) for entry in found]
     return sorted(f"{name} {content}" for name, content in named if has([name], wanted))
 
 
 def _key(name: ModelName, url: str) -> str:
-    """Return OLLAMA_API_KEY, but not for an address that is another provider's or apart from the one of Ollama."""
+    """Return OLLAMA_API_KEY; empty if `url` belongs to another provider or is not the configured Ollama."""
     set_up = base_url(ModelName(name.provider, name.model))
     elsewhere = bool(name.base_url) and set_up not in {DEFAULT, url}
     return "" if elsewhere or not takes_key_of(url, "ollama") else os.environ.get("OLLAMA_API_KEY", "")
 
 
 def has(have: Sequence[str], wanted: str) -> bool:
-    """Whether `wanted` is among the models of an Ollama server; a name without a tag means `latest`."""
+    """Return whether `wanted` is among the models of an Ollama server; a name without a tag means `latest`."""
     full = wanted if ":" in wanted.rpartition("/")[2] else f"{wanted}:latest"
     return any(full.lower() == (name if ":" in name.rpartition("/")[2] else f"{name}:latest").lower() for name in have)
 
@@ -281,12 +281,12 @@ def _wire(message: Message) -> dict[str, Any]:
 
 
 def _joined(message: Message) -> str:
-    """Return the text of a message; a text before images loses the space at its end."""
+    """Return the text of a message, as LiteLLM joins it: in a message with images it is stripped."""
     return message.content if isinstance(message.content, str) else message.text.strip()
 
 
 def _picture(image: Image) -> str:
-    """Return the base64 data of an image. Raises EpisodeError for one that lies elsewhere: Ollama fetches nothing."""
+    """Return the base64 data of an image. Raises EpisodeError for a remote one: Ollama does not fetch images."""
     if image.data:
         return image.data
     if image.url.startswith("data:"):

@@ -1,4 +1,4 @@
-"""The fast path for every server that speaks OpenAI chat completions."""
+"""Models of servers that speak OpenAI chat completions, called directly without LiteLLM."""
 
 import difflib
 import time
@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return the model behind an OpenAI-compatible address. Raises UsageError when there is no address."""
+    """Return the model behind an OpenAI-compatible address. Raises UsageError if there is no address."""
     name = ModelName.parse(settings.name)
     if settings.extra.get("stream"):
         raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
@@ -40,8 +40,8 @@ def open_model(settings: ModelSettings) -> Model:
 class OpenAIModel:
     """One model at one address.
 
-    What the model turns out not to take (a structured `response_format`, a temperature, the field `max_tokens`) is
-    remembered and left out from then on; a warning says so once.
+    Features that the model rejects (a structured `response_format`, a temperature, the field `max_tokens`) are
+    remembered and left out or renamed from then on, with one warning.
     """
 
     def __init__(self, name: ModelName, place: ModelEndpoint, extra: Mapping[str, Any], cost: Price | None) -> None:
@@ -58,49 +58,50 @@ class OpenAIModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it can do, as far as it has not refused it."""
+        """The model's capabilities, without those that it has rejected."""
         return Capabilities(self._concessions.structured, images=True, tools=True, local=self._local)
 
     @property
     def upstream(self) -> Upstream:
-        """Where programs' calls are passed on to."""
+        """The server that programs' calls are forwarded to."""
         return Upstream("openai", self._place.base_url, self._place.key, self._model)
 
     def priced(self, usage: Usage) -> Usage:
-        """Return `usage` with its cost, None when the price is unknown."""
+        """Return `usage` with its cost; the cost is None if the price is unknown."""
         return chat_completions.priced(usage, self._price)
 
     @property
     def server(self) -> Mapping[str, str]:
-        """Where it is asked, and a digest of the list of models that was there when it was checked.
+        """The server's address, and a digest of the list of models that it had during the check.
 
-        The list of a provider's public address grows with every new model, and says nothing of the one that is asked.
+        The digest is left out for a provider's public address, whose list grows with every release and says nothing
+        about the model in use.
         """
         found = {"address": without_credentials(self._place.base_url)}
         listed = self._listed and not self._place.needs_key
         return {**found, "models": digest(sorted(self._listed))} if listed else found
 
     def adapt(self, settings: dict[str, Any]) -> None:
-        """Remove or rename the settings of a program's request that the server does not take."""
+        """Remove or rename the settings in a program's request that the server does not accept."""
         self._concessions.apply(settings)
 
     def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
-        """Return whether the server refused one of `settings`, which is removed or renamed from now on."""
+        """Return whether the server rejected one of `settings`, which is removed or renamed from now on."""
         return self._concessions.make(status, words(answer), settings)
 
     def refusal(
         self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
     ) -> EpisodeError:
-        """Return the failure that an answer other than 200 to a program stands for."""
+        """Return the error for a response to a program with a status other than 200."""
         response = Response(status, headers, answer)
         return self._exchange.refusal(
             path, response, max_tokens, variables=self._place.variables, missing=self._missing()
         )
 
     async def check(self) -> None:
-        """Verify that the server answers and takes the key. Raises EpisodeError or UsageError.
+        """Check that the server answers and accepts the key. Raises EpisodeError or UsageError.
 
-        Whether it has the model is left to the first call: not every server lists all that it answers to.
+        The model's name is not checked until the first call: not every server lists all the names that it accepts.
         """
         place = self._place
         if place.needs_key and not place.key:
@@ -117,7 +118,7 @@ class OpenAIModel:
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Return the answer to one call. Raises EpisodeError.
 
-        A call is sent again only when the server objected to a field that can be left out.
+        A call is sent again only if the server rejected a field that can be left out.
         """
         started = time.perf_counter()
         while True:
@@ -166,7 +167,7 @@ class OpenAIModel:
     def _nothing(
         self, completion: chat_completions.Completion, response: Response, request: ModelRequest
     ) -> EpisodeError:
-        """Return the failure in a body that holds no answer; gateways put errors into a 200."""
+        """Return the error in a body that holds no answer; gateways put errors into a 200."""
         error = completion.error
         if error is None and completion.choices:
             error = completion.choices[0].error
@@ -180,9 +181,9 @@ class OpenAIModel:
         )
 
     def warnings(self) -> Sequence[str]:
-        """Return a warning where somebody's own server lists models, and this is none of them.
+        """Return a warning if a self-hosted server lists models and this one is not among them.
 
-        Such servers may answer to any name with the model that they have. Lists of public providers leave out aliases.
+        Such servers may answer any name with the model that they have. Lists of public providers leave out aliases.
         """
         if self._place.needs_key or not self._listed or self._model in self._listed:
             return ()

@@ -1,4 +1,4 @@
-"""What tokens cost. An unknown price is None, never 0."""
+"""Prices of tokens. An unknown price is None, never 0."""
 
 import os
 import re
@@ -18,14 +18,14 @@ _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 
 
 Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
-"""USD per million tokens. A negative price would give budgets back."""
+"""USD per million tokens. Negative prices are rejected because they would refund budgets."""
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """USD per million tokens on the day `as_of` (ISO date).
 
-    `cached` is for prompt tokens read from the provider's cache (None: as `input`). Prompts longer than `long_over`
-    tokens are charged whole at `long_input`, `long_output` and `long_cached`.
+    `cached` is for prompt tokens read from the provider's cache (None: as `input`). For a prompt longer than
+    `long_over` tokens, all tokens of the call are charged at `long_input`, `long_output` and `long_cached`.
     """
 
     input: Dollars
@@ -39,7 +39,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def free(self) -> bool:
-        """Whether nothing costs anything."""
+        """Whether both input and output cost nothing."""
         return self.input == self.output == 0.0
 
     def cost(self, prompt: int, completion: int, cached: int = 0) -> float:
@@ -55,7 +55,7 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 FREE = Price(0.0, 0.0, as_of="")
-"""What runs on this machine costs nothing per token."""
+"""Models on this machine cost nothing per token."""
 
 _Table = dict[str, Price]
 
@@ -79,12 +79,12 @@ def _override(path: str) -> _Table:
 
 
 def price(name: ModelName, *, local: bool = False, elsewhere: bool = False) -> Price | None:
-    """Return the price of a model, None when it is unknown.
+    """Return the price of a model, or None if it is unknown.
 
-    The file that MESOCOSM_PRICES names goes before everything. Else what is `local` is free, what is served `elsewhere`
-    than at the provider's public address has no known price, and the rest is in the shipped table. A dated snapshot
-    (`-2025-04-14`, `-20250414`) costs what its model costs unless it has its own entry. Raises UsageError when the
-    override cannot be used.
+    The file named by MESOCOSM_PRICES takes precedence. Otherwise a `local` model is free, one that is served
+    `elsewhere` than at the provider's public address has no known price, and the rest is looked up in the shipped
+    table. A dated snapshot (`-2025-04-14`, `-20250414`) costs the same as its model unless it has its own entry. Raises
+    UsageError if the override cannot be used.
     """
     provider = "gemini" if name.provider == "google" else name.provider
     full = name.model if provider == "litellm" else f"{provider}/{name.model}"

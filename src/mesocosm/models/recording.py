@@ -1,4 +1,4 @@
-"""Recorded completions: reading the files and finding the completion of a task."""
+"""Recorded completions: read the files and find the completion of a task."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,12 @@ _SEEDS = ("row", "seed", "index")
 _NAMES = ("task", "task_id", "id")
 _QUESTIONS = ("question", "prompt", "input")
 _ANCHOR = 24
-"""Leading characters of a question that are looked up at every place of a prompt."""
+"""Number of leading characters of a question that are indexed, to find questions inside a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCompletion:
-    """One recorded completion; what is None was not recorded. `step` counts from 0."""
+    """One recorded completion. Fields that were not recorded are None or empty. `step` counts from 0."""
 
     text: str
     reasoning: str = ""
@@ -33,14 +33,14 @@ class RecordedCompletion:
 
 
 def folded(text: str) -> str:
-    """Return text as questions are compared: white space and the escapes of JSON make no difference."""
+    """Return text normalized for comparing questions: white space and JSON escapes make no difference."""
     plain = text.replace("\\n", " ").replace("\\t", " ").replace("\\", "")
     return " ".join(plain.split())
 
 
 @dataclass(slots=True)
 class Recording:
-    """All records of a file, found by seed, by task, by exact prompt or by the question that a prompt contains."""
+    """All records of a file, indexed by seed, by task, by exact prompt and by the question that a prompt contains."""
 
     path: str
     count: int = 0
@@ -51,7 +51,7 @@ class Recording:
     short: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
 
     def add(self, record: RecordedCompletion) -> None:
-        """Enter a record under everything that it can be found by."""
+        """Add a record to every index that applies."""
         self.count += 1
         if record.seed is not None:
             self.by_seed.setdefault(record.seed, []).append(record)
@@ -66,11 +66,11 @@ class Recording:
                 self.by_anchor.setdefault(question[:_ANCHOR], {}).setdefault(question, []).append(record)
 
     def find(self, seed: int | None, task: str | None, prompts: Sequence[str]) -> Sequence[RecordedCompletion]:
-        """Return the records of a task: all its steps and trials, empty when there are none.
+        """Return the records of a task, with all steps and trials; empty if there are none.
 
-        The records of the seed are taken when they carry no question or when a prompt contains theirs; else the
-        question decides, because a seed may mean another row in another data set. `prompts` are the texts that were
-        sent, the likeliest one first.
+        Records found by seed are used if they carry no question, or if a prompt contains their question. Otherwise the
+        question decides, because a seed may refer to a different row in another data set. `prompts` are the texts that
+        were sent, the likeliest one first.
         """
         found = self.by_seed.get(seed, []) if seed is not None else []
         if not found and task is not None:
@@ -107,11 +107,11 @@ class Recording:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return what `path` holds: JSON lines, a JSON list of the same objects, or a run exported as replay.
+    """Read `path`: JSON lines, a JSON list of the same objects, or a run exported as replay.
 
     An object names its task by `row`, `seed` or `index`, by `task`, `task_id` or `id`, or by `question`, `prompt` or
-    `input` (text, or a list of messages); its completion is `completion`, `response`, `output`, `text`, `answer`,
-    `action` or `calls`, of which whatever is not text becomes its JSON text; `reasoning`, `step` (from 0) and `trial`
+    `input` (text, or a list of messages). Its completion is `completion`, `response`, `output`, `text`, `answer`,
+    `action` or `calls`; a value that is not text is converted to JSON text. `reasoning`, `step` (from 0) and `trial`
     (from 0) are optional. Raises UsageError; problems are named by line.
     """
     try:
@@ -134,7 +134,7 @@ def read_recording(path: Path) -> Recording:
 
 
 def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
-    """Yield (place, object or Record or Problem)."""
+    """Yield (place, object or RecordedCompletion or Problem)."""
     whole = _whole(data)
     if isinstance(whole, dict) and "replay" in whole:
         yield from _exported(whole)
@@ -152,7 +152,7 @@ def _values(path: Path, data: bytes) -> Iterator[tuple[str, Any]]:
 
 
 def _whole(data: bytes) -> Any:
-    """Return the document, None when it is more than one (JSON lines) or broken."""
+    """Return the document, or None if it is broken or holds more than one (JSON lines)."""
     try:
         return read_json(data, large=True)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -207,7 +207,7 @@ def _prompt(value: Any) -> str:
 
 
 def _exported(bundle: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the turns of a replay export; an episode's seed comes from its list of episodes."""
+    """Yield the turns of a replay export; an episode's seed is taken from the list of episodes."""
     replay, listed = bundle["replay"], bundle.get("episodes") or []
     if not isinstance(replay, dict) or not isinstance(listed, list):
         yield "replay", Problem("replay", "is not an object of episode to turns", "export the run again")

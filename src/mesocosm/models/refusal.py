@@ -1,4 +1,4 @@
-"""What an HTTP answer that is not a success means: one table from status and the server's words to a cause."""
+"""Map an unsuccessful HTTP response to a cause, by its status and the server's error text."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from mesocosm.http.retry_after import retry_after
 from mesocosm.models.endpoint import without_credentials
 
 CUT = 500
-"""Characters of the server's own text that a message shows; `detail` keeps ten times as many."""
+"""Number of characters of the server's text in a message; `detail` keeps ten times as many."""
 
 _CONTEXT = re.compile(
     r"context[ _-]?(length|window|size)|maximum (context|input|prompt)|(prompt|input) is too long"
@@ -22,7 +22,7 @@ _CONTEXT = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(r"context (?:length|window|size)(?: limit)?(?: is| of|:)? *\(?(\d[\d,_]*)", re.IGNORECASE)
-# Not "exceeded your current quota": Google says that of limits per minute too.
+# Not "exceeded your current quota": Google also uses it for per-minute limits.
 _NO_MONEY = re.compile(
     r"insufficient[ _](quota|credits?|balance|funds)|credit balance is too low|payment required|account is not active"
     r"|billing[ _](hard[ _])?limit",
@@ -45,7 +45,7 @@ _UNKNOWN_FIELD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the server said about its refusal."""
+    """The server's error text, with its code and the parameter that it names."""
 
     message: str
     code: str = ""
@@ -53,13 +53,13 @@ class Words:
 
     @property
     def brief(self) -> str:
-        """The message, cut for one line of an error."""
+        """The message, cut to one line of an error."""
         line = " ".join(self.message.split())
         return line if len(line) <= CUT else f"{line[:CUT]}…"
 
 
 def words(body: bytes) -> Words:
-    """Return the server's own text out of an error body of whatever shape."""
+    """Return the server's own text from an error body of any shape."""
     try:
         return words_of(read_json(body))
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -68,7 +68,7 @@ def words(body: bytes) -> Words:
 
 
 def words_of(value: Any) -> Words:
-    """Return the server's own text out of a decoded error: OpenAI, Ollama, FastAPI and Google shapes."""
+    """Return the server's own text from a decoded error in the shape of OpenAI, Ollama, FastAPI or Google."""
     if isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, dict):
@@ -92,7 +92,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RefusalContext:
-    """The circumstances in which a server said no."""
+    """An unsuccessful response together with the call that it answers."""
 
     subject: str
     url: str
@@ -104,7 +104,7 @@ class RefusalContext:
     missing: str = ""
 
     def error(self) -> EpisodeError:
-        """Return the failure: its cause, what happened where, the server's words, what to do."""
+        """Return the error, with the cause, the place, the server's text and a remedy."""
         cause = self.cause()
         said = f': "{self.said.brief}"' if self.said.message else ""
         return EpisodeError(
@@ -117,7 +117,7 @@ class RefusalContext:
         )
 
     def cause(self) -> Cause:
-        """Return the cause of the failure table."""
+        """Return the cause of the failure."""
         said = f"{self.said.code} {self.said.message}"
         status = self.status
         if status == 402 or (status in {400, 403, 429} and _NO_MONEY.search(said)):
@@ -131,7 +131,7 @@ class RefusalContext:
         if status in _WRONG_ADDRESS or (status in {400, 422} and _NO_MODEL.search(said)):
             return Cause.MODEL_MISSING
         if self.said.code == "json_validate_failed":
-            # The model, not the request: what it wrote did not fit the schema. Another try may.
+            # The output of the model, not the request, violated the schema; a retry may succeed.
             return Cause.MODEL_INVALID
         if status in {400, 413, 422}:
             return self._cause_of_request(said)
@@ -171,6 +171,6 @@ _REMEDIES = {
 
 
 def objects_to(said: Words, field: str) -> bool:
-    """Whether a refusal of status 400 or 422 complains that `field` is not supported (rather than badly set)."""
+    """Return whether a refusal of status 400 or 422 says that `field` is unsupported (rather than badly set)."""
     named = said.param.split(".")[0] == field or field in said.message or field.replace("_", " ") in said.message
     return named and bool(_UNKNOWN_FIELD.search(f"{said.code} {said.message}"))

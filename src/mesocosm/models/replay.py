@@ -1,4 +1,4 @@
-"""`replay/FILE`: a model that says what another one said before."""
+"""`replay/FILE`: a model that repeats recorded completions."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ _FREE = Usage(calls=1, cost_usd=0.0)
 
 
 def open_model(settings: ModelSettings) -> Model:
-    """Return the model that replays a file, read once, here. Raises UsageError when it is unusable."""
+    """Return the model that replays a file, which is read here. Raises UsageError if it is unusable."""
     name = ModelName.parse(settings.name)
     if name.base_url:
         raise UsageError("replay reads a file and takes no base URL; leave out what follows the @")
@@ -33,8 +33,8 @@ def open_model(settings: ModelSettings) -> Model:
 def recorded(recording: Recording, request: ModelRequest) -> RecordedCompletion:
     """Return the record that belongs to a request.
 
-    A task with one completion a trial gets that of its trial; with a single one, every trial gets it. Raises
-    EpisodeError when the file has nothing for this task, trial or step.
+    If a task has one completion per trial, return that of the trial; a single completion serves every trial. Raises
+    EpisodeError if the file has nothing for this task, trial or step.
     """
     view = request.view or EpisodeView(None, "", request.trial, 0)
     found = recording.find(view.seed, view.task or None, list(_prompts(request)))
@@ -80,7 +80,7 @@ def _task(view: EpisodeView) -> str:
 
 
 def _prompts(request: ModelRequest) -> Iterator[str]:
-    """Yield the texts in which the question may stand, the likeliest one first."""
+    """Yield the texts that may contain the question, the likeliest one first."""
     view = request.view
     for shown in (view.input, view.observation) if view is not None else ():
         if shown is not None:

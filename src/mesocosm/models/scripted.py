@@ -1,4 +1,4 @@
-"""`builtin/scripted:FILE`: replies read from a file, one for each step."""
+"""`builtin/scripted:FILE`: replies read from a file, one per step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from mesocosm.core.ports import Model
 from mesocosm.models.inprocess import InProcessModel, answering_from, spoken
 
 OTHERS = "*"
-"""The key of the replies for every seed that has no key of its own."""
+"""Key of the replies for every seed without a key of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Script:
     def reply(self, seed: int | None, step: int) -> Any:
         """Return reply number `step` (from 0) for a seed.
 
-        There is no repetition of the last one: a script that is too short is a mistake that should be seen. Raises
-        EpisodeError.
+        Raises EpisodeError if the script is too short; the last reply is not repeated, because that would hide a
+        mistake.
         """
         replies = self.replies.get(str(seed), self.replies.get(OTHERS))
         if replies is None:
@@ -50,8 +50,8 @@ class Script:
 def open_scripted(name: str, file: str) -> Model:
     """Return the model that plays the script in `file`.
 
-    A reply that is text is said as it is; any other JSON value is an action. Raises UsageError when the file is missing
-    or malformed.
+    A text reply is returned unchanged; any other JSON value is treated as an action. Raises UsageError if the file is
+    missing or malformed.
     """
     if not file:
         raise UsageError("builtin/scripted needs a file with its replies; write builtin/scripted:replies.json")
@@ -73,8 +73,8 @@ def _needs_wrapping(reply: str, request: ModelRequest) -> bool:
 def read_script(path: Path) -> Script:
     """Return the script in `path`.
 
-    `.json` holds a list of replies or an object from seed to list; `.jsonl` one JSON value a line; anything else is
-    plain text, one reply a line. Raises UsageError, with line numbers where there are lines.
+    `.json` holds a list of replies or an object from seed to list, `.jsonl` one JSON value per line, and any other file
+    plain text with one reply per line. Raises UsageError, with line numbers for formats that have lines.
     """
     try:
         data = path.read_bytes()

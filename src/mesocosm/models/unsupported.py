@@ -1,4 +1,4 @@
-"""What a model turned out not to take: remembered, left out from then on, said once."""
+"""Request fields that a model does not support: remembered, left out from then on, and reported once."""
 
 import logging
 from typing import Any
@@ -11,7 +11,7 @@ _STRUCTURED = ("response_format", "response format", "json_schema", "structured 
 
 
 class UnsupportedParameters:
-    """The fields that are not sent to one model, and the name that its limit of tokens goes by."""
+    """The fields that are not sent to one model, and the name of the field for its token limit."""
 
     def __init__(self, subject: str, limit: str = "max_tokens") -> None:
         self.limit = limit
@@ -20,19 +20,19 @@ class UnsupportedParameters:
 
     @property
     def structured(self) -> bool:
-        """Whether the model has not refused structured output."""
+        """Whether structured output has not been rejected yet."""
         return "response_format" not in self._refused
 
     def apply(self, body: dict[str, Any]) -> None:
-        """Take out of a request what the model does not take."""
+        """Remove from a request the fields that the model does not support, and rename the token limit."""
         for field in self._refused:
             body.pop(field, None)
         if self.limit != "max_tokens" and "max_tokens" in body:
             body[self.limit] = body.pop("max_tokens")
 
     def make(self, status: int, said: Words, body: dict[str, Any]) -> bool:
-        """Whether the server refused `body` for a field that can be left out or renamed; if so it is remembered."""
-        # llama.cpp's server answers 500 where what it was sent breaks its rules.
+        """Return whether the server rejected a field of `body` that can be left out or renamed; if so, remember it."""
+        # llama.cpp's server answers 500 to a request that fails its validation.
         if status not in {400, 422} and not (status == 500 and "validation error" in said.message.lower()):
             return False
         if "max_tokens" in body and "max_completion_tokens" in said.message and objects_to(said, "max_tokens"):
@@ -55,6 +55,6 @@ class UnsupportedParameters:
 
 
 def _about_structure(said: Words) -> bool:
-    """Whether a refusal speaks of structured output; what a server dislikes in a schema cannot be mended from here."""
+    """Return whether a refusal is about structured output; an unsupported schema cannot be fixed from here."""
     text = f"{said.param} {said.message}".lower()
     return any(word in text for word in _STRUCTURED)

@@ -1,1 +1,1 @@
-"""The recording model proxy: between a foreign program and its model, everything that it asks is seen."""
+"""The recording model proxy: it records all calls between an external program and its model."""

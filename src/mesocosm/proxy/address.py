@@ -1,4 +1,4 @@
-"""The variables that lead the usual clients to an address."""
+"""Environment variables that point common clients to an address."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def address(url: str, token: str, settings: ModelSettings) -> ProxyAddress:
-    """Return the address at root `url` of whoever holds `token`."""
+    """Return the address at root URL `url` for the client with `token`."""
     name = _name(settings.name)
     return ProxyAddress(url, token, Variables(url, token, name.provider), name.provider, name.model, settings)
 
@@ -23,7 +23,7 @@ def _name(text: str) -> ModelName:
 
 
 class Variables(Mapping[str, str]):
-    """The variables of an address, put together when somebody looks: most clients in this process never do."""
+    """The variables of an address, built on first access: most clients in this process never need them."""
 
     __slots__ = ("_found", "_of")
 
@@ -66,7 +66,7 @@ def _variables(url: str, token: str, provider: str) -> dict[str, str]:
 
 
 def _direct(variable: str) -> str:
-    """Return the user's exceptions from proxies and this machine: no proxy may stand between."""
+    """Return the user's proxy exceptions plus the loopback addresses, so that no HTTP proxy is used for them."""
     return _with_loopback(os.environ.get(variable, ""))
 
 

@@ -1,4 +1,4 @@
-"""What every API that the proxy offers must know: to read a request, to read an answer, and to write one."""
+"""What the APIs of the proxy share: reading requests and answers, and writing answers."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,21 +18,21 @@ from mesocosm.core.usage import Usage
 Fields = dict[str, Any]
 
 PASSED_ON = ("stop", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "top_k")
-"""Settings of a program that go to a model as they are, in the words of chat completions."""
+"""Settings of a program that are passed to any model unchanged, by their names in chat completions."""
 
 LIMITS = frozenset({"max_tokens", "max_completion_tokens", "max_output_tokens"})
-"""The names by which requests bound the tokens of a reply."""
+"""Names of the fields that limit the tokens of a reply."""
 
 
 class MalformedRequest(Exception):
-    """A request that cannot be read; the text says why."""
+    """A request that cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request of a program, read.
+    """A parsed request of a program.
 
-    `unportable` names what only a model that speaks the same protocol can be given.
+    `unportable` names features that only a model of the same protocol can be given.
     """
 
     call: ProxyCall
@@ -42,7 +42,7 @@ class Asked:
 
     @property
     def expected_tokens(self) -> int:
-        """How many tokens the answer may take by what the program allows; 0 when it does not say."""
+        """Maximum number of tokens in the answer, as the program's request allows; 0 if it sets no limit."""
         for name in ("max_completion_tokens", "max_tokens", "max_output_tokens"):
             if isinstance(limit := self.data.get(name), int) and limit > 0:
                 return limit
@@ -50,53 +50,53 @@ class Asked:
 
 
 class Omitted(Text, frozen=True):
-    """In place of content that messages of ours cannot hold (audio, files); `text` is its kind."""
+    """A placeholder for content that our messages cannot hold (audio, files); `text` is its type."""
 
 
 def omitted(messages: Iterable[Message]) -> list[str]:
-    """Return the kinds of content that were left out, sorted."""
+    """Return the types of omitted content, sorted."""
     contents = (message.content for message in messages if not isinstance(message.content, str))
     return sorted({piece.text for content in contents for piece in content if isinstance(piece, Omitted)})
 
 
 class Assembler(Protocol):
-    """Puts the events of a stream together."""
+    """Assembles the events of a stream into a reply."""
 
     complete: bool
-    """Whether the last event has come."""
+    """Whether the last event has arrived."""
 
     def feed(self, data: bytes) -> None:
-        """Take the data of one event; what cannot be read is left out."""
+        """Process the data of one event; unreadable data is ignored."""
         ...
 
     def reply(self) -> ModelReply | None:
-        """Return what has come so far, None before anything has."""
+        """Return the reply so far, or None before anything arrived."""
         ...
 
     @property
     def ended(self) -> bool:
-        """Whether the answer is whole: its server has said why it ended. Not all servers send a last event."""
+        """Whether the answer is complete: the server has sent a finish reason. Not all servers send a last event."""
         ...
 
     @property
     def error(self) -> str:
-        """What the stream itself says went wrong, else nothing."""
+        """The error that the stream itself reports; empty without one."""
         ...
 
     @property
     def status(self) -> int:
-        """The status of HTTP that the error names, 200 where it names none."""
+        """The HTTP status that the error names; 200 if it names none."""
         ...
 
 
 class Known:
-    """The messages of one episode read before, by their bytes: programs send their history again and again."""
+    """Parsed messages of one episode, by their bytes: programs send their history again with every call."""
 
     def __init__(self) -> None:
         self._messages: dict[bytes, tuple[Message, ...]] = {}
 
     def take(self, raw: msgspec.Raw, read: Callable[[Any], tuple[Message, ...]]) -> tuple[Message, ...]:
-        """Return what `read` makes of a piece of JSON, each piece read once. Raises MalformedRequest."""
+        """Return `read` applied to a piece of JSON; each distinct piece is read once. Raises MalformedRequest."""
         data = bytes(raw)
         key = data if len(data) <= 64 else hashlib.sha256(data).digest()
         found = self._messages.get(key)
@@ -106,19 +106,19 @@ class Known:
 
 
 class Api(Protocol):
-    """One API, for instance that of chat completions."""
+    """One API, for instance chat completions."""
 
     protocol: Protocols
     path: str
     owned: frozenset[str]
-    """Fields of a request that are the run's alone: what a program says in them is never sent."""
+    """Request fields that only the run may set: a program's values for them are never sent."""
 
     def put_in(self, settings: ModelSettings) -> Fields | None:
-        """Return the settings of a model as fields of a request, None where this API has no words for them."""
+        """Return a model's settings as request fields, or None if this API cannot express them."""
         ...
 
     def translatable(self, asked: Asked) -> bool:
-        """Return whether a request can be asked in another API, where the server does not have this one."""
+        """Return whether a request can be translated to another API if the server does not have this one."""
         ...
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
@@ -126,15 +126,15 @@ class Api(Protocol):
         ...
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Return what the program asks for as a request; `settings` fill what it left open. Raises MalformedRequest."""
+        """Return a program's request as a ModelRequest; `settings` fill in missing values. Raises MalformedRequest."""
         ...
 
     def read_answer(self, data: Fields) -> ModelReply | None:
-        """Return the reply in an answer, None when it holds none."""
+        """Return the reply in an answer, or None if it holds none."""
         ...
 
     def assembler(self) -> Assembler:
-        """Return what puts a stream together."""
+        """Return a new assembler of a stream."""
         ...
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -150,12 +150,12 @@ class Api(Protocol):
         ...
 
     def error_event(self, message: str) -> bytes:
-        """Return an error in the middle of a stream."""
+        """Return an error event for a stream that has already started."""
         ...
 
 
 def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
-    """Take the body of a request apart. Raises MalformedRequest."""
+    """Split the body of a request into its fields. Raises MalformedRequest."""
     try:
         return read_json(body, dict[str, msgspec.Raw], large=True)
     except msgspec.DecodeError as error:
@@ -163,9 +163,9 @@ def read_fields(body: bytes) -> dict[str, msgspec.Raw]:
 
 
 def object_in(data: bytes) -> Fields:
-    """Return the JSON object in an answer or an event, empty for whatever else it is.
+    """Return the JSON object in an answer or an event; empty for any other content.
 
-    Values that take too long to read, such as the vectors of many embeddings, stay msgspec.Raw.
+    Values that take too long to parse, such as the vectors of many embeddings, stay msgspec.Raw.
     """
     try:
         found = read_json(data)
@@ -196,7 +196,7 @@ def value_in(data: bytes | msgspec.Raw) -> Any:
 
 
 def values(fields: Mapping[str, msgspec.Raw], left_out: Sequence[str]) -> Fields:
-    """Return the values of a request, without those that are messages. Raises MalformedRequest."""
+    """Return the values of a request, except the fields in `left_out` (its messages). Raises MalformedRequest."""
     return {key: value_in(raw) for key, raw in fields.items() if key not in left_out}
 
 
@@ -211,7 +211,7 @@ def pieces(fields: Mapping[str, msgspec.Raw], name: str) -> list[msgspec.Raw]:
 
 
 def listed(data: Mapping[str, Any], name: str) -> list[Any]:
-    """Return a list of a request, empty when it is not given. Raises MalformedRequest."""
+    """Return a list of a request, empty if it is not given. Raises MalformedRequest."""
     found = data.get(name)
     if found is not None and not isinstance(found, list):
         raise MalformedRequest(f"{name!r} is not a list")
@@ -219,7 +219,7 @@ def listed(data: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def call(path: str, data: Fields, unread: Iterable[msgspec.Raw] = ()) -> ProxyCall:
-    """Return what was asked for, without its messages; `unread` are those of them that no message can hold."""
+    """Return the call without its messages; `unread` are inputs that no message can hold, recorded as a digest."""
     model = data.get("model")
     rest = {key: value for key, value in data.items() if key not in {"model", "stream", "stream_options"}}
     raws = [bytes(raw) for raw in unread]
@@ -228,18 +228,18 @@ def call(path: str, data: Fields, unread: Iterable[msgspec.Raw] = ()) -> ProxyCa
 
 
 def status_in(error: Any) -> int:
-    """Return the status of HTTP that an error within an answer names as its code; 200 where it names none."""
+    """Return the HTTP status that an error within an answer names as its code; 200 if it names none."""
     code = foreign.whole(part(error, "code")) or foreign.whole(part(error, "status"))
     return code if code is not None and 400 <= code < 600 else 200
 
 
 def count(value: Any) -> int:
-    """Return a number of tokens; what is none, or more than there can be, counts nothing."""
+    """Return a token count; 0 for a value that is not a possible count."""
     return foreign.whole(value) or 0
 
 
 def part(value: Any, *names: str) -> Any:
-    """Return what lies under `names` in nested objects, None when one is missing."""
+    """Return the value under `names` in nested objects, or None if one is missing."""
     for name in names:
         if not isinstance(value, dict):
             return None
@@ -248,17 +248,17 @@ def part(value: Any, *names: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return `value` if it is a text, else nothing."""
+    """Return `value` if it is a string, otherwise an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def items_of(value: Any) -> list[Any]:
-    """Return `value` if it is a list, else nothing."""
+    """Return `value` if it is a list, otherwise an empty list."""
     return value if isinstance(value, list) else []
 
 
 def number(value: Any, otherwise: float, name: str) -> float:
-    """Return a setting of a request, `otherwise` when it is not given. Raises MalformedRequest."""
+    """Return a number in a request, or `otherwise` if it is not given. Raises MalformedRequest."""
     if value is None:
         return otherwise
     found = None if isinstance(value, str) else foreign.finite(value)
@@ -268,7 +268,7 @@ def number(value: Any, otherwise: float, name: str) -> float:
 
 
 def whole(value: Any, otherwise: int, name: str) -> int:
-    """Return a positive whole number of a request, `otherwise` when it is not given. Raises MalformedRequest."""
+    """Return a positive integer in a request, or `otherwise` if it is not given. Raises MalformedRequest."""
     if value is None:
         return otherwise
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= foreign.MOST:
@@ -277,7 +277,7 @@ def whole(value: Any, otherwise: int, name: str) -> int:
 
 
 def arguments(text: Any) -> Any:
-    """Return the arguments of a tool call: the object, or the text when it is not JSON."""
+    """Return the arguments of a tool call: the decoded object, or the text if it is not JSON."""
     if not isinstance(text, str):
         return {} if text is None else text
     try:
@@ -292,19 +292,19 @@ def spelled(call: ToolCall) -> str:
 
 
 def usage(prompt: Any, completion: Any, cached: Any, reasoning: Any, cost: Any = None) -> Usage:
-    """Return what one call used; the price is not known here."""
+    """Return the usage of one call; its price is not known here."""
     paid = None if isinstance(cost, str) else foreign.finite(cost, least=0.0)
     return Usage(count(prompt), count(completion), count(cached), count(reasoning), paid, 1)
 
 
 @dataclass(slots=True)
 class Calling:
-    """A tool call that comes in pieces."""
+    """A tool call that arrives in pieces."""
 
     id: str = ""
     name: str = ""
     arguments: list[str] = field(default_factory=list)
 
     def done(self, position: int) -> ToolCall:
-        """Return it as it is now."""
+        """Return the tool call with the pieces received so far."""
         return ToolCall(self.id or f"call_{position}", self.name, arguments("".join(self.arguments)))

@@ -1,4 +1,4 @@
-"""Calls that are asked through the engine, because the run's model is not behind the same API."""
+"""Calls that go through the engine, because the run's model is not behind the same API."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from mesocosm.proxy.server import JSON, ProxyReply
 _encode = msgspec.json.Encoder().encode
 
 FINAL = {**JSON, "x-should-retry": "false"}
-"""Headers of an error that a repetition would meet again: the usual clients heed them."""
+"""Headers of an error that a retry cannot fix; common clients respect them."""
 
 _STATUS = {
     Cause.RATE_LIMITED: 429,
@@ -38,7 +38,7 @@ _CODES = {
 
 
 async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
-    """Ask the model and answer in the words of `api`. Raises ClientDisconnected, MalformedRequest."""
+    """Call the model and answer in the format of `api`. Raises ClientDisconnected, MalformedRequest."""
     if asked.unportable:
         raise MalformedRequest(
             f"the run's model {settings.name} is asked in its own way and cannot be given {', '.join(asked.unportable)}"
@@ -55,7 +55,7 @@ async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: Mode
     try:
         said = await recorder.ask(request, call)
     except EpisodeError as error:
-        # The engine has repeated what can be repeated, and has recorded the call that passed a budget.
+        # The engine has already retried what can be retried, and has recorded the call that exceeded a budget.
         status = _STATUS.get(error.cause, 502)
         if error.cause is not Cause.BUDGET:
             failed(status, str(error), error.cause)
@@ -74,13 +74,13 @@ async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: Mode
 
 
 def of_run(request: ModelRequest, settings: ModelSettings) -> ModelRequest:
-    """Return a request with the settings of the run's model; of the program's own stays what the run leaves open."""
+    """Return a request with the settings of the run's model; the program's own apply where the run has none."""
     return replace(
         request,
         temperature=settings.temperature,
         max_tokens=settings.max_tokens,
         top_p=request.top_p if settings.top_p is None else settings.top_p,
-        # The model puts its own extra settings in, beneath those of a request.
+        # The model itself adds its extra settings, and those of a request would override them.
         extra={name: value for name, value in request.extra.items() if name not in settings.extra},
     )
 

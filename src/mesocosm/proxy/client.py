@@ -1,4 +1,4 @@
-"""Who may ask: one client for each open address, known by its token."""
+"""Authentication of clients: one client per open address, identified by its token."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ from mesocosm.proxy.api import Known
 
 @dataclass(eq=False, slots=True)
 class ProxyClient:
-    """The program behind one address: its episode, what it has said before, what it is asking now."""
+    """The program behind one address: its episode, the messages read so far, and its calls in progress."""
 
     address: ProxyAddress
     recorder: ModelRecorder
@@ -22,9 +22,9 @@ class ProxyClient:
 
 
 class TokenFactory:
-    """Gives private tokens: a keyed hash of a count, for asking the system for random bytes each time costs more.
+    """Creates private tokens from a keyed hash of a counter, which is cheaper than random bytes from the system.
 
-    Their shape is that of an OpenAI key, so that they are redacted wherever they turn up.
+    They have the shape of an OpenAI key, so that they are redacted wherever they appear.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class TokenFactory:
         self._count = 0
 
     def new(self) -> str:
-        """Return one that was never given before, and that nobody can guess from others."""
+        """Return a new token, unique and unpredictable."""
         self._count += 1
         number = self._count.to_bytes(8, "big")
         return f"sk-mesocosm-{hashlib.blake2b(number, digest_size=24, key=self._key).hexdigest()}"
@@ -45,15 +45,15 @@ class ProxyClients:
         self._clients: dict[bytes, ProxyClient] = {}
 
     def add(self, client: ProxyClient) -> None:
-        """Let a client in."""
+        """Add a client."""
         self._clients[_digest(client.address.token)] = client
 
     def remove(self, address: ProxyAddress) -> ProxyClient | None:
-        """Let nobody in by this address any more, and return who was."""
+        """Revoke an address and return its client, or None if it was not open."""
         return self._clients.pop(_digest(address.token), None)
 
     def find(self, headers: Mapping[str, str]) -> ProxyClient | None:
-        """Return whose token the headers of a request carry. The time it takes tells nothing of other tokens."""
+        """Return the client whose token the request carries, or None. Timing does not leak other tokens."""
         scheme, _, bearer = headers.get("authorization", "").strip().partition(" ")
         given = bearer.strip() if scheme.lower() == "bearer" else ""
         for token in (given, headers.get("x-api-key", "").strip()):

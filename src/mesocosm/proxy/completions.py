@@ -44,7 +44,7 @@ class ChatCompletions:
         return found | settings.extra
 
     def translatable(self, asked: Asked) -> bool:
-        """Return False: what has no chat completions has nothing else."""
+        """Return False: a server without chat completions has no other API to translate to."""
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
@@ -83,7 +83,7 @@ class ChatCompletions:
         )
 
     def read_answer(self, data: Fields) -> ModelReply | None:
-        """Return the reply in a completion: its first choice."""
+        """Return the reply in a completion, taken from its first choice."""
         choice = first_choice(data)
         message = part(choice, "message")
         if not isinstance(message, dict):
@@ -99,7 +99,7 @@ class ChatCompletions:
         )
 
     def assembler(self) -> "ChatAssembler":
-        """Return what puts a stream together."""
+        """Return a new assembler of a stream."""
         return ChatAssembler()
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -141,12 +141,12 @@ class ChatCompletions:
         return openai_error(status, message, code)
 
     def error_event(self, message: str) -> bytes:
-        """Return an error in the middle of a stream."""
+        """Return an error event for a stream that has already started."""
         return sse.event(openai_error(502, message))
 
 
 class ChatAssembler:
-    """Puts chunks together; of several choices the first is the reply, and all must come to their end."""
+    """Assembles chunks. The first of several choices is the reply; the answer is complete when all have ended."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -161,7 +161,7 @@ class ChatAssembler:
         self._usage: Any = None
 
     def feed(self, data: bytes) -> None:
-        """Take a chunk."""
+        """Process a chunk."""
         if data.strip() == b"[DONE]":
             self.complete = True
             return
@@ -176,7 +176,7 @@ class ChatAssembler:
 
     @property
     def ended(self) -> bool:
-        """Whether why every choice ended has come, or the last event."""
+        """Whether every choice has a finish reason, or the last event has arrived."""
         return self.complete or (bool(self._ends) and all(self._ends.values()))
 
     def _choice(self, choice: Fields) -> None:
@@ -193,7 +193,7 @@ class ChatAssembler:
             self.error, self.status = text_of(part(error, "message")) or otherwise, api.status_in(error)
 
     def _take(self, choice: Fields) -> None:
-        """Take a piece of the reply."""
+        """Add a delta to the reply."""
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return
@@ -206,10 +206,10 @@ class ChatAssembler:
             calling.arguments.append(text_of(part(call, "function", "arguments")))
 
     def _calling(self, index: int, name: str, tool: str) -> Calling:
-        """Return the call at an index.
+        """Return the tool call at an index.
 
-        Some servers number all calls alike: another id is another call. Others have a new id in every piece of a call,
-        of which only the first names the tool.
+        Some servers give all calls the same index; a new id then starts another call. Others send a new id with every
+        piece of a call, of which only the first names the tool.
         """
         known = self._at.get(index)
         if known is None or (tool and name and known.id and name != known.id):
@@ -219,7 +219,7 @@ class ChatAssembler:
         return known
 
     def reply(self) -> ModelReply | None:
-        """Return what has come so far."""
+        """Return the reply so far."""
         if 0 not in self._ends:
             return None
         calls = tuple(call.done(n) for n, call in enumerate(self._calls))
@@ -230,9 +230,9 @@ class ChatAssembler:
 
 
 def first_choice(data: Fields) -> Any:
-    """Return the first choice of a completion, None where there is none or the provider broke one off.
+    """Return the first choice of a completion, or None if there is none or the provider aborted one.
 
-    Routers say so by an error beside it, or as the reason why it ended; it is not an answer of the model.
+    Routers report an abort as an error beside the choice or as its finish reason; it is not an answer of the model.
     """
     choices = items_of(data.get("choices"))
     broken = any(part(choice, "finish_reason") == "error" or part(choice, "error") for choice in choices)
@@ -240,7 +240,7 @@ def first_choice(data: Fields) -> Any:
 
 
 def openai_error(status: int, message: str, code: str = "") -> Fields:
-    """Return an error as OpenAI writes it."""
+    """Return an error in OpenAI's format."""
     kinds = {400: "invalid_request_error", 401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}
     kind = (
         code
@@ -260,7 +260,7 @@ def read_usage(data: Any) -> Usage:
 
 
 def image(url: Any) -> Image:
-    """Return an image by its URL, which may hold it. Raises MalformedRequest."""
+    """Return an image by its URL, which may be a data URL. Raises MalformedRequest."""
     if not isinstance(url, str) or not url:
         raise MalformedRequest("an image has no URL")
     match = _DATA_URL.match(url)
@@ -340,7 +340,7 @@ def _finish(reply: ModelReply) -> str:
 
 
 def usage_fields(usage: Usage) -> Fields:
-    """Return usage as a completion says it."""
+    """Return usage in the format of a completion."""
     return {
         "prompt_tokens": usage.prompt,
         "completion_tokens": usage.completion,

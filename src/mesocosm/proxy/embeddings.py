@@ -1,4 +1,4 @@
-"""OpenAI embeddings: they are only passed on."""
+"""OpenAI embeddings, which are only forwarded."""
 
 from collections.abc import Iterator, Mapping
 
@@ -24,11 +24,11 @@ class Embeddings:
         return {}
 
     def translatable(self, asked: Asked) -> bool:
-        """Return False: models answer in words."""
+        """Return False: chat models cannot return embeddings."""
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
-        """Read a request; texts are recorded as messages, lists of tokens are not. Raises MalformedRequest."""
+        """Read a request; strings are recorded as messages, token lists only as a digest. Raises MalformedRequest."""
         data = api.values(fields, ("input",))
         if "input" not in fields:
             raise MalformedRequest("'input' is missing")
@@ -39,20 +39,20 @@ class Embeddings:
         return Asked(api.call(self.path, data, () if whole else [fields["input"]]), messages, data)
 
     def ask(self, asked: Asked, settings: ModelSettings) -> ModelRequest:
-        """Raise MalformedRequest: models answer in words."""
+        """Raise MalformedRequest: chat models cannot return embeddings."""
         raise MalformedRequest(
             f"the run's model {settings.name} makes no embeddings; name a model of a server that speaks the OpenAI "
             "protocol, as PROVIDER/MODEL@http://HOST:PORT/v1"
         )
 
     def read_answer(self, data: Fields) -> ModelReply | None:
-        """Return what the vectors cost; they themselves are not recorded."""
+        """Return a reply with the usage only; the vectors are not recorded."""
         if not isinstance(data.get("data"), list | msgspec.Raw):
             return None
         return ModelReply("", usage=read_usage(data.get("usage")), model=api.text_of(data.get("model")))
 
     def assembler(self) -> ChatAssembler:
-        """Return what puts a stream together; there is none."""
+        """Return an unused assembler: embeddings are not streamed."""
         return ChatAssembler()
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -68,5 +68,5 @@ class Embeddings:
         return openai_error(status, message, code)
 
     def error_event(self, message: str) -> bytes:
-        """Return an error in the middle of a stream; there is none."""
+        """Return nothing: embeddings are not streamed."""
         return b""

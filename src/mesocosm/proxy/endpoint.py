@@ -1,4 +1,4 @@
-"""The endpoint `proxy`: a server on loopback where foreign programs find the model of their episode."""
+"""The endpoint `proxy`: a loopback server through which external programs call the model of their episode."""
 
 import asyncio
 import logging
@@ -33,7 +33,7 @@ OFFERED = ", ".join([*(f"POST /v1{path}" for path in APIS), "GET /v1/models"])
 
 
 def open_endpoint(model: Model, settings: ModelSettings) -> ProxyEndpoint:
-    """Return the endpoint of a run; nothing is started before the first address."""
+    """Return the endpoint of a run; the server starts with the first address."""
     return Proxy(model, settings)
 
 
@@ -66,7 +66,7 @@ class Proxy:
         return client.address
 
     async def disconnect(self, address: ProxyAddress) -> None:
-        """Close an address and end what is asked there."""
+        """Close an address and cancel its calls."""
         client = self._clients.remove(address)
         if client is not None and client.tasks:
             tasks = tuple(client.tasks)
@@ -90,7 +90,7 @@ class Proxy:
             await reply.send(400, _encode(api.error(400, str(error))))
         except ClientDisconnected:
             raise
-        except Exception as error:  # noqa: BLE001 - the program must hear of it
+        except Exception as error:  # noqa: BLE001 - the program must get an error response
             _log.exception("the model proxy failed at %s %s", request.method, request.path)
             if not reply.started:
                 message = f"the model proxy failed: {type(error).__name__}"
@@ -137,13 +137,13 @@ class Proxy:
             await listing.answer(path, self._settings, api, reply)
 
     def _passing_to(self, api: Api, client: ProxyClient) -> Passing | None:
-        """Return the way to the model's server, None where a call cannot be passed on."""
+        """Return the forwarder to the model's server, or None if a call cannot be forwarded."""
         passing = self._passing
         return passing if passing is not None and passing.takes(api, client.recorder) else None
 
 
 def _path(request: ProxyRequest) -> str:
-    """Return the path of an API. Clients put /v1 before it once, twice or not at all, and slashes behind it."""
+    """Return the path without `/v1`: clients send it once, twice or not at all, and add trailing slashes."""
     names = [name for name in request.path.split("/") if name]
     while names and names[0] == "v1":
         del names[0]
@@ -151,9 +151,9 @@ def _path(request: ProxyRequest) -> str:
 
 
 def _read(api: Api, body: bytes, client: ProxyClient, *, lenient: bool) -> Asked:
-    """Return what is asked. A server may understand what we cannot: then only its messages are missing in the record.
+    """Return the parsed request. If `lenient`, messages that we cannot read are only left out of the record.
 
-    Raises MalformedRequest.
+    Lenient mode is for forwarded calls, which the server may understand anyway. Raises MalformedRequest.
     """
     fields = read_fields(body)
     try:
@@ -168,7 +168,7 @@ def _read(api: Api, body: bytes, client: ProxyClient, *, lenient: bool) -> Asked
 
 
 def _api(request: ProxyRequest) -> Api:
-    """Return the API that a request is of: by its path, elsewhere by what its client sends along."""
+    """Return the API of a request: by its path, or else by the headers of its client."""
     path = _path(request)
     if path.startswith(MESSAGES.path) or (path not in APIS and "anthropic-version" in request.headers):
         return MESSAGES

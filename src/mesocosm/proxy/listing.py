@@ -1,4 +1,4 @@
-"""The list of models, where no server of the same protocol has one: the run's model alone."""
+"""The list of models for calls that cannot be forwarded: only the run's model."""
 
 import msgspec
 

@@ -53,7 +53,7 @@ class Messages:
         return found | extra
 
     def translatable(self, asked: Asked) -> bool:
-        """Return False: what speaks this protocol has nothing else."""
+        """Return False: servers of this protocol have no other API to translate to."""
         return False
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
@@ -110,7 +110,7 @@ class Messages:
         )
 
     def assembler(self) -> "MessageAssembler":
-        """Return what puts a stream together."""
+        """Return a new assembler of a stream."""
         return MessageAssembler()
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -146,12 +146,12 @@ class Messages:
         return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self, message: str) -> bytes:
-        """Return an error in the middle of a stream."""
+        """Return an error event for a stream that has already started."""
         return sse.event(self.error(502, message), "error")
 
 
 class MessageAssembler:
-    """Puts the events of a message together."""
+    """Assembles the events of a message."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -166,7 +166,7 @@ class MessageAssembler:
         self._usage: Fields = {}
 
     def feed(self, data: bytes) -> None:
-        """Take an event."""
+        """Process an event."""
         event = api.object_in(data)
         match part(event, "type"):
             case "message_start":
@@ -189,7 +189,7 @@ class MessageAssembler:
 
     @property
     def ended(self) -> bool:
-        """Whether why the answer ended has come, or the last event."""
+        """Whether a stop reason or the last event has arrived."""
         return self.complete or bool(self._reason)
 
     def _delta(self, event: Fields) -> None:
@@ -205,7 +205,7 @@ class MessageAssembler:
             self._usage |= {name: value for name, value in usage.items() if value is not None}
 
     def reply(self) -> ModelReply | None:
-        """Return what has come so far."""
+        """Return the reply so far."""
         if not self._begun:
             return None
         calls = tuple(call.done(n) for n, call in enumerate(self._calls.values()))
@@ -214,7 +214,7 @@ class MessageAssembler:
 
 
 def read_usage(data: Any) -> Usage:
-    """Return the usage of a message; what goes through the provider's cache is part of the prompt here."""
+    """Return the usage of a message; tokens that the provider caches count as part of the prompt here."""
     read = api.count(part(data, "cache_read_input_tokens"))
     prompt = api.count(part(data, "input_tokens")) + api.count(part(data, "cache_creation_input_tokens")) + read
     return api.usage(prompt, part(data, "output_tokens"), read, 0)
@@ -285,7 +285,7 @@ def _tool(tool: Any) -> Tool:
 
 
 def _choice(given: Any) -> Any:
-    """Return a `tool_choice` in the words of chat completions."""
+    """Return a `tool_choice` in the format of chat completions."""
     match part(given, "type"):
         case "tool":
             return {"type": "function", "function": {"name": part(given, "name")}}
@@ -317,7 +317,7 @@ def _blocks(reply: ModelReply) -> Iterator[Fields]:
 
 
 def _delta(block: Fields) -> tuple[Fields, Fields]:
-    """Return a block as it starts and what completes it."""
+    """Return the start of a block and the delta that completes it."""
     if block["type"] == "thinking":
         return {**block, "thinking": ""}, {"type": "thinking_delta", "thinking": block["thinking"]}
     if block["type"] == "text":

@@ -1,6 +1,6 @@
-"""Calls that are passed on to the server of the run's model, and read on their way.
+"""Forward calls to the server of the run's model, and record them.
 
-The fields of a request stay as the program wrote them, but for the run's model and settings, which take their place.
+The fields of a request stay as the program wrote them, except for the run's model and settings, which replace them.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 _encode = msgspec.json.Encoder().encode
 CHARACTERS_PER_TOKEN = 4
-"""By which the tokens of a call are estimated where its server does not count them."""
+"""For estimating the tokens of a call if its server does not count them."""
 
 _TRANSIENT = frozenset({408, 429, 500, 502, 503, 504, 529})
 _ABSENT = frozenset({404, 405, 501})
-"""Statuses of servers that do not have what was asked for."""
+"""Statuses of servers that do not offer the requested API."""
 
 _NO_MONEY = re.compile(r"insufficient[ _](quota|credits?|balance|funds)|payment required|billing", re.IGNORECASE)
-"""A refusal that says this is no matter of waiting."""
+"""Matches refusals that waiting does not resolve."""
 _SENT = frozenset({"content-type", "accept", "openai-beta", "idempotency-key", "http-referer", "x-title"})
 _RETURNED = re.compile(
     r"content-type|cache-control|retry-after(-ms)?|(x-)?request-id|x-should-retry|openai-(model|version|processing-ms)"
@@ -48,7 +48,7 @@ _RETURNED = re.compile(
 
 @dataclass(slots=True)
 class Passage:
-    """One call on its way; `record` is called once."""
+    """One forwarded call. Only its first `record` counts."""
 
     api: Api
     asked: Asked
@@ -59,7 +59,7 @@ class Passage:
     tries: int = 1
 
     async def again(self, status: int, error: str, headers: Mapping[str, str]) -> bool:
-        """Return whether a failed try is followed by another one, after the wait that is due."""
+        """Wait and return True if a failed attempt may be retried; otherwise return False."""
         if headers.get("x-should-retry") == "false":
             return False
         if not await self.recorder.again(status, error, retry_after(headers.get), self.tries):
@@ -70,11 +70,11 @@ class Passage:
 
     @property
     def final(self) -> Mapping[str, str]:
-        """Headers that keep the program's client from trying again what was tried here often enough."""
+        """Headers that stop the program's client from retrying a call that was already retried here."""
         return {"x-should-retry": "false"} if self.tries > 1 else {}
 
     def settings(self, settings: ModelSettings) -> Fields:
-        """Return the settings that go into the request: the run's, and for graders only those that they left open."""
+        """Return the settings for the request: the run's, and for graders only those that the grader did not set."""
         found = self.api.put_in(settings) or {}
         if self.recorder.role == JUDGE:
             given = self.asked.data.keys()
@@ -86,7 +86,7 @@ class Passage:
         return found
 
     def record(self, reply: ModelReply | None, status: int, error: str = "", cause: Cause | None = None) -> None:
-        """Record what became of the call, the first time."""
+        """Record the outcome of the call, once."""
         if self.recorded:
             return
         self.recorded = True
@@ -103,22 +103,22 @@ class Passage:
 
 
 class Passing:
-    """Passes calls on to one server. Use it within one event loop; `close` drops its connections.
+    """Forwards calls to one server. Use it within one event loop; `close` drops its connections.
 
-    `settings.timeout_s` is the longest that the server may say nothing.
+    `settings.timeout_s` is the longest time that the server may send nothing.
     """
 
     def __init__(self, model: Reachable, settings: ModelSettings) -> None:
         self.upstream: Upstream = model.upstream
         self._model = model
         self._settings = settings
-        # Two thousand embeddings of one call are that large, and the programs behind a proxy are all of one person.
+        # One call with two thousand embeddings is that large, and a single user owns all programs behind a proxy.
         self._client = HttpClient(max_response=64 * 1024 * 1024)
         self._counts_streams = True
         self._absent: set[str] = set()
 
     def takes(self, api: Api, recorder: ModelRecorder) -> bool:
-        """Return whether the server has this API, and the API takes the settings of the run."""
+        """Return whether the server has this API, and the API can express the settings of the run."""
         if self.upstream.protocol != api.protocol or api.path in self._absent:
             return False
         return recorder.role == JUDGE or api.put_in(self._settings) is not None
@@ -130,7 +130,7 @@ class Passing:
     async def converse(
         self, api: Api, asked: Asked, recorder: ModelRecorder, request: ProxyRequest, reply: ProxyReply
     ) -> bool:
-        """Pass a call on and its answer back, and record it; False when the server has no such API.
+        """Forward a call, return its answer and record it; return False if the server has no such API.
 
         Raises ClientDisconnected.
         """
@@ -145,14 +145,14 @@ class Passing:
             return True
         except (ClientDisconnected, asyncio.CancelledError):
             if assembler.ended or assembler.error:
-                # What was said to its end counts, a failure too, whether or not the program took the last bytes.
+                # A complete answer or error counts, even if the program did not read the last bytes.
                 self._record_stream(passage, assembler)
             else:
                 passage.record(assembler.reply(), GONE, "the program closed the connection")
             raise
 
     async def plain(self, method: str, path: str, request: ProxyRequest, reply: ProxyReply, api: Api) -> None:
-        """Pass on what is not a question to the model, such as the list of models.
+        """Forward a request that does not call the model, such as one for the list of models.
 
         Raises ClientDisconnected, MalformedRequest.
         """
@@ -170,7 +170,7 @@ class Passing:
         await reply.send(whole.status, self._safe(whole.body), _returned(whole.headers))
 
     async def _converse(self, passage: Passage, assembler: Assembler, request: ProxyRequest, reply: ProxyReply) -> bool:
-        """Try until there is an answer to hand back, or no further try is due; False when there is no such API."""
+        """Try until there is an answer to return or no retry is left; return False if there is no such API."""
         while True:
             try:
                 failed = await self._once(passage, assembler, request, reply)
@@ -192,7 +192,7 @@ class Passing:
     async def _once(
         self, passage: Passage, assembler: Assembler, request: ProxyRequest, reply: ProxyReply
     ) -> Response | None:
-        """Ask once. Returns the answer where asking again, or in another way, may give a better one."""
+        """Send the call once. Return its response if a retry or another API may give a better one, otherwise None."""
         path, streamed = passage.api.path, passage.asked.call.streamed
         while True:
             settings = passage.settings(self._settings)
@@ -208,14 +208,14 @@ class Passing:
                     return None
                 refused = await answer.read()
             if counted and b"stream_options" in refused.body:
-                # An old server that does not know how to count streams.
+                # An old server that does not support usage in streams.
                 self._counts_streams = False
             elif not self._model.concedes(refused.status, self._safe(refused.body), settings):
                 await self._hand_back_whole(passage, refused.status, refused.headers, refused.body, reply)
                 return None
 
     def _counts(self, passage: Passage) -> bool:
-        """Return whether the count of tokens in a stream must be asked for, because the program did not."""
+        """Return whether we must request the token count of a stream, because the program did not."""
         asked = passage.asked
         return (
             self._counts_streams
@@ -225,7 +225,7 @@ class Passing:
         )
 
     def _body(self, passage: Passage, body: bytes, settings: Fields, *, counted: bool) -> bytes:
-        """Return the body to send: that of the program with the run's model and settings."""
+        """Return the body to send: the program's, with the run's model and settings."""
         asked = passage.asked
         fields = read_fields(body)
         if passage.recorder.role != JUDGE:
@@ -249,7 +249,7 @@ class Passing:
             for name, value in request.headers.items()
             if name in _SENT or (name.startswith("anthropic-") and upstream.protocol == "anthropic")
         }
-        # Compression would hold pieces of a stream back.
+        # Compression would delay pieces of a stream.
         headers["accept-encoding"] = "identity" if streamed else "gzip, deflate"
         if upstream.key and upstream.protocol == "anthropic":
             headers["x-api-key"] = upstream.key
@@ -279,12 +279,12 @@ class Passing:
             await reply.write(self._safe(rest))
         broken = self._record_stream(passage, assembler)
         if broken:
-            # Else the program would take for an answer what is the beginning of one.
+            # Otherwise the program would take a partial answer for a complete one.
             await reply.write(passage.api.error_event(broken))
         await reply.end()
 
     def _taken(self, passage: Passage, assembler: Assembler, event: bytes, added: bool) -> bool:
-        """Take an event in; whether it is the count that only we asked for. The last event ends the record."""
+        """Process an event; return whether it is the usage that only we requested. The last event ends the record."""
         data = sse.data_of(event)
         if not data:
             return False
@@ -294,7 +294,7 @@ class Passing:
         return added and _is_count(data)
 
     def _record_stream(self, passage: Passage, assembler: Assembler) -> str:
-        """Record a stream that is over; return what is wrong with it where it does not say so itself."""
+        """Record a stream that has ended; return its fault unless the stream itself reported one."""
         reply = assembler.reply()
         broken = ""
         if not assembler.error and reply is None:
@@ -307,7 +307,7 @@ class Passing:
         return broken
 
     def _error(self, passage: Passage, assembler: Assembler) -> tuple[str, Cause | None]:
-        """Return what a stream says went wrong, and its cause where it names the status of that."""
+        """Return the error that a stream reports, and its cause if the stream names a status."""
         said, status = self._safe(assembler.error.encode(errors="replace")), assembler.status
         words = said.decode("utf-8", "replace")
         if status < 400:
@@ -336,7 +336,7 @@ class Passing:
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: ProxyReply) -> None:
         message = _told(error)
-        # What broke behind the end of the answer took nothing of it.
+        # An error after the end of the answer lost nothing of it.
         whole = reply.started and assembler.ended and not assembler.error
         if assembler.error:
             self._record_stream(passage, assembler)
@@ -353,13 +353,13 @@ class Passing:
         await reply.send(status, _encode(api.error(status, _told(error))), {**JSON, **more})
 
     def _safe(self, body: bytes) -> bytes:
-        """Return `body` without our key, which some servers repeat in their errors."""
+        """Return `body` with our key redacted; some servers repeat it in their errors."""
         key = self.upstream.key
         return body.replace(key.encode(), b"[key]") if len(key) > 4 else body
 
 
 def _estimate(asked: Asked, reply: ModelReply) -> Usage:
-    """Return what a call used by the length of its texts, where its server does not say it."""
+    """Return the usage of a call, estimated from the length of its texts."""
     written = sum(len(message.text) + len(message.reasoning) for message in asked.messages)
     said = len(reply.text) + len(reply.reasoning) + len(_encode(reply.tool_calls) if reply.tool_calls else b"")
     completion = said // CHARACTERS_PER_TOKEN + 1 if said else 0
@@ -391,7 +391,7 @@ def _read(api: Api, body: bytes) -> ModelReply | None:
 
 
 def _is_count(data: bytes) -> bool:
-    """Return whether a chunk holds nothing but the count of tokens."""
+    """Return whether a chunk holds only the token count."""
     if b'"usage"' not in data:
         return False
     chunk = object_in(data)

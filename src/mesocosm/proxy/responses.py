@@ -30,7 +30,7 @@ _SETTINGS = frozenset(
         "user",
     }
 )
-"""Settings of a model that a request may hold under the same name."""
+"""Model settings that a request may hold under the same name."""
 
 _UNFINISHED = frozenset({"failed", "cancelled", "queued", "in_progress"})
 """Statuses of responses that hold no answer."""
@@ -46,7 +46,7 @@ class Responses:
     owned = frozenset({"temperature", "max_output_tokens"})
 
     def put_in(self, settings: ModelSettings) -> Fields | None:
-        """Return the settings of a model as fields of a request; None for those that only chat completions take."""
+        """Return a model's settings as request fields, or None if one of them exists only in chat completions."""
         found: Fields = {"temperature": settings.temperature, "max_output_tokens": settings.max_tokens}
         if settings.top_p is not None:
             found["top_p"] = settings.top_p
@@ -57,7 +57,7 @@ class Responses:
         return found | extra if extra.keys() <= _SETTINGS else None
 
     def translatable(self, asked: Asked) -> bool:
-        """Return whether chat completions can carry a request."""
+        """Return whether a request can be sent as a chat completion."""
         return not asked.unportable
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
@@ -121,7 +121,7 @@ class Responses:
         )
 
     def assembler(self) -> "ResponseAssembler":
-        """Return what puts a stream together."""
+        """Return a new assembler of a stream."""
         return ResponseAssembler(self)
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -148,7 +148,7 @@ class Responses:
         }
 
     def events(self, reply: ModelReply, asked: Asked) -> Iterator[bytes]:
-        """Return a reply as events, numbered."""
+        """Return a reply as numbered events."""
         for number, event in enumerate(_events(self.answer(reply, asked))):
             yield sse.event({**event, "sequence_number": number}, event["type"])
 
@@ -157,13 +157,13 @@ class Responses:
         return openai_error(status, message, code)
 
     def error_event(self, message: str) -> bytes:
-        """Return an error in the middle of a stream."""
+        """Return an error event for a stream that has already started."""
         said = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
         return sse.event(said, "error")
 
 
 class ResponseAssembler:
-    """Puts the events of a response together; its last event holds all of it."""
+    """Assembles the events of a response; its last event holds the whole response."""
 
     def __init__(self, responses: Responses) -> None:
         self.complete = False
@@ -174,7 +174,7 @@ class ResponseAssembler:
         self._whole: ModelReply | None = None
 
     def feed(self, data: bytes) -> None:
-        """Take an event."""
+        """Process an event."""
         event = api.object_in(data)
         kind = part(event, "type")
         if kind == "response.output_text.delta":
@@ -190,11 +190,11 @@ class ResponseAssembler:
 
     @property
     def ended(self) -> bool:
-        """Whether the last event has come, which holds the answer."""
+        """Whether the last event, which holds the answer, has arrived."""
         return self.complete
 
     def reply(self) -> ModelReply | None:
-        """Return what has come so far."""
+        """Return the reply so far."""
         if self._whole is None and self._text:
             return ModelReply("".join(self._text), usage=read_usage(None))
         return self._whole
@@ -249,7 +249,7 @@ def _part(piece: Any) -> Text | Image:
 
 
 def _joined(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """Return messages with what an assistant said and called in a row as one: other protocols want it so."""
+    """Merge consecutive assistant messages (text and tool calls) into one, as other protocols require."""
     joined: list[Message] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -283,7 +283,7 @@ def _tool(tool: Any) -> Tool:
 
 
 def _choice(given: Any) -> Any:
-    """Return a `tool_choice` in the words of chat completions."""
+    """Return a `tool_choice` in the format of chat completions."""
     if part(given, "type") == "function":
         return {"type": "function", "function": {"name": part(given, "name")}}
     return given

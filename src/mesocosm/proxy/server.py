@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server on loopback: one task for each request, cancelled when its client goes away."""
+"""A small HTTP/1.1 server on loopback: one task per request, cancelled when its client disconnects."""
 
 import asyncio
 import logging
@@ -12,13 +12,13 @@ MAX_HEAD = 64 * 1024
 JSON = {"content-type": "application/json"}
 
 _log = logging.getLogger(__name__)
-# Nonsense that a client sends is answered with 400; without a handler it would be printed with a traceback.
+# A malformed request is answered with 400; without a handler it would also be printed with a traceback.
 _log.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
-    """A request as it came: method, path without and with its query, headers by lower-case name, body."""
+    """A request as received: method, path without and with its query, headers by lower-case name, body."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class ProxyReply:
 
     @property
     def started(self) -> bool:
-        """Whether something of it was written."""
+        """Whether any part of it was written."""
         return self.response is not None
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] = JSON) -> None:
@@ -91,7 +91,7 @@ class ProxyServer:
 
     async def start(self) -> str:
         """Listen and return the root URL. Raises OSError."""
-        # aiohttp takes a fifth of a second to import, so only the first address does it.
+        # Importing aiohttp takes about 0.2 s, so it is deferred until the first address is opened.
         from aiohttp import web
 
         loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class ProxyServer:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
-        """Stop listening, end every request under way and wait for that."""
+        """Stop listening, cancel every request in progress and wait for it to end."""
         if self._server is None:
             return
         self._server.close()
@@ -135,7 +135,7 @@ class ProxyServer:
             error.force_close()
             raise
         target = request.raw_path
-        # Two slashes in front are a path here, and no host.
+        # Two leading slashes are part of a path here and do not start a host.
         path = target.partition("?")[0] if target.startswith("/") else request.path
         headers = {name.lower(): value for name, value in request.headers.items()}
         reply = ProxyReply(request)

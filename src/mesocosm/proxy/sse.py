@@ -1,4 +1,4 @@
-"""Server-sent events: streams taken apart into events, and events written."""
+"""Server-sent events: split streams into events, and write events."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": 
 
 
 class Splitter:
-    """Cuts a stream into events, byte by byte as they came, each with the blank line that ends it."""
+    """Splits a stream into events, unchanged and each with the blank line that ends it."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -29,19 +29,19 @@ class Splitter:
             start = self._searched = match.end()
         if start:
             del self._buffer[:start]
-        # An end of up to four bytes may lie across two pieces.
+        # An end of up to four bytes may be split across two pieces.
         self._searched = max(len(self._buffer) - 3, 0)
         return events
 
     def rest(self) -> bytes:
-        """Return what no blank line ended."""
+        """Return the bytes after the last complete event."""
         rest, self._searched = bytes(self._buffer), 0
         self._buffer.clear()
         return rest
 
 
 def data_of(event: bytes) -> bytes:
-    """Return the data of an event, empty for comments."""
+    """Return the data of an event; empty for comments."""
     body = event.rstrip(b"\r\n")
     if body.startswith(b"data: ") and b"\n" not in body and b"\r" not in body:
         return body[6:]

@@ -1,4 +1,4 @@
-"""OpenAI's older completions: one text is continued."""
+"""OpenAI's legacy text completions."""
 
 import time
 import uuid
@@ -17,19 +17,19 @@ _UNPORTABLE = ("suffix", "echo", "logprobs", "best_of")
 
 
 class TextCompletions(ChatCompletions):
-    """Implements api.Api for `/completions`. Where the server does not have it, the text is the user's message."""
+    """Implements api.Api for `/completions`. If the server does not offer it, the text is sent as a user message."""
 
     path = "/completions"
     owned = frozenset({"temperature", "max_tokens"})
 
     def put_in(self, settings: ModelSettings) -> Fields | None:
-        """Return the settings of a model as fields of a request, None where only chat completions have one of them."""
+        """Return a model's settings as request fields, or None if one of them exists only in chat completions."""
         if settings.extra.keys() - _SETTINGS:
             return None
         return super().put_in(settings)
 
     def translatable(self, asked: Asked) -> bool:
-        """Return whether a chat completion can be asked for instead."""
+        """Return whether the request can be sent as a chat completion."""
         return not asked.unportable
 
     def read(self, fields: Mapping[str, msgspec.Raw], known: Known) -> Asked:
@@ -62,7 +62,7 @@ class TextCompletions(ChatCompletions):
         return ModelReply(text, finish_reason=finish, usage=usage, model=model)
 
     def assembler(self) -> "TextAssembler":
-        """Return what puts a stream together."""
+        """Return a new assembler of a stream."""
         return TextAssembler()
 
     def answer(self, reply: ModelReply, asked: Asked) -> Fields:
@@ -79,7 +79,7 @@ class TextCompletions(ChatCompletions):
 
 
 class TextAssembler(ChatAssembler):
-    """Puts chunks together, as those of chat completions."""
+    """Assembles chunks like those of chat completions, but with `text`."""
 
     def _take(self, choice: Fields) -> None:
         self._text.append(text_of(choice.get("text")))

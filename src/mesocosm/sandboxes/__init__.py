@@ -1,1 +1,1 @@
-"""Foreign processes: started, watched, read, and ended with everything that they started."""
+"""Run external processes in isolation: start and watch them, read their output, and end their process trees."""

@@ -1,7 +1,7 @@
-"""Try attacks against the sandboxes of this machine, and report what gets through.
+"""Run attacks against the sandboxes of this machine, and report which succeed.
 
-Each attack is a Python program. It writes a line `THROUGH …` for each thing that should not have worked. Programs that
-use more than their share must be ended.
+Each attack is a Python program that prints a line `THROUGH …` for each action that should have been prevented. Programs
+that exceed their limits must be ended.
 """
 
 import asyncio
@@ -171,7 +171,7 @@ through("15 s of processor time")
 
 
 class Tried(NamedTuple):
-    """An attack, where it was played, and what got through."""
+    """An attack, the kind of program that ran it, and what succeeded."""
 
     attack: str
     place: Place
@@ -180,7 +180,7 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """What the attacks look for: a secret in a file and in a variable, and a server of this machine."""
+    """What the attacks look for: a secret in a file and in a variable, and a server on this machine."""
 
     port: int
     secret: Path
@@ -194,7 +194,7 @@ class _Host:
 
 
 async def play() -> list[Tried]:
-    """Play every attack in each sandbox of this machine. Raises UsageError where nothing can be confined here."""
+    """Run every attack in each sandbox of this machine. Raises UsageError if no sandbox works here."""
     works = available()
     if not works:
         raise UsageError(f"nothing can be confined here, so nothing is run: {works.reason}")
@@ -211,7 +211,7 @@ _PLACES: tuple[Place, Place] = ("graded program", "environment")
 
 
 def holding(kind: Kind = "bubblewrap") -> list[str]:
-    """Describe what confines foreign programs on this machine in this kind of sandbox, and what does not."""
+    """Describe which isolation this kind of sandbox provides on this machine, and which is missing."""
     if kind == "plain":
         return ["nothing: the sandbox `plain` gives foreign programs all rights of this process"]
     if kind == "docker":
@@ -249,7 +249,7 @@ def _host() -> Iterator[_Host]:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    """Make a folder that every account may read, so that only the sandbox protects it."""
+    """Create a folder that every account may read, so that only the sandbox protects it."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         yield Path(name)
@@ -279,7 +279,7 @@ async def _environment(source: str) -> tuple[str, ...]:
 
 
 def _through(said: str, failed: str) -> tuple[str, ...]:
-    """Return what got through. An attack that failed other than by a refusal counts as stopped."""
+    """Return what succeeded. An attack that ended in a refusal was stopped; any other failure is reported."""
     lines = [line[len(_MARK) :][:200] for line in said.splitlines() if line.startswith(_MARK)]
     last = failed.strip().rpartition("\n")[2]
     if last and not last.startswith(_REFUSALS):

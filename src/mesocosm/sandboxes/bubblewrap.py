@@ -1,10 +1,10 @@
-"""Run foreign programs with bubblewrap: no network, only the given files, only their own processes.
+"""Run external programs with bubblewrap: no network, only the given files, only their own processes.
 
-The program has its own network, process, IPC, host name and user namespace. How the number of processes is bounded
-depends on our own user, because Linux never counts the processes of the real root (setrlimit(2), RLIMIT_NPROC; the test
-is on the user outside of all namespaces). As root, bubblewrap runs without a user namespace, the program becomes an
-unused account, and only then gets its user namespace, in which its processes are counted (since Linux 5.14, for each
-namespace separately). As another user the namespace alone does it.
+The program gets its own network, process, IPC, host name and user namespace. How the number of processes is limited
+depends on our own user, because Linux never counts the processes of the real root (setrlimit(2), RLIMIT_NPROC; the
+check uses the user outside of all namespaces). As root, bubblewrap runs without a user namespace, the program becomes
+an unused account, and only then gets its user namespace, in which its processes are counted (since Linux 5.14, for each
+namespace separately). As any other user, the user namespace is enough.
 """
 
 import asyncio
@@ -29,14 +29,14 @@ from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.sandboxes.syscalls import syscall_filter
 
 ACCOUNT = 691_533
-"""The account of confined programs where we are root. It has no name, no home and no file."""
+"""The user id of confined programs if we are root. It has no name, no home and no files."""
 PROGRAMS = ("bwrap", "prlimit", "setpriv", "env")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 _SETTINGS = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/certs", "/nix/store")
 _NAMESPACES = ("--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try")
 
 _FILTER = "9"
-"""The number of the descriptor by which bubblewrap gets the filter; shells know those of one digit."""
+"""Number of the descriptor that passes the filter to bubblewrap; shells only support one digit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,12 @@ class Available:
 
 @dataclass(frozen=True, slots=True)
 class FilesystemView:
-    """The files that a confined program sees beside the system: `readable` and `writable` paths, at their own places.
+    """The files that a confined program sees beside the system: `readable` and `writable` paths, at their own
+    locations.
 
-    It starts in `cwd`, by default a new private folder. Use a `writable` folder for nothing else: as root, all of it is
-    given to the program's account. `hidden` folders look empty. Each key of `placed` shows the content of the file that
-    it maps to.
+    It starts in `cwd`, by default a new private folder. Do not share a `writable` folder with other uses: as root, all
+    of it is given to the program's account. `hidden` folders look empty. Each key of `placed` shows the content of the
+    file that it maps to.
     """
 
     readable: tuple[Path, ...] = ()
@@ -66,13 +67,13 @@ class FilesystemView:
 
 
 def python_folders() -> tuple[Path, ...]:
-    """Return the folders that our own interpreter needs: where it is installed, and its virtual environment."""
+    """Return the folders that our own interpreter needs: its installation and its virtual environment."""
     return tuple(dict.fromkeys((Path(sys.base_prefix), Path(sys.prefix))))
 
 
 @cache
 def available() -> Available:
-    """Return whether bubblewrap works here, by trying it once."""
+    """Return whether bubblewrap works here; it is tried once."""
     lacking = [name for name in PROGRAMS if shutil.which(name) is None]
     if lacking:
         return Available(f"{', '.join(lacking)} not found; install bubblewrap and util-linux")
@@ -94,9 +95,9 @@ def available() -> Available:
 
 
 def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLimits) -> list[str]:
-    """Return the command that runs `command` confined, in the environment of the process that starts it.
+    """Return the command that runs `command` confined; variables are inherited from the process that starts it.
 
-    The filter of system calls is applied where one exists for this kind of machine (`syscalls.py`).
+    The filter of system calls is applied if there is one for this architecture (`syscalls.py`).
     """
     root, syscalls = os.getuid() == 0, _filter_file()
     filtered = ["--seccomp", _FILTER] if syscalls is not None else []
@@ -119,7 +120,7 @@ def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLim
         *opened,
         "bwrap",
         *_NAMESPACES,
-        # As root the inner one sets the filter, because it needs calls itself that the program does not.
+        # As root the inner bubblewrap sets the filter, because bubblewrap itself needs calls that it refuses.
         *(privilege if root else ["--unshare-user", "--disable-userns", *filtered]),
         *("--die-with-parent", "--new-session"),
         *_mounts(view, allowance),
@@ -131,13 +132,13 @@ def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLim
 
 
 def _filter_file() -> Path | None:
-    """Return the file with the filter of system calls, as seccomp(2) takes it; one serves all programs of a process."""
+    """Return the file with the seccomp(2) filter, or None; one file serves all programs of this process."""
     scratch = _filter_folder()
     if scratch is None:
         return None
     place = scratch.path / "syscalls"
     if not place.exists():
-        # Temporary files may be cleaned up by other programs.
+        # Other programs may have cleaned up temporary files.
         scratch.path.mkdir(exist_ok=True)
         place.write_bytes(syscall_filter() or b"")
     return place
@@ -159,7 +160,7 @@ def _mounts(view: FilesystemView, allowance: ProgramLimits) -> Iterator[str]:
             yield from ("--symlink", str(system.readlink()), str(system))
         elif system.is_dir():
             yield from ("--ro-bind", str(system), str(system))
-    # By default only our account could pass a folder that bubblewrap makes for a file.
+    # By default bubblewrap creates parent folders that only our own account can enter.
     yield from ("--perms", "0755", "--dir", "/etc")
     for setting in (Path(name) for name in _SETTINGS if Path(name).exists()):
         yield from (
@@ -174,7 +175,7 @@ def _mounts(view: FilesystemView, allowance: ProgramLimits) -> Iterator[str]:
     cwd = view.cwd.absolute() if view.cwd is not None else None
     if cwd is not None and not _inside(cwd, (*readable, *writable, *map(Path, _SYSTEM))):
         readable.add(cwd)
-    # A folder inside of a private one (such as /root) can only be reached when its parents can be passed.
+    # A folder inside of a private one (such as /root) is only reachable if its parents can be entered.
     above = {parent for path in readable | writable for parent in path.parents if len(parent.parts) > 1}
     for parent in sorted(above - {Path("/tmp")}):  # noqa: S108
         yield from ("--perms", "0755", "--dir", str(parent))
@@ -195,7 +196,7 @@ def _path() -> str:
 
 
 def hand_over(folder: Path) -> None:
-    """Give a folder with all its content to the account of confined programs. Does nothing unless we are root."""
+    """Give a folder and all its content to the account of confined programs. Do nothing unless we are root."""
     if os.getuid() != 0:
         return
     os.chown(folder, ACCOUNT, ACCOUNT, follow_symlinks=False)
@@ -213,9 +214,9 @@ class BubblewrapSandbox:
 
     Programs see the system's programs, our interpreter, `readable` and `writable` paths, their working directory
     (read-only unless it is in `writable`), and the variables of `environment` and of each start. With `logs`, a
-    directory, their output is kept there in numbered files, the first `log_bytes` of each stream. `heard` is called
-    with the stream (`stdout`, `stderr`) and each piece of output. The only network is the `reachable` ports of
-    127.0.0.1 (for example a proxy for model calls), at the same address. `hidden` folders look empty.
+    directory, their output is written there in numbered files, the first `log_bytes` of each stream. `heard` is called
+    with the stream (`stdout`, `stderr`) and each piece of output. The only reachable network addresses are the
+    `reachable` ports of 127.0.0.1 (for example a proxy for model calls). `hidden` folders look empty.
     """
 
     allowance: ProgramLimits = field(default_factory=ProgramLimits)
@@ -231,9 +232,9 @@ class BubblewrapSandbox:
     _serving: "set[asyncio.Task[None]]" = field(default_factory=set)
 
     async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> ForeignProcess:
-        """Start `command` (never a shell) in `cwd` with the declared variables `env`.
+        """Start `command` (never through a shell) in `cwd` with the declared variables `env`.
 
-        Raises EpisodeError with cause sandbox_failed, also where bubblewrap does not work.
+        Raises EpisodeError with cause sandbox_failed, also if bubblewrap does not work.
         """
         works = available()
         if not works:
@@ -258,7 +259,7 @@ class BubblewrapSandbox:
         self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str] | None
     ) -> ForeignProcess:
         number = next(self._numbers)
-        # What asks the tree to end must reach the program, and not end bubblewrap, which would take it along at once.
+        # Termination signals must reach the program, not bubblewrap, which would kill it at once.
         heard = ["env", "--default-signal=TERM,INT,HUP", *command]
         assert view.cwd is not None
         return await start_process(

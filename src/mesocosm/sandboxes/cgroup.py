@@ -1,12 +1,12 @@
-"""Limits that the kernel enforces on a foreign program and everything it starts: control groups, version 2.
+"""Limits that the kernel enforces on a program and all its descendants: control groups, version 2.
 
-A group is made below one that this process may divide: one that was delegated to it (systemd's `Delegate=yes`,
-`systemd-run --user --scope -p Delegate=yes`), that of a container which may write its own hierarchy, or the root of the
-hierarchy for root. Nothing else on the machine is touched. Without such a group nothing is enforced this way, and
-`why_not` gives the reason.
+Groups are created below one that this process may divide: one that was delegated to it (systemd's `Delegate=yes`,
+`systemd-run --user --scope -p Delegate=yes`), that of a container which may write its own hierarchy, or for root the
+root of the hierarchy. Nothing else on the machine is changed. Without such a group nothing is enforced this way, and
+`why_not` returns the reason.
 
-A group with limits may hold no process beside its groups (cgroups(7), "no internal processes"), so our processes move
-once into a group `mesocosm` beside those of the programs.
+A group with limits must not hold processes beside its subgroups (cgroups(7), "no internal processes"), so our own
+processes move once into a group `mesocosm` beside those of the programs.
 """
 
 import contextlib
@@ -24,20 +24,20 @@ WANTED = (*NEEDED, "cpu", "io")
 OURS = "mesocosm"
 PROGRAMS = "mesocosm-programs"
 SHARE = 50
-"""Weight of all programs together against the 100 of ourselves, in processor time and disk."""
+"""Weight of all programs together for processor time and disk, compared to 100 for our own processes."""
 _OURS_IN_IT = 16
 _PERIOD_US = 100_000
 _GONE_S = 5.0
 _LOOK_S = 0.01
 _DELEGATED = ("user.delegate", "trusted.delegate")
 _INITIAL_NAMESPACE = 0xEFFFFFFB
-"""The inode of the first namespace of control groups, a constant of Linux."""
+"""Inode of the first control group namespace, a constant of Linux."""
 _numbers = count(1)
 
 
 @dataclass(frozen=True, slots=True)
 class CgroupLimits:
-    """What one program may use with all that it starts: bytes, processes with threads, and processors."""
+    """Limits of one program with all its descendants: bytes, processes with threads, and processors."""
 
     memory: int
     processes: int | None = None
@@ -45,28 +45,28 @@ class CgroupLimits:
 
 
 class Unavailable(Exception):
-    """No group can be made here; the message gives the reason."""
+    """No group can be created here; the message gives the reason."""
 
 
 class Cgroup:
-    """The group of one program. Start the command with `words` before it, and `remove` the group at the end."""
+    """The group of one program. Put `words` before its command to start it, and `remove` the group at the end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._out_of_memory = False
 
     def words(self) -> list[str]:
-        """Return the command that enters the group and then becomes the command behind it."""
+        """Return a command prefix that enters the group and then executes the command behind it."""
         return ["/bin/sh", "-c", 'echo 0 > "$0" && exec "$@"', str(self.path / "cgroup.procs")]
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel ended something in it because all together used more memory than they may."""
+        """Whether the kernel killed a process of the group because the group exceeded its memory limit."""
         self._out_of_memory = self._out_of_memory or _event(self.path / "memory.events", "oom_kill") > 0
         return self._out_of_memory
 
     def remove(self) -> None:
-        """End everything in the group and remove it; waits a moment for the kernel. May be called again."""
+        """Kill all processes of the group and remove it, waiting up to 5 s for the kernel. May be called again."""
         if not self.path.exists():
             return
         self._out_of_memory = self.out_of_memory
@@ -79,25 +79,25 @@ class Cgroup:
                 return
             except OSError:
                 if time.monotonic() > last:
-                    return  # the next process that looks removes it
+                    return  # a later process removes it in `_sweep`
                 time.sleep(_LOOK_S)
                 self.kill()
             else:
                 return
 
     def kill(self) -> None:
-        """End every process in the group at once."""
+        """Kill every process in the group at once."""
         with contextlib.suppress(OSError):
             _write(self.path / "cgroup.kill", "1")
             return
-        # Linux before 5.14.
+        # Linux before 5.14 has no cgroup.kill.
         for pid in _pids(self.path):
             with contextlib.suppress(OSError):
                 os.kill(pid, 9)
 
 
 def why_not() -> str:
-    """Return why no groups can be made here, "" where they can."""
+    """Return why no groups can be created here, or an empty string if they can."""
     try:
         programs()
     except Unavailable as error:
@@ -106,7 +106,7 @@ def why_not() -> str:
 
 
 def enforced() -> list[str]:
-    """Return the controllers that hold programs here, none where no groups can be made."""
+    """Return the controllers that limit programs here; empty if no groups can be created."""
     try:
         return _controllers(programs(), "cgroup.subtree_control")
     except Unavailable:
@@ -114,9 +114,9 @@ def enforced() -> list[str]:
 
 
 def make(limits: CgroupLimits) -> Cgroup | None:
-    """Return a new group with these limits, None where none can be made.
+    """Return a new group with these limits, or None if none can be created.
 
-    Memory that is swapped out counts as well: a program gets no swap.
+    Swapped memory counts as well: a program gets no swap.
     """
     try:
         above = programs()
@@ -139,9 +139,9 @@ def make(limits: CgroupLimits) -> Cgroup | None:
 
 
 def limits_of(allowance: ProgramLimits, most_memory: int) -> CgroupLimits:
-    """Return the limits that the kernel enforces on a program: a little behind those that we watch ourselves.
+    """Return the kernel's limits for a program, slightly above those that our own watches enforce.
 
-    Files in its memory-backed folders count as memory. It has half of the processors at most, and one at least.
+    Files in memory-backed folders count as memory. A program gets at most half of the processors, but at least one.
     """
     most = allowance.processes
     processors = max(len(os.sched_getaffinity(0)) / 2, 1.0)
@@ -152,7 +152,7 @@ def limits_of(allowance: ProgramLimits, most_memory: int) -> CgroupLimits:
 
 @cache
 def programs() -> Path:
-    """Return the group below which those of programs are made; prepares it once. Raises Unavailable."""
+    """Return the group that holds those of programs, prepared on first use. Raises Unavailable."""
     base = _base(_mount())
     lacking = [name for name in NEEDED if name not in _controllers(base, "cgroup.controllers")]
     if lacking:
@@ -161,7 +161,7 @@ def programs() -> Path:
 
 
 def divide(base: Path) -> Path:
-    """Make room for the groups of programs below a group that we may divide. Raises Unavailable."""
+    """Create the group for programs below one that we may divide. Raises Unavailable."""
     given = [name for name in WANTED if name in _controllers(base, "cgroup.controllers")]
     try:
         if _pids(base) and not _is_root(base):
@@ -185,7 +185,7 @@ def divide(base: Path) -> Path:
 
 
 def _mount() -> Path:
-    """Return where the hierarchy of version 2 is mounted. Raises Unavailable."""
+    """Return the mount point of the version 2 hierarchy. Raises Unavailable."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:
@@ -205,7 +205,7 @@ def _base(mount: Path) -> Path:
     except (OSError, StopIteration) as error:
         raise Unavailable("this process is in no control group of version 2") from error
     base = mount / own.lstrip("/")
-    # A process that moved into `mesocosm`, and what it started there, divides the group above.
+    # A process that moved into `mesocosm`, and its descendants, divide the parent group.
     base = base.parent if base.name == OURS else base
     if not os.access(base / "cgroup.subtree_control", os.W_OK) or not os.access(base, os.W_OK):
         raise Unavailable(f"the control group {base} belongs to somebody else; start the worker with Delegate=yes")
@@ -216,12 +216,12 @@ def _base(mount: Path) -> Path:
 
 
 def _is_root(group: Path) -> bool:
-    """Return whether this is the root of the whole hierarchy, which alone may hold processes beside groups."""
+    """Return whether this is the root of the hierarchy, the only group that may hold both processes and subgroups."""
     return group.is_dir() and not (group / "cgroup.type").exists()
 
 
 def _is_container() -> bool:
-    """Return whether this process has its own view of the hierarchy, where everything visible is its own."""
+    """Return whether this process has its own view of the hierarchy, and so owns everything visible."""
     try:
         return Path("/proc/self/ns/cgroup").stat().st_ino != _INITIAL_NAMESPACE
     except OSError:
@@ -244,7 +244,7 @@ def _controllers(group: Path, file: str) -> list[str]:
 
 
 def _hand_down(group: Path, names: list[str]) -> None:
-    """Let the groups below have these controllers."""
+    """Enable these controllers for the subgroups."""
     for name in names:
         if name not in _controllers(group, "cgroup.subtree_control"):
             try:
@@ -255,7 +255,7 @@ def _hand_down(group: Path, names: list[str]) -> None:
 
 
 def _sweep(above: Path) -> None:
-    """Remove the groups of our processes that have ended."""
+    """Remove the groups of mesocosm processes that have ended."""
     for left in above.iterdir():
         pid, dash, _ = left.name.partition("-")
         if left.is_dir() and dash and pid.isdigit() and not Path("/proc", pid).exists():
@@ -287,7 +287,7 @@ def _pids(group: Path) -> list[int]:
 
 
 def _write(file: Path, text: str) -> None:
-    """Write to a file of the kernel, in one piece; it is never made."""
+    """Write to a kernel file in one call, without ever creating it."""
     place = os.open(file, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(place, text.encode("ascii"))

@@ -2,16 +2,16 @@
 
     python -I -S -c SOURCE < ITEM
 
-ITEM is JSON: `programs` (texts; the first that compiles is the answer), `setup` (trusted text that runs before each
-test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the answer
-that the tests use, even where the setup defines the same names), `cpu_seconds`, `token`. It first writes `ready`, then
-a line of JSON: `token` and `results`, for each test why it failed, or nothing.
+ITEM is JSON: `programs` (source texts; the first that compiles is the answer), `setup` (trusted source that runs before
+each test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the
+answer that the tests use, even if the setup defines the same names), `cpu_seconds`, `token`. It first writes `ready`,
+then a line of JSON: `token` and `results`, which gives for each test the reason of its failure, or an empty string.
 
-The functions run in a separate process that never sees the tests: it is asked for values as plain data and answers with
-plain data. So it has nothing to patch, no object whose comparison lies, no exit code to choose, no output to fake, no
-expected value to read. It runs as the same account; the kernel keeps it from reading this process or taking its files,
-because this one is marked as not dumpable before the other exists (prctl(2), ptrace(2)). A line of output counts only
-with the token, which is read here after the other process was split off.
+The functions run in a separate process that never sees the tests: it receives calls and returns values as plain data.
+So it cannot patch the tests, return objects with a false comparison, choose the exit code, fake output or read expected
+values. Both processes run as the same account. The kernel prevents the untrusted one from reading this process or
+taking its files, because this one is marked as not dumpable before the other is forked (prctl(2), ptrace(2)). A line of
+output counts only with the token, which is read here after the fork.
 """
 
 import builtins
@@ -30,19 +30,19 @@ _BUNDLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset
 
 
 class AnswerEnded(BaseException):
-    """The answer's process ended in the middle of it; no test takes that for an exception of the function."""
+    """The answer's process ended during a call. A BaseException, so that no test takes it for the function's error."""
 
 
 class Missing(BaseException):
-    """The answer lacks a function; no test takes that for an exception of the function either."""
+    """The answer lacks a function. A BaseException for the same reason."""
 
 
 class Opaque:
-    """A value that is not plain data; equal to nothing."""
+    """A value that is not plain data; it is equal to nothing."""
 
 
 def encode(value: Any) -> Any:
-    """Return plain data as JSON can hold it."""
+    """Return a value in a form that JSON can hold."""
     if value is None or isinstance(value, bool):
         return value
     for exact in (str, float):
@@ -63,7 +63,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """Return what `encode` was given; anything strange becomes opaque."""
+    """Return the value that `encode` was given; a value that was not plain data becomes Opaque."""
     if value is None or isinstance(value, bool | str | float):
         return value
     ((name, content),) = value.items()
@@ -85,14 +85,14 @@ def send(stream: BinaryIO, value: Any) -> None:
 
 
 def answer(requests: BinaryIO, replies: BinaryIO) -> None:
-    """Run as the untrusted side: run the program, then call its functions on request. Never returns."""
+    """Run the untrusted side: execute the program, then call its functions on request. Never returns."""
     item = json.loads(requests.readline())
     resource.setrlimit(resource.RLIMIT_CPU, (item["cpu_seconds"], item["cpu_seconds"]))
     space: dict[str, Any] = {"__name__": "answer"}
     try:
-        exec(first_that_compiles(item["programs"]), space)  # noqa: S102 -- what this is for
+        exec(first_that_compiles(item["programs"]), space)  # noqa: S102 -- the purpose of this process
         send(replies, {"value": True})
-    except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+    except BaseException as error:  # noqa: BLE001 -- any exception is the program's failure
         send(replies, error_report(error))
         os._exit(1)
     for line in requests:
@@ -100,7 +100,7 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
             name, arguments, named = decode(json.loads(line))
             reply = {"value": encode(space[name](*arguments, **named))} if name in space else {"missing": name}
             send(replies, reply)
-        except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+        except BaseException as error:  # noqa: BLE001 -- any exception is the function's failure
             send(replies, error_report(error))
     os._exit(0)
 
@@ -111,7 +111,7 @@ def error_report(error: BaseException) -> dict[str, str]:
 
 
 def first_that_compiles(programs: list[str]) -> CodeType:
-    """Return the code of the first program without a syntax error; raises that of the first where all have one."""
+    """Return the code of the first program that compiles. If none does, raise the error of the first."""
     found: Exception = ValueError("no program")
     for place, program in enumerate(programs):
         try:
@@ -122,19 +122,19 @@ def first_that_compiles(programs: list[str]) -> CodeType:
 
 
 class AnswerProcess:
-    """The answer's process as the tests see it."""
+    """The answer's process as the tests use it."""
 
     def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
         self._requests = requests
         self._replies = replies
 
     def start(self, item: dict[str, Any]) -> None:
-        """Let the program run. Raises what it raised, or Gone."""
+        """Run the program. Raises the program's exception, or AnswerEnded."""
         send(self._requests, {name: item[name] for name in ("programs", "cpu_seconds")})
         self._reply()
 
     def call(self, name: str, arguments: Any, named: Any) -> Any:
-        """Return the value of a function. Raises what it raised, Missing, or Gone."""
+        """Return the value of a function. Raises the function's exception, Missing, or AnswerEnded."""
         try:
             send(self._requests, encode((name, tuple(arguments), dict(named))))
         except OSError:
@@ -150,7 +150,7 @@ class AnswerProcess:
             raise Missing(f"the program defines no {reply['missing']}")
         if "error" in reply:
             kind = getattr(builtins, str(reply["error"]), None)
-            # One that ends loops would cut short what the tests go through.
+            # StopIteration would silently end a loop in the tests.
             said = f"{reply['error']}: {reply.get('message')}"
             if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, _ENDINGS):
                 raise kind(said)
@@ -166,21 +166,21 @@ class Function:
         self._name = name
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Return its value. Raises what it raised, Missing, or Gone."""
+        """Return the function's value. Raises its exception, Missing, or AnswerEnded."""
         return self._answer.call(self._name, arguments, named)
 
 
 def results(item: dict[str, Any], answer: AnswerProcess) -> list[str]:
-    """Return why each test failed, nothing for those that passed."""
+    """Return for each test the reason of its failure, or an empty string."""
     tests, found = item["tests"], []
     try:
         answer.start(item)
-    except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+    except BaseException as error:  # noqa: BLE001 -- any exception is the program's failure
         return [reason(error)] * len(tests)
     for test in tests:
         try:
             check(item, test, answer)
-        except BaseException as error:  # noqa: BLE001 -- whatever it raises is its failure
+        except BaseException as error:  # noqa: BLE001 -- any exception is the program's failure
             found.append(reason(error))
         else:
             found.append("")
@@ -188,17 +188,17 @@ def results(item: dict[str, Any], answer: AnswerProcess) -> list[str]:
 
 
 def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> None:
-    """Run one test. Raises what it raises."""
+    """Run one test. Raises whatever exception the test raises."""
     if "code" in test:
         functions = {name: Function(answer, name) for name in item["names"]}
         space: dict[str, Any] = {"__name__": "tests", **functions}
         exec(compile(item["setup"], "setup.py", "exec"), space)  # noqa: S102 -- the tests are trusted
-        # The setup may call the functions, and may hold the stub of one.
+        # Again, because the setup may define a stub of the same name.
         space |= functions
         exec(compile(test["code"], "test.py", "exec"), space)  # noqa: S102 -- the same
         return
     given = answer.call(test["call"], test["args"], test["kwargs"])
-    # What comes out of JSON is a list where the function may well give a tuple.
+    # JSON turns tuples into lists, so expected values never hold a tuple.
     given = list(given) if isinstance(given, tuple) else given
     assert given == test["expected"], f"{test['call']} gave {given!r:.200}"
 
@@ -213,7 +213,7 @@ def reason(error: BaseException) -> str:
 
 def main() -> None:
     """Check one item."""
-    # Nothing of the item is read before the other process exists: it would have a copy.
+    # Read nothing of the item before the fork, or the other process would have a copy.
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.write(1, b"ready\n")
     to_child, from_child = os.pipe(), os.pipe()
@@ -228,7 +228,7 @@ def main() -> None:
 
 
 def be_untrusted(requests: int, replies: int) -> None:
-    """Keep these two files and no other, and answer. Never returns."""
+    """Keep only these two descriptors, and answer requests. Never returns."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)

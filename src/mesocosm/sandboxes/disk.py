@@ -1,4 +1,4 @@
-"""Measure and remove folders that a foreign program could write to."""
+"""Measure and remove folders that an untrusted program can write to."""
 
 import contextlib
 import errno
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DEEPEST = 100
-"""Levels of folders; what walks deeper trees by recursion fails (copies, backups)."""
+"""Maximum depth of folders; recursive tools (copies, backups) fail on deeper trees."""
 _BLOCK = 512
 _HIDING = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
 
@@ -19,8 +19,8 @@ _HIDING = frozenset({errno.ENAMETOOLONG, errno.EACCES, errno.ELOOP})
 class Used:
     """Bytes on disk, without holes, and the number of files and folders.
 
-    `hidden` is a folder that cannot be read because it is too deep (`DEEPEST`) or its permissions forbid it; empty for
-    none.
+    `hidden` is a folder that cannot be read because it is too deep (`DEEPEST`) or its permissions forbid it; empty if
+    there is none.
     """
 
     bytes: int
@@ -29,7 +29,7 @@ class Used:
 
 
 def used(folders: Sequence[Path], most_bytes: int, most_files: int) -> Used:
-    """Measure folders without following links. Stops at the limits, and at a folder that cannot be read."""
+    """Measure folders without following links. Stop at the limits, and at a folder that cannot be read."""
     size = files = 0
     waiting = [(str(folder), 0) for folder in folders]
     while waiting and size <= most_bytes and files <= most_files:
@@ -56,7 +56,7 @@ def used(folders: Sequence[Path], most_bytes: int, most_files: int) -> Used:
 
 
 def unnamed(pids: Iterable[int], folders: Sequence[Path]) -> int:
-    """Return the bytes on the disks of the folders that processes hold in open files without a name."""
+    """Return the bytes of deleted files on the disks of these folders that the processes still hold open."""
     devices = set()
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -73,7 +73,7 @@ def unnamed(pids: Iterable[int], folders: Sequence[Path]) -> int:
 
 
 def free(folders: Sequence[Path]) -> int:
-    """Return the bytes that are free on the fullest disk of the folders."""
+    """Return the free bytes on the fullest disk of these folders."""
     left = [2**63]
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -83,7 +83,7 @@ def free(folders: Sequence[Path]) -> int:
 
 
 def settle(folder: Path) -> None:
-    """Leave only what can be read and copied in a folder that is not too deep: no pipes, no closed folders."""
+    """Make a folder safe to read and copy: remove special files such as pipes, and grant the owner access."""
     waiting = [folder]
     while waiting:
         for entry in list(os.scandir(waiting.pop())):
@@ -98,10 +98,10 @@ def settle(folder: Path) -> None:
 
 
 def remove(root: Path) -> bool:
-    """Remove a folder with everything below, whatever its depth and permissions; return whether it is gone.
+    """Remove a folder with all its content, of any depth and permissions; return whether it is gone.
 
-    No program may write there any more. Folders are moved to the top before they are read: a hostile tree may be too
-    long for any path and too deep for any recursion.
+    No program may still write to it. Folders are moved to the top before they are read, because a hostile tree may be
+    too long for any path and too deep for recursion.
     """
     with contextlib.suppress(OSError):
         if root.is_symlink() or not root.is_dir():

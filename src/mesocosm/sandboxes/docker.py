@@ -1,11 +1,11 @@
-"""Sandboxes by the docker command line, for machines where an engine runs and bubblewrap does not work.
+"""Sandboxes through the docker command line, for machines with a docker engine on which bubblewrap does not work.
 
-The engine bounds memory and processes itself; network, files and permissions are as with bubblewrap. The command of the
-caller is started, so its interpreter must be among the readable folders and fit the image (its C library and system
-libraries); the image itself needs `python3`. Containers carry the label `mesocosm`. If this program is killed together
-with its supervisors, `docker rm --force` of all containers with that label removes the remains.
+The engine itself limits memory and processes; network, files and permissions are as with bubblewrap. The caller's
+command is run, so its interpreter must be among the readable folders and fit the image (its C library and system
+libraries); the image itself needs `python3`. Containers have the label `mesocosm`. If this program is killed together
+with its supervisors, remove the remaining containers with `docker rm --force` by that label.
 
-Tested with a stand-in for the command, not with an engine.
+Tested with a fake docker command, not with an engine.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from mesocosm.sandboxes.program_limits import ProgramLimits
 
 LABEL = "mesocosm"
 PYTHON = "python3"
-"""The interpreter of the image, for what we run inside ourselves."""
+"""The image's interpreter, for our own programs inside the container."""
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64")))
 _OURS = 8
-"""Our own processes in a container: init, and the port forwarder with those that start it."""
+"""Number of our own processes in a container: init, the port forwarder, and the processes that start it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """A container: its image, its limits, and `own`, a private folder for the files that go with it."""
+    """A container: its image, its limits, and `own`, a private folder for its files."""
 
     image: str
     allowance: ProgramLimits
@@ -39,9 +39,9 @@ class Container:
     name: str
 
     def words(self, command: Sequence[str], view: FilesystemView, env: Mapping[str, str]) -> list[str]:
-        """Return the command that runs `command` in it, with exactly these variables.
+        """Return the command that runs `command` in the container, with exactly these variables.
 
-        Raises EpisodeError for a path or a variable that the command line of docker cannot carry.
+        Raises EpisodeError for a path or a variable that docker's command line cannot express.
         """
         number = ACCOUNT if os.getuid() == 0 else os.getuid()
         return [
@@ -57,7 +57,7 @@ class Container:
 
     def _limits(self) -> Iterator[str]:
         allowance, scratch = self.allowance, self.allowance.scratch_bytes
-        # As much swap as memory: none beyond it.
+        # The limit of memory and swap together equals that of memory, so there is no swap.
         yield from ("--memory", str(self.most_memory), "--memory-swap", str(self.most_memory))
         yield from ("--shm-size", str(scratch), "--tmpfs", f"/tmp:rw,nosuid,nodev,size={scratch},mode=1777")  # noqa: S108
         if allowance.processes is not None:
@@ -76,14 +76,14 @@ class Container:
             if not any(path.is_relative_to(system) for system in _SYSTEM):
                 yield _mount(path, path, readonly=path not in writable)
         for place, file in view.placed.items():
-            # The engine writes a file of this name itself.
+            # The engine itself writes a file of this name.
             if place.name != "hosts":
                 yield _mount(file, place, readonly=True)
         for path in view.hidden:
             yield ("--tmpfs", f"{path.absolute()}:ro,size=4096")
 
     def _variables(self, env: Mapping[str, str]) -> Path:
-        """Write the variables to a file. On the command line every account of this machine could read them."""
+        """Write the variables to a file. Other accounts of this machine could read them on the command line."""
         for name, value in env.items():
             if "\n" in value:
                 raise EpisodeError(Cause.SANDBOX_FAILED, f"docker takes no variable of several lines: {name}")
@@ -93,7 +93,7 @@ class Container:
         return place
 
     async def remove(self) -> None:
-        """Remove the container if it is still there: its command line may have been killed without it."""
+        """Remove the container if it still exists: the docker command may have been killed without it."""
         with contextlib.suppress(OSError):
             process = await asyncio.create_subprocess_exec(
                 *("docker", "rm", "--force", self.name),
@@ -103,14 +103,14 @@ class Container:
             await process.wait()
 
     def ending(self, code: int) -> str:
-        """Return why the engine ended the program, for its author; empty if it did not."""
+        """Return why the engine ended the program, as a phrase for its author; empty if it did not."""
         if code != 137:
             return ""
         return f"was killed by the engine, most likely for using more than {self.most_memory >> 20:,} MB of memory"
 
 
 def container(image: str, allowance: ProgramLimits, most_memory: int, own: Path) -> Container:
-    """Return a container of a name that no other has."""
+    """Return a container with a unique name."""
     return Container(image, allowance, most_memory, own, f"{LABEL}-{uuid.uuid4().hex}")
 
 

@@ -1,4 +1,4 @@
-"""An HTTP proxy that lets a program without a network reach a few allowed hosts."""
+"""An HTTP proxy that gives a program without a network access to a few allowed hosts."""
 
 import asyncio
 import re
@@ -22,14 +22,14 @@ _FETCHING = re.compile(
     rb"[^\x00-\x08\x0a-\x1f\x7f]*",
     re.IGNORECASE,
 )
-"""Header fields that a borrowed password goes along with. Others could name another method or path than the request."""
+"""Header fields that may accompany an added password. Others could override the request's method or path."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedRoute:
-    """Access to a server without handing over its password: the program asks for `http://HOST:PORT/…` at the proxy.
+    """Access to a server without revealing its password: the program requests `http://HOST:PORT/…` at the proxy.
 
-    A GET or HEAD request at or below one of `paths` is sent on to `port` with `authorization` in place of its own
+    A GET or HEAD request at or below one of `paths` is forwarded to `port` with `authorization` in place of its own
     header, over TLS if `tls` is set. Any other request to the server is refused.
     """
 
@@ -39,7 +39,7 @@ class AuthenticatedRoute:
     paths: tuple[str, ...]
 
     def covers(self, path: str) -> bool:
-        """Return whether a path of a request, with or without a query, is at or below one of `paths`."""
+        """Return whether a request's path, with or without a query, is at or below one of `paths`."""
         path = path.partition("?")[0]
         plain = unquote(unquote(path))
         if "\\" in plain or any(part.partition(";")[0] in {".", ".."} for part in plain.split("/")):
@@ -49,7 +49,7 @@ class AuthenticatedRoute:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Where a request wants to go; `first` is what is to be sent there at once."""
+    """The destination of a request; `first` is what to send there first."""
 
     host: str
     port: int
@@ -57,7 +57,7 @@ class _Asked:
     tunnel: bool = False
     tls: bool = False
     entered: bool = False
-    """Whether `first` carries our password; then nothing further from the program may follow it."""
+    """Whether `first` carries our password; if so, no further data of the program may follow it."""
     refusal: str = ""
 
     @property
@@ -70,8 +70,8 @@ class EgressProxy:
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached too, each as `host:port`. `most_bytes` limits the bytes in both
-    directions together. `entrances` are servers, each `host:port`, with passwords that the program does not get;
-    `trusted` is a file with the authority of their certificates, by default those of the system. `refused` lists
+    directions together. `entrances` maps servers, each `host:port`, to routes with passwords that the program does not
+    see; `trusted` is a file with the certificate authorities for them, by default those of the system. `refused` lists
     refused requests with their reasons, `carried` counts bytes.
     """
 
@@ -99,7 +99,7 @@ class EgressProxy:
         return {**dict.fromkeys(names, url), "no_proxy": "", "NO_PROXY": ""}
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection of the program to its end. Raises OSError when it breaks."""
+        """Serve one connection of the program until it ends. Raises OSError if it breaks."""
         try:
             async with asyncio.timeout(_HEAD_S):
                 asked = _asked(await reader.readuntil(b"\r\n\r\n"), self.entrances)
@@ -173,7 +173,7 @@ async def _piece(reader: asyncio.StreamReader) -> bytes:
 
 
 def _asked(head: bytes, entrances: Mapping[str, Sequence[AuthenticatedRoute]]) -> _Asked:
-    """Read the head of a request. Raises ValueError for anything but a proxy request."""
+    """Parse the head of a request. Raises ValueError for anything but a proxy request."""
     start, *fields = head[:-4].split(b"\r\n")
     method, url, version = start.decode("ascii").split(" ")
     if not version.startswith("HTTP/1."):
@@ -185,7 +185,7 @@ def _asked(head: bytes, entrances: Mapping[str, Sequence[AuthenticatedRoute]]) -
     if where.origin.scheme != "http":
         raise ValueError("https is asked for with CONNECT")
     name, number = where.origin.host.rstrip("."), where.origin.port
-    # One request to a connection: the next might be for another host.
+    # One request per connection, because the next might be for another host.
     ours = [f"{method} {where.path} {version}", f"Host: {where.origin.authority}", "Connection: close"]
     kept = [field for field in fields if not _HOP.match(field)]
     doors = entrances.get(f"{name}:{number}", ())

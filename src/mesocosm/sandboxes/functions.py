@@ -1,4 +1,4 @@
-"""Test untrusted functions apart from their tests, with the program `checker`."""
+"""Test untrusted functions separately from their tests, with the program `checker`."""
 
 import json
 import secrets
@@ -16,11 +16,11 @@ assert len(_CHECKER.encode()) < MOST_SOURCE
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Programs of which the first that compiles counts, and the trusted tests of the functions that it defines.
+    """Programs, of which the first that compiles counts, and trusted tests of the functions that it defines.
 
-    A test is {"code": Python text}, which fails by raising, or {"call": name, "args": [...], "kwargs": {...},
-    "expected": value}. `setup` is Python text that runs before each test of the first kind; `names` are the program's
-    functions for both, also where the setup defines one of that name.
+    A test is {"code": Python source}, which fails by raising, or {"call": name, "args": [...], "kwargs": {...},
+    "expected": value}. `setup` is Python source that runs before each test of the first kind; `names` are the program's
+    functions, which take precedence over functions of the same name in the setup.
     """
 
     programs: Sequence[str]
@@ -30,10 +30,10 @@ class Submission:
 
 
 async def check(submission: Submission, runner: Programs, *, cpu_seconds: int, seconds: float) -> list[str]:
-    """Return for each test why it failed, nothing where it passed.
+    """Return for each test the reason of its failure, or an empty string.
 
-    The program may use `cpu_seconds` for all tests together, the tests what the runner's allowance leaves,
-    and all of it `seconds` of the clock. Raises EpisodeError with cause sandbox_failed where nothing was tried.
+    The program may use `cpu_seconds` for all tests together, the tests the rest of the runner's allowance, and both
+    together `seconds` of wall-clock time. Raises EpisodeError with cause sandbox_failed if the checker did not start.
     """
     token = secrets.token_hex(16)
     item = {

@@ -1,4 +1,4 @@
-"""Waiting until a started server answers."""
+"""Wait until a started server answers."""
 
 import asyncio
 
@@ -17,14 +17,15 @@ _TAIL_LINES = 20
 async def wait_healthy(
     url: str,
     process: ForeignProcess,
-    timeout: float = 30.0,  # noqa: ASYNC109 -- the error has to say what was seen until then
+    timeout: float = 30.0,  # noqa: ASYNC109 -- the error must report what was seen until then
     *,
     client: HttpClient | None = None,
 ) -> None:
-    """Return once GET `url` answers with a status of 2xx.
+    """Return once GET `url` answers with a 2xx status.
 
-    Looks often at first, then ten times a second, for `timeout` seconds; sees at once when the process ends. Raises
-    EpisodeError with cause sandbox_failed and the tail of its output. The process is left as it is: stop it.
+    Polls often at first, then ten times a second, for `timeout` seconds, and notices at once when the process ends.
+    Raises EpisodeError with cause sandbox_failed and the tail of its output. The process is not stopped; do that
+    yourself.
     """
     if client is None:
         async with HttpClient() as own:
@@ -55,7 +56,7 @@ async def wait_healthy(
 
 
 class _Looks:
-    """Polls one URL and keeps what the last request saw."""
+    """Polls one URL and stores the result of the last request."""
 
     def __init__(self, client: HttpClient, url: str) -> None:
         self._client = client
@@ -85,7 +86,7 @@ class _Looks:
 def _ending(code: int) -> str:
     if code < 0:
         return f"signal {-code}"
-    # argparse and its relatives exit with 2 for arguments that they do not know.
+    # argparse and similar libraries exit with 2 for unknown arguments.
     return f"exit code {code}" + (" (does it accept the argument --port?)" if code == 2 else "")
 
 

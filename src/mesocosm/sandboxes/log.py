@@ -1,4 +1,4 @@
-"""What a foreign process wrote: the end of it in memory, all of it in a file when one is wanted."""
+"""The output of an external process: its tail in memory, and optionally its start in a file."""
 
 import re
 from collections.abc import Callable
@@ -11,9 +11,9 @@ _FULL = b"\n[the rest is not kept: the log has reached its size limit]\n"
 
 
 class Log:
-    """One output stream. Keeps the last `tail` bytes; with a `path`, also the first `limit` bytes in that file.
+    """One output stream. Keeps the last `tail` bytes; with a `path`, also writes the first `limit` bytes to that file.
 
-    `heard` is called with each piece of output. Errors of the file are ignored: a process must not suffer for its log.
+    `heard` is called with each piece of output. File errors are ignored: a process must not fail because of its log.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Log:
             self._file = path.open("wb", buffering=0)
 
     def write(self, data: bytes) -> None:
-        """Take what came."""
+        """Process received output."""
         if self._heard is not None:
             self._heard(data)
         self.remember(data)
@@ -43,20 +43,20 @@ class Log:
             self._keep(data)
 
     def remember(self, data: bytes) -> None:
-        """Take what came another way for the tail alone."""
+        """Add output to the tail only, for data that was already reported and stored otherwise."""
         self._bytes += data[-self._tail :]
         self._cut = self._cut or len(data) > self._tail
-        # Cutting only now and then keeps the cost of a byte constant.
+        # Cutting only occasionally keeps the cost per byte constant.
         if len(self._bytes) > 2 * self._tail:
             del self._bytes[: -self._tail]
             self._cut = True
 
     def text(self, lines: int = 20) -> str:
-        """Return the last lines as text; a progress bar that was drawn over itself counts as its last state."""
+        """Return the last lines as text; of a line that was overwritten (a progress bar), only its last state."""
         whole = bytes(self._bytes[-self._tail :])
         found = re.split(r"\r?\n", whole.decode("utf-8", "replace").rstrip("\r\n"))
         if len(found) > 1 and (self._cut or len(self._bytes) > self._tail):
-            # The first line lost its beginning.
+            # The first line is incomplete.
             del found[0]
         return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in found[-lines:]) if lines > 0 else ""
 

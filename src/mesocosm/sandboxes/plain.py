@@ -1,4 +1,4 @@
-"""Foreign programs run as they are, on this machine and as this user: for an author's own code."""
+"""Run external programs without isolation, on this machine and as this user: for an author's own code."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +18,8 @@ class PlainSandbox:
     """Start processes without any isolation. Implements core.ports.Sandbox.
 
     They see `environment` (by default ours without variables that look like credentials) and the variables of each
-    start. With `logs`, a directory, their output is kept there in numbered files, the first `log_bytes` of each stream.
-    `heard` is called with the stream (`stdout`, `stderr`) and each piece of output.
+    start. With `logs`, a directory, their output is written there in numbered files, the first `log_bytes` of each
+    stream. `heard` is called with the stream (`stdout`, `stderr`) and each piece of output.
     """
 
     def __init__(
@@ -39,10 +39,10 @@ class PlainSandbox:
     async def start(
         self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None, port: int | None = None
     ) -> ForeignProcess:
-        """Start `command` (never a shell) in `cwd` with the declared variables `env`.
+        """Start `command` (never through a shell) in `cwd` with the declared variables `env`.
 
-        `port` is where it will listen on loopback. Nothing has to be done for that here; a sandbox without network
-        needs to know. Raises EpisodeError with cause sandbox_failed.
+        `port` is the loopback port that the process will listen on; it is ignored here, but sandboxes without a network
+        need it. Raises EpisodeError with cause sandbox_failed.
         """
         del port
         number = next(self._numbers)

@@ -8,9 +8,9 @@ _recent: deque[int] = deque(maxlen=_RECENT)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
-    """Return a TCP port that is free and was not handed out to another child just before.
+    """Return a TCP port that is free and was not recently given to another child.
 
-    Another program can still take it first; the health check of the child shows that.
+    Another program can still take it first; the child's health check detects that.
     """
     while True:
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:

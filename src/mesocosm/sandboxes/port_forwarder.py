@@ -1,10 +1,10 @@
-"""Hand over connections to a port of an isolated network. Run sandboxed; standard library only.
+"""Pass connections to a port of an isolated network to the outside. Run sandboxed; standard library only.
 
     python -I -S -c SOURCE SOCKET PORT -- COMMAND [ARGUMENT…]
 
-Over the unix socket it gets a listening socket of type SOCK_SEQPACKET. Each client that connects there is sent, in one
-message, a TCP connection to PORT of the loopback of this network, or the number of the error as text. The command
-replaces the process that was started; the forwarder is detached from it and ends when the unix socket is closed. Other
+Over the Unix socket it receives a listening socket of type SOCK_SEQPACKET. To each client that connects there it sends,
+in one message, a TCP connection to PORT on the loopback of this network, or the error number as text. The command
+replaces the process that was started; the forwarder is detached from it and ends when the Unix socket is closed. Other
 programs of the same account may kill it, but can neither trace it nor take its files.
 """
 
@@ -20,14 +20,14 @@ _PR_SET_DUMPABLE = 4
 
 
 def main() -> None:
-    """Go to work, and run the command."""
+    """Start the forwarder, then execute the command."""
     end = sys.argv.index("--")
     path, port = sys.argv[1:end]
     lifeline = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     lifeline.connect(path)
     _, numbers, _, _ = socket.recv_fds(lifeline, 16, 1)
     if sys.platform == "linux":
-        # Before the command exists: from then on its files are out of reach.
+        # Before the command exists: from then on it cannot take this process's files.
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     child = os.fork()
     if child == 0:
@@ -39,13 +39,13 @@ def main() -> None:
     os.close(numbers[0])
     command = sys.argv[end + 1 :]
     try:
-        os.execvp(command[0], command)  # noqa: S606 -- running what it is told is its purpose
+        os.execvp(command[0], command)  # noqa: S606 -- running the given command is its purpose
     except OSError as error:
         sys.exit(f"{command[0]} cannot be started: {error.strerror}; is it among the readable folders?")
 
 
 def work(lifeline: socket.socket, listening: socket.socket, port: int) -> None:
-    """Hand connections over until the lifeline ends."""
+    """Serve connections until the lifeline ends."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     os.setsid()
@@ -57,7 +57,7 @@ def work(lifeline: socket.socket, listening: socket.socket, port: int) -> None:
 
 
 class PortForwarder:
-    """Open a connection for each client, any number at once: when the server is full, only its clients wait."""
+    """Opens a connection for each client, any number at once: if the server is full, only its clients wait."""
 
     def __init__(self, listening: socket.socket, port: int) -> None:
         self._listening = listening
@@ -90,7 +90,7 @@ class PortForwarder:
         try:
             connection = socket.socket(family, socket.SOCK_STREAM)
         except OSError:
-            # Neither address has a listener.
+            # No socket can be created in this address family, so nothing can listen there.
             _tell(visitor, errno.ECONNREFUSED)
             return
         connection.settimeout(0)
@@ -99,7 +99,7 @@ class PortForwarder:
             self._arrive(visitor, connection, problem)
             return
         self._look.register(connection, select.EPOLLOUT)
-        # A visitor who waits and goes away is readable.
+        # A waiting visitor becomes readable when it disconnects.
         self._look.register(visitor, select.EPOLLIN)
         self._waiting[connection.fileno()] = self._waiting[visitor.fileno()] = (visitor, connection)
 

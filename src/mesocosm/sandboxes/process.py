@@ -1,4 +1,4 @@
-"""A running foreign process, with everything that it started."""
+"""A running external process and its descendants."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.log import Log
 
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
-# The last output of a process may still be in the pipe when it has ended; a daemon can hold the pipe open for ever.
+# When a process has ended, its last output may still be in the pipe, which a daemon can hold open forever.
 _LAST_WORDS = 0.5
 _LATE = 10.0
 
@@ -23,8 +23,8 @@ _LATE = 10.0
 class ForeignProcess:
     """A process tree under its own supervisor. Implements core.ports.Process.
 
-    Its output is read as it comes, so that it never waits for a reader. The tree ends when `stop` is called and when
-    this program ends, however it ends.
+    Its output is read as it arrives, so that it never blocks on a full pipe. The tree is ended by `stop`, and when this
+    program ends for any reason.
     """
 
     def __init__(self, stdout: Log, stderr: Log) -> None:
@@ -48,7 +48,7 @@ class ForeignProcess:
 
     @property
     def returncode(self) -> int | None:
-        """Exit code of the leader once it ended, negative for a signal. Its last words are in the tails by then."""
+        """Exit code of the leader once it ended, negative for a signal. The tails then hold its last output."""
         return self._returncode
 
     def stdout_tail(self, lines: int = 20) -> str:
@@ -60,15 +60,15 @@ class ForeignProcess:
         return self._stderr.text(lines)
 
     async def wait(self) -> int:
-        """Wait for the leader and return its exit code. What it started may live on until `stop`."""
+        """Wait for the leader and return its exit code. Its descendants may live on until `stop`."""
         await self._ended.wait()
         assert self._returncode is not None
         return self._returncode
 
     async def stop(self, grace: float = 5.0) -> None:
-        """Ask the whole tree to end, and kill the rest after `grace` seconds. Call again to hurry.
+        """Ask the whole tree to end, and kill the rest after `grace` seconds. A further call can shorten the time.
 
-        Cancelling the call does not save the tree.
+        Cancelling the call does not spare the tree.
         """
         if self._control is not None and not self._over.is_set():
             self._control.write(f"stop {max(grace, 0.0):.3f}\n".encode())
@@ -88,7 +88,7 @@ class ForeignProcess:
         ours, theirs = socket.socketpair()
         with theirs:
             try:
-                # asyncio's own subprocesses kill what they hold when they are collected: here that would be the
+                # asyncio's own subprocess transports kill their process when garbage-collected. Here that would be the
                 # supervisor, which then could not end the rest.
                 self._supervisor = subprocess.Popen(  # noqa: ASYNC220, S603
                     [sys.executable, "-I", "-S", _SUPERVISOR, str(theirs.fileno()), *command],
@@ -115,11 +115,11 @@ class ForeignProcess:
             await self._over.wait()
             raise
         except BaseException:
-            # The supervisor notices this and ends everything.
+            # The supervisor notices the closed socket and ends everything.
             self._control.close()
             raise
 
-    # What the supervisor reports
+    # Messages from the supervisor
 
     def _heard(self, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -141,7 +141,7 @@ class ForeignProcess:
             # Killed from outside. Linux kills the leader with it, and its exit code is lost.
             self._kill()
             self._exited(-signal.SIGKILL)
-        # The socket closes when the process is as good as gone.
+        # The socket closes just before the process ends.
         self._supervisor.wait()
 
     def _exited(self, code: int) -> None:
@@ -149,7 +149,7 @@ class ForeignProcess:
         self._loop.call_later(_LAST_WORDS, self._end)
         self._end_when_read()
 
-    # What the pipes bring
+    # Output from the pipes
 
     def _read(self) -> None:
         self._open -= 1
@@ -172,7 +172,7 @@ class ForeignProcess:
 
 
 class _Output(asyncio.Protocol):
-    """Reads one stream for ever."""
+    """Reads one stream until it ends."""
 
     def __init__(self, log: Log, read: Callable[[], None]) -> None:
         self._log = log

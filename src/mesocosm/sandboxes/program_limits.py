@@ -1,4 +1,4 @@
-"""How much of the machine a foreign program may use."""
+"""Resource limits of an external program."""
 
 import resource
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ProgramLimits:
     scratch_bytes: int = 256 * MIB
 
     def words(self) -> list[str]:
-        """Return the command that sets these limits (of util-linux) and then becomes the command behind it."""
+        """Return a `prlimit` command prefix (util-linux) that sets these limits and executes the command behind it."""
         limits = {
             "nproc": (self.processes, resource.RLIMIT_NPROC),
             "cpu": (self.cpu_seconds, resource.RLIMIT_CPU),
@@ -39,6 +39,6 @@ class ProgramLimits:
 
 
 def _lower(value: int, kind: int) -> int:
-    """Return a limit that may be set here: at most the one that already applies to this process."""
+    """Return a limit that can be set here: at most the hard limit that already applies to this process."""
     hard = resource.getrlimit(kind)[1]
     return value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -1,4 +1,4 @@
-"""Run short foreign Python programs once each, and return their output and how they ended."""
+"""Run short untrusted Python programs, and return their output and how they ended."""
 
 import asyncio
 import contextlib
@@ -24,9 +24,9 @@ from mesocosm.sandboxes.tree import more_than
 SMALL = ProgramLimits(
     cpu_seconds=10, memory_bytes=1024 * MIB, processes=16, file_bytes=16 * MIB, open_files=64, scratch_bytes=32 * MIB
 )
-"""What a short program may use by default."""
+"""Default limits of a short program."""
 MOST_SOURCE = 120_000
-"""Bytes of a program; Linux takes no longer argument. More goes in by stdin."""
+"""Maximum bytes of a program: Linux accepts no longer argument. Pass more data by stdin."""
 _CHUNK = 64 * 1024
 _LOOK_SECONDS = 0.1
 _LAST_WORDS_S = 5.0
@@ -35,7 +35,7 @@ _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp"}  # noqa: S108
 
 
 class How(StrEnum):
-    """How a program ended: with exit code 0, with another or a signal, out of time, or at a limit of its allowance."""
+    """How a program ended: exit code 0, another exit code or a signal, out of time, or at a limit of its allowance."""
 
     OK = "ok"
     FAILED = "failed"
@@ -45,7 +45,7 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A finished program. `code` is its exit code, 128 + number for a signal; `stderr` the end of that stream."""
+    """A finished program. `code` is its exit code, or 128 + number for a signal; `stderr` is the end of that stream."""
 
     how: How
     code: int
@@ -55,12 +55,12 @@ class Ended:
 
 
 class Programs:
-    """Run programs, `parallel` at once (default: one for each CPU), confined by bubblewrap unless `unsafe`.
+    """Run programs, `parallel` at once (default: one per CPU), confined by bubblewrap unless `unsafe`.
 
-    The limits bound the memory of each process. All processes of a program together are ended (`limit`) when a look,
-    ten times a second, finds more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`). An
-    unsafe program has these limits, an empty environment and a temporary folder, and otherwise all our rights: that is
-    no isolation.
+    The limits apply to the memory of each process. All processes of a program together are ended (`limit`) when a
+    check, ten times a second, finds more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`).
+    An unsafe program has these limits, an empty environment and a temporary folder, and otherwise all our rights: that
+    is no isolation.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Programs:
         self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
 
     async def run(self, source: str, *, stdin: bytes = b"", seconds: float = 30.0, most_output: int = MIB) -> Ended:
-        """Run `source` to its end, at most `seconds` of wall-clock time from its start, without packages.
+        """Run `source` without packages for at most `seconds` of wall-clock time.
 
-        More than `most_output` bytes on a stream end it (`limit`). Everything that it started is gone on return, also
-        when the call is cancelled. Raises EpisodeError with cause sandbox_failed if it cannot be started.
+        More than `most_output` bytes on a stream end it (`limit`). All its processes are gone on return, also when the
+        call is cancelled. Raises EpisodeError with cause sandbox_failed if it cannot be started.
         """
         if not self._unsafe and not (works := available()):
             raise EpisodeError(Cause.SANDBOX_FAILED, f"a program cannot be confined: {works.reason}")
@@ -147,7 +147,7 @@ class Programs:
             _kill(process)
             writing.cancel()
             watching.cancel()
-            # A process that left the group of an unsafe program may hold the pipes for ever.
+            # A process that left the group of an unsafe program may hold the pipes open forever.
             await asyncio.wait(reading, timeout=_LAST_WORDS_S)
             for task in reading:
                 task.cancel()
@@ -168,11 +168,11 @@ class Programs:
 
 
 class _TooMuchError(Exception):
-    """A stream is longer than anybody wants to read, or the memory of all processes larger than it may be."""
+    """A stream exceeds `most_output`, or the memory of all processes exceeds its limit."""
 
 
 async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) -> asyncio.subprocess.Process:
-    """Return the started process; who is cancelled meanwhile waits for the start, so that nothing is left running."""
+    """Return the started process. On cancellation, wait for the start and kill the process, so that nothing is left."""
     start = asyncio.ensure_future(starting)
     try:
         return await to_the_end(start)
@@ -187,8 +187,8 @@ async def _started(starting: Coroutine[Any, Any, asyncio.subprocess.Process]) ->
 async def _ended(process: asyncio.subprocess.Process) -> int:
     """Return the exit code of a killed process.
 
-    asyncio reports it only when the pipes are closed, and does not notice the end of a full pipe that is no longer
-    read. So the rest of the pipes is read, and where another process holds them, the code is taken without.
+    asyncio reports it only after the pipes are closed, and does not notice the end of a full pipe that is no longer
+    read. So the pipes are drained first; if another process holds them open, the exit code is polled instead.
     """
     streams = [stream for stream in (process.stdout, process.stderr) if stream is not None]
     discarding = [asyncio.ensure_future(_discard(stream)) for stream in streams]
@@ -212,7 +212,7 @@ async def _discard(stream: asyncio.StreamReader) -> None:
 
 
 async def _all(reading: Sequence["asyncio.Future[bytes]"], watching: "asyncio.Future[None]") -> None:
-    """Wait until everything is read, or one of them or the watch raises."""
+    """Wait until all streams are read, or until one of them or the watch raises."""
     pending: set[asyncio.Future[Any]] = {*reading, watching}
     while not all(task.done() for task in reading):
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -239,10 +239,10 @@ async def _write(stream: asyncio.StreamWriter, data: bytes) -> None:
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:
-    """End everything. Bubblewrap takes its namespace along; an unsafe program is its own process group.
+    """Kill all its processes. Bubblewrap takes its namespace along; an unsafe program is its own process group.
 
-    Bubblewrap that is killed before the first process of its namespace has bound itself to it would leave that behind,
-    so it is stopped first, and everything below it is ended.
+    If bubblewrap is killed before the first process of its namespace is bound to it, that process would survive. So
+    bubblewrap is stopped first, and its descendants are killed.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGSTOP)

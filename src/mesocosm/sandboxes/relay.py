@@ -1,4 +1,4 @@
-"""Carry connections from a program without a network to loopback ports of this machine."""
+"""Forward connections from a program without a network to loopback ports of this machine."""
 
 import asyncio
 import contextlib
@@ -15,15 +15,15 @@ _SHARE_PORTS = Path(__file__).with_name("share_ports.py")
 _CHUNK = 64 * 1024
 _SECONDS = 10.0
 MOST_CONNECTIONS = 256
-"""Connections that one program may hold at once; more are closed at once."""
+"""Maximum number of connections of one program; further ones are closed immediately."""
 
 
 Taker = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-"""Serves one connection to its end. An OSError of it ends the connection."""
+"""Serves one connection until it ends. An OSError from it closes the connection."""
 
 
 class Relay:
-    """Carry connections to `ports` of a confined program's loopback on to the same ports of this machine.
+    """Forward connections to `ports` on a confined program's loopback to the same ports of this machine.
 
     A port with a taker needs no port of this machine: the taker serves its connections.
     """
@@ -35,7 +35,7 @@ class Relay:
         self.socket = self._folder.path / "gate"
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self.socket))
-        # The program's account must be able to connect; no other account can pass the folder.
+        # The program's account must be able to connect; other accounts cannot enter the folder.
         self.socket.chmod(0o666)
         self._listener.listen(1)
         self._listener.settimeout(0)
@@ -43,16 +43,16 @@ class Relay:
         self._carrying: set[asyncio.Task[None]] = set()
 
     def through_gate(self, command: Sequence[str], *, python: str | None = None) -> list[str]:
-        """Return the command that opens the ports inside and then becomes `command`.
+        """Return the command that opens the ports inside the sandbox and then executes `command`.
 
-        `python` is the interpreter there, by default the one that runs this.
+        `python` is the interpreter inside, by default ours.
         """
         found = python or str(Path(sys.executable).resolve())
         gate = [found, "-I", "-S", "-c", _SHARE_PORTS.read_text(encoding="utf-8")]
         return [*gate, str(self.socket), *map(str, self._ports), "--", *command]
 
     async def serve(self, process: ForeignProcess) -> None:
-        """Carry connections until the program ends."""
+        """Forward connections until the program ends."""
         opening = asyncio.ensure_future(self._open())
         try:
             await process.wait()
@@ -62,7 +62,7 @@ class Relay:
             self.close()
 
     def close(self) -> None:
-        """End every connection and forget the ports."""
+        """Close every connection and all ports."""
         for server in self._servers:
             server.close()
         for task in self._carrying:
@@ -73,7 +73,7 @@ class Relay:
     async def _open(self) -> None:
         loop = asyncio.get_running_loop()
         connection, _ = await loop.sock_accept(self._listener)
-        # Only the gate may speak here, which is the first that runs; the program comes after it.
+        # Only the gate, which runs before the program, may connect here.
         self._listener.close()
         with connection:
             connection.settimeout(_SECONDS)
@@ -99,7 +99,7 @@ async def _served(taker: Taker, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _carry(port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Carry one connection, both ways, until both sides have ended it."""
+    """Forward one connection in both directions until both sides have closed it."""
     async with asyncio.timeout(_SECONDS):
         there, here = await asyncio.open_connection("127.0.0.1", port)
     try:

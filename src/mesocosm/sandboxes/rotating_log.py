@@ -1,4 +1,4 @@
-"""The last of what a program wrote, in files that do not grow."""
+"""The last part of a program's output, in files of limited size."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,9 @@ from mesocosm.sandboxes.log import Log
 
 
 class RotatingLog(Log):
-    """A log that is rotated at half of `limit` bytes (to NAME.1, one generation), so the last ones are kept.
+    """A log that is rotated at half of `limit` bytes (to NAME.1, one generation), so that the latest output is kept.
 
-    An existing file is continued. Errors of the file are ignored.
+    An existing file is appended to. File errors are ignored.
     """
 
     def __init__(self, path: Path, *, limit: int, heard: Callable[[bytes], None] | None = None) -> None:
@@ -22,7 +22,7 @@ class RotatingLog(Log):
         self._size = path.stat().st_size
 
     def write(self, data: bytes) -> None:
-        """Take what came."""
+        """Process received output."""
         super().write(data)
         if self._ring is None:
             return

@@ -1,4 +1,4 @@
-"""Where programs of strangers run."""
+"""Run untrusted programs in a sandbox."""
 
 import asyncio
 import codecs
@@ -27,10 +27,10 @@ _LINES = 400
 
 
 def choose(sandbox: str, unsafe: bool) -> Kind:
-    """Return the kind that the setting `sandbox` (auto, bubblewrap, docker, plain) means on this machine.
+    """Return the kind that the setting `sandbox` (auto, bubblewrap, docker, plain) selects on this machine.
 
-    `auto` is bubblewrap. Raises UsageError with what to install where it does not work, and for `plain`, which gives
-    foreign programs all our rights, unless `unsafe`.
+    `auto` means bubblewrap. Raises UsageError with what to install if the kind does not work here, and for `plain`,
+    which gives external programs all our rights, unless `unsafe` is set.
     """
     if sandbox == "plain" and not unsafe:
         raise UsageError(
@@ -53,9 +53,9 @@ def choose(sandbox: str, unsafe: bool) -> Kind:
 class ProgramSandbox:
     """Run programs without a network, with only the given files, and end those that exceed their limits.
 
-    `allowance` applies to each program with all that it starts; `most_memory` is the bytes of all its processes
+    `allowance` applies to each program with its descendants; `most_memory` is the limit in bytes of all its processes
     together. A program sees the system's programs and the `readable` files and folders at their own paths; `hidden`
-    folders look empty. `image` is the image of kind `docker`.
+    folders look empty. `image` is the image for kind `docker`.
     """
 
     kind: Kind
@@ -74,10 +74,10 @@ class ProgramSandbox:
         env: Mapping[str, str] | None = None,
         logs: Path | None = None,
     ) -> SandboxedProcess:
-        """Start a server that will listen at `port` of its own 127.0.0.1; it need not answer yet.
+        """Start a server that will listen on `port` of its own 127.0.0.1; do not wait until it answers.
 
-        With `logs`, a folder, the end of its output is kept there (stdout.log, stderr.log, before that NAME.1). Raises
-        EpisodeError, cause sandbox_failed.
+        With `logs`, a folder, the end of its output is stored there (stdout.log, stderr.log, older output in NAME.1).
+        Raises EpisodeError with cause sandbox_failed.
         """
         forwarder, flood, isolation = SocketForwarder(), Flood(), self._isolation()
         logged = [
@@ -107,10 +107,10 @@ class ProgramSandbox:
         heard: Callable[[str], None] | None = None,
         most_bytes: int | None = None,
     ) -> Finished:
-        """Run a program to its end, at most `seconds`; `heard` is called with each piece of its output.
+        """Run a program for at most `seconds`; `heard` is called with each piece of its output.
 
-        It may write into `writable` folders, at most `most_bytes` of disk in all of them together. With an `egress` the
-        usual variables point it to that proxy. Raises EpisodeError, cause sandbox_failed, if it cannot be started.
+        It may write to the `writable` folders, at most `most_bytes` of disk in all of them together. With `egress`, the
+        usual variables point it to that proxy. Raises EpisodeError with cause sandbox_failed if it cannot be started.
         """
         flood, output = Flood(), Log()
         logged = [Log(heard=_heard(flood, output, heard)) for _ in range(2)]
@@ -133,7 +133,7 @@ class ProgramSandbox:
                 watches = [too_long(seconds), flood.over(), *filling, *isolation.watches(process)]
                 await guard(process, watches, reasons.append)
                 if most_bytes is not None:
-                    # What was done since the last look; nothing of it runs any more.
+                    # Check what was written since the last look; no process is left now.
                     reasons.append(await asyncio.to_thread(too_much, writable, most_bytes, MOST_FILES))
             finally:
                 if carrying is not None:

@@ -1,4 +1,4 @@
-"""A program in a sandbox: one that serves, or the result of one that has ended."""
+"""A program in a sandbox: a running server, or the result of one that has ended."""
 
 import asyncio
 import contextlib
@@ -20,9 +20,9 @@ _LAST_S = 1.0
 class Finished:
     """A program that has ended.
 
-    `code` is its exit code, 128 + number for a signal; `output_tail` the end of its stdout and stderr; `how` it ended:
-    by itself with exit code 0 or another (ok, failed), out of time (timeout), at a limit (limit). `reason` says why we
-    ended it, for its author; empty if we did not.
+    `code` is its exit code, or 128 + number for a signal; `output_tail` is the end of its stdout and stderr; `how` is
+    how it ended: by itself with exit code 0 or another (ok, failed), out of time (timeout), or at a limit (limit).
+    `reason` says why we ended it, for its author; empty if we did not.
     """
 
     code: int
@@ -53,7 +53,7 @@ class SandboxedProcess:
 
     @property
     def reason(self) -> str:
-        """Why we ended it, or which limit did, for its author; otherwise empty."""
+        """Why we or a limit ended it, as a phrase for its author; otherwise empty."""
         code = self.process.returncode
         return self._told or ("" if code is None or self._stopped else self._isolation.ending(code))
 
@@ -64,7 +64,7 @@ class SandboxedProcess:
 
     @property
     def returncode(self) -> int | None:
-        """Exit code once it ended, negative for a signal, 128 + number where the isolation reports it."""
+        """Exit code once it ended: negative for a signal, or 128 + number if the isolation reports it so."""
         return self.process.returncode
 
     def stdout_tail(self, lines: int = 20) -> str:
@@ -96,12 +96,12 @@ class SandboxedProcess:
 
     def _tell(self, reason: str) -> None:
         self._told = reason
-        # The port forwarder ignores SIGTERM; without this a plain program would have to wait for its grace.
+        # The port forwarder ignores SIGTERM; without this a plain program would always use up its grace time.
         self._forwarder.close()
 
     async def _left_alone(self) -> str:
-        """Return when the port forwarder is gone while the program lives on."""
+        """Return once the port forwarder is gone while the program is still running."""
         await self._forwarder.serve()
-        # Where everything ends together, the port forwarder may be the first to be seen gone.
+        # If everything ends together, the port forwarder may be noticed first.
         await asyncio.sleep(_LAST_S)
         return "ended the process that hands connections over to it"

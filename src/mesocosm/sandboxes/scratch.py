@@ -1,4 +1,4 @@
-"""Folders for sockets and small files of one sandbox, which can be found and removed when their process was killed."""
+"""Folders for sockets and small files of one sandbox; leftovers of killed processes can be found and removed."""
 
 import fcntl
 import os
@@ -10,18 +10,18 @@ from pathlib import Path
 
 _PREFIX = "mesocosm-box-"
 _YOUNG_S = 60.0
-"""A folder is not locked at the very moment at which it is made."""
+"""Folders younger than this many seconds are never swept: between creation and lock they look abandoned."""
 
 
 class ScratchFolder:
-    """A private folder among the temporary ones, locked for as long as this process uses it."""
+    """A private folder in the temporary directory, locked while this process uses it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
         self._lock = _locked(self.path)
 
     def remove(self) -> None:
-        """Remove it with everything inside; nothing happens the second time."""
+        """Remove the folder with its content; a second call does nothing."""
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
@@ -29,7 +29,7 @@ class ScratchFolder:
 
 
 def sweep() -> int:
-    """Remove the folders of this account whose processes have ended; return how many."""
+    """Remove the folders of this account whose processes have ended; return their number."""
     before, removed = time.time() - _YOUNG_S, 0
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError):
@@ -45,7 +45,7 @@ def sweep() -> int:
 
 
 def _locked(path: Path) -> int | None:
-    """Lock a folder and return its descriptor, None where another process has it."""
+    """Lock a folder and return its descriptor, or None if another process holds the lock."""
     opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,4 +1,4 @@
-"""The way in to a program without a network: a port forwarder inside hands over connections to its port."""
+"""Access to a server without a network: a port forwarder inside the sandbox passes out connections to its port."""
 
 import asyncio
 import contextlib
@@ -13,10 +13,11 @@ _WAITING = 1024
 
 
 class SocketForwarder:
-    """A private folder with two unix sockets.
+    """A private folder with two Unix sockets.
 
-    Our clients connect to `socket` and get a TCP connection to the program's port. At `meeting`, the only one that the
-    program can see, the port forwarder inside fetches the listening end of the other; after that it is closed.
+    Our clients connect to `socket` and receive a TCP connection to the program's port. At `meeting`, the only socket
+    that the program can see, the port forwarder inside receives the listening end of `socket`; then `meeting` is
+    closed.
     """
 
     def __init__(self) -> None:
@@ -29,21 +30,21 @@ class SocketForwarder:
         self._listening.listen(_WAITING)
         self._meeting = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._meeting.bind(str(self.meeting))
-        # The program's account must be able to connect; no other account can pass the folder.
+        # The program's account must be able to connect; other accounts cannot enter the folder.
         self.meeting.chmod(0o666)
         self._meeting.listen(1)
         self._meeting.settimeout(0)
         self._lifeline: socket.socket | None = None
 
     def through(self, command: Sequence[str], port: int, *, python: str) -> list[str]:
-        """Return the command that starts a port forwarder and then becomes `command`, a server at `port`."""
+        """Return the command that starts a port forwarder and then executes `command`, a server on `port`."""
         source = _FORWARDER.read_text(encoding="utf-8")
         return [python, "-I", "-S", "-c", source, str(self.meeting), str(port), "--", *command]
 
     async def serve(self) -> None:
-        """Let the port forwarder in, and return when it is gone."""
+        """Accept the port forwarder, and return when it is gone."""
         lifeline, _ = await self._loop.sock_accept(self._meeting)
-        # Only the port forwarder may speak here, which is the first that runs; the program comes after it.
+        # Only the port forwarder, which runs before the program, may connect here.
         self._meeting.close()
         self._lifeline = lifeline
         lifeline.settimeout(0)
@@ -53,10 +54,10 @@ class SocketForwarder:
             await self._loop.sock_recv(lifeline, 1)
 
     def close(self) -> None:
-        """Send the port forwarder home and remove the folder."""
+        """Disconnect the port forwarder and remove the folder."""
         for end in (self._listening, self._meeting, self._lifeline):
             if end is not None and end.fileno() >= 0:
-                # `serve` may be looking at it; the number soon is another file's.
+                # `serve` may still be waiting on it, and its number will soon belong to another file.
                 self._loop.remove_reader(end.fileno())
                 end.close()
         self._folder.remove()

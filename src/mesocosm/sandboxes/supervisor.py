@@ -1,10 +1,10 @@
-"""Run one foreign command, and end everything that it started. A separate program; standard library only.
+"""Run one command, and end it with all its descendants. A separate program; standard library only.
 
     python -I -S supervisor.py CONTROL COMMAND [ARGUMENT…]
 
 CONTROL is the number of an inherited socket. Over it the supervisor sends `started PID` or `failed REASON`, later
-`exited CODE` (as subprocess counts: negative for signals), and receives `stop SECONDS`. When the other end closes,
-however it died, everything is ended. The supervisor lives as long as any process of the tree.
+`exited CODE` (as in subprocess: negative for signals), and receives `stop SECONDS`. When the other end closes, for any
+reason, everything is ended. The supervisor lives as long as any process of the tree.
 
 Why a separate process: a parent-death signal set in our own process would need a `preexec_fn`, which runs Python
 between fork and exec and can deadlock when other threads hold locks; it follows the death of the thread that started
@@ -23,14 +23,14 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
-# The owner of this tree is dead, but servers may want to remove their files.
+# Seconds of grace after our owner died: servers may want to remove their files.
 _ORPHAN_GRACE = 1.0
 _GRACE = 5.0
 _KILL_SECONDS = 5.0
 
 
 class Supervisor:
-    """The tree of one command, seen from its root."""
+    """The process tree of one command, seen from its root."""
 
     def __init__(self, control: int) -> None:
         self._control: int | None = control
@@ -47,7 +47,7 @@ class Supervisor:
             signal.signal(number, self._end_soon)
 
     def run(self, command: list[str]) -> None:
-        """Start the command and stay until nothing of it is left."""
+        """Start the command and stay until no process of it is left."""
         libc = ctypes.CDLL(None)
         if _LINUX:
             libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -57,7 +57,7 @@ class Supervisor:
             self._say(f"failed {error.strerror or error}")
             return
         self._say(f"started {self._leader}")
-        # The pipes must end with the tree, not with us.
+        # The pipes must close with the tree, not with this process.
         for stream in (1, 2):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
         grace = self._watch()
@@ -73,7 +73,7 @@ class Supervisor:
         return None
 
     def _listen(self, seconds: float) -> float | None:
-        """Wait for news; return the seconds of grace when the tree is to be ended."""
+        """Wait for events; return the seconds of grace if the tree must be ended."""
         sources = [self._wake] if self._control is None else [self._wake, self._control]
         ready, _, _ = select.select(sources, [], [], max(seconds, 0))
         if self._wake in ready:
@@ -83,7 +83,7 @@ class Supervisor:
             return _GRACE
         if self._control in ready:
             return self._order(self._control)
-        # Another child of our parent may hold the socket open when it was forked without exec.
+        # A fork of our parent without exec may hold the socket open, so check the parent too.
         return _ORPHAN_GRACE if os.getppid() != self._parent else None
 
     def _order(self, control: int) -> float:
@@ -93,12 +93,12 @@ class Supervisor:
             words = []
         if words:
             return float(words[-1])
-        # An ended socket is always ready; the wait for the tree must not spin on it.
+        # A closed socket is always readable; the wait for the tree must not spin on it.
         self._control = None
         return _ORPHAN_GRACE
 
     def _end(self, grace: float) -> None:
-        """Ask everything to end, and after `grace` seconds end it."""
+        """Ask everything to end, and kill it after `grace` seconds."""
         self._signal(signal.SIGTERM)
         self._parent = os.getppid()
         last = time.monotonic() + grace
@@ -113,7 +113,7 @@ class Supervisor:
             self._listen(0.02)
 
     def _reap(self) -> bool:
-        """Collect the dead; return whether anything lives."""
+        """Collect ended processes; return whether any process lives."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -132,7 +132,7 @@ class Supervisor:
         return True
 
     def _signal(self, number: int) -> None:
-        # One by one where they are known, because a server may take a second signal as an order to hurry.
+        # Signal each process once if they are known, because some servers take a second signal as a forced stop.
         members = descendants(os.getpid())
         for pid in members:
             try:
@@ -158,7 +158,7 @@ class Supervisor:
 
 
 def _start(command: list[str], libc: ctypes.CDLL) -> int:
-    """Start the command in a new session and return its process. Raises OSError.
+    """Start the command in a new session and return its process id. Raises OSError.
 
     `subprocess` would do the same, but importing it takes as long as the rest of this program.
     """
@@ -181,21 +181,21 @@ def _start(command: list[str], libc: ctypes.CDLL) -> int:
 
 
 def _become(command: list[str], libc: ctypes.CDLL) -> None:
-    """Turn this child into the command: without our signals and socket, and dead when its parent is."""
+    """Turn this child into the command: without our signals and socket, and killed when its parent dies."""
     os.setsid()
     if _LINUX:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)  # Python ignores these, and what is ignored is inherited
-    os.execvp(command[0], command)  # noqa: S606 -- running what it is told is its purpose
+        signal.signal(number, signal.SIG_DFL)  # Python ignores these, and ignored signals are inherited
+    os.execvp(command[0], command)  # noqa: S606 -- running the given command is its purpose
 
 
 def descendants(root: int) -> list[int]:
-    """Return the processes below `root` from /proc; empty where there is no /proc."""
+    """Return the processes below `root` from /proc; empty if there is no /proc."""
     children: dict[int, list[int]] = {}
     try:
-        names = os.listdir("/proc")  # noqa: PTH208 -- pathlib would double the time that this program takes to start
+        names = os.listdir("/proc")  # noqa: PTH208 -- importing pathlib would double the start time of this program
     except OSError:
         return []
     for name in names:
@@ -214,4 +214,4 @@ def descendants(root: int) -> list[int]:
 
 if __name__ == "__main__":
     Supervisor(int(sys.argv[1])).run(sys.argv[2:])
-    os._exit(0)  # nothing is buffered, and taking the interpreter apart would only let our owner wait
+    os._exit(0)  # nothing is buffered, and shutting down the interpreter would only delay our owner

@@ -1,8 +1,8 @@
-"""System calls that no program in a sandbox needs: a filter for seccomp(2), as bubblewrap takes it.
+"""System calls that no program in a sandbox needs: a filter for seccomp(2) in bubblewrap's format.
 
-Refused is what reaches beside the walls (other processes, namespaces, mounts, keys, the kernel's less tried parts), and
-what holds memory that no count of processes shows: files without a folder (memfd), System V memory and queues. Sockets
-are those of the own network and unix ones; others, vsock among them, belong to no network namespace.
+It refuses calls that reach outside the sandbox (other processes, namespaces, mounts, keys, less tested parts of the
+kernel), and calls that hold memory which per-process counts miss: memfd, System V memory and queues. Allowed sockets
+are those of the program's own network and Unix sockets; other families, such as vsock, belong to no network namespace.
 """
 
 import errno
@@ -18,10 +18,10 @@ _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 _X32 = 0x4000_0000
 _NEW_NAMESPACES = 0x7E02_0000
 _TERMINAL_INPUT = (0x5412, 0x541C)
-"""TIOCSTI and TIOCLINUX: input typed into the terminal of the process that started us."""
+"""TIOCSTI and TIOCLINUX: inject input into the terminal of the process that started us."""
 _FAMILIES = (1, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6, AF_NETLINK."""
-# Since 5.1 every architecture gives a new call the same number.
+# Since Linux 5.1 new calls have the same number on every architecture.
 _EVERYWHERE = {
     "io_uring": (425, 426, 427),
     "mounts": (428, 429, 430, 431, 432, 433, 442),
@@ -75,7 +75,7 @@ _CLONE3 = 435
 
 
 def syscall_filter(machine: str | None = None) -> bytes | None:
-    """Return the filter as a program of struct sock_filter, None for an architecture that we have no numbers of."""
+    """Return the filter as an array of struct sock_filter, or None for an unsupported architecture."""
     here = _MACHINES.get(machine or platform.machine())
     if here is None:
         return None
@@ -85,13 +85,13 @@ def syscall_filter(machine: str | None = None) -> bytes | None:
         _line(_EQUAL, here.audit, 1, 0),
         _line(_RETURN, _KILL),
         _line(_LOAD, _NUMBER),
-        # Calls by the numbers of x32 would pass every line below.
+        # Calls with x32 numbers would pass every rule below.
         _line(_AT_LEAST, _X32, 0, 1),
         _line(_RETURN, _REFUSE | errno.EPERM),
     ]
     for number in refused:
         lines += [_line(_EQUAL, number, 0, 1), _line(_RETURN, _REFUSE | errno.EPERM)]
-    # Its flags are in memory, which a filter cannot read; C libraries then use clone.
+    # The flags of clone3 are in memory, which a filter cannot read; on ENOSYS C libraries use clone.
     lines += [_line(_EQUAL, _CLONE3, 0, 1), _line(_RETURN, _REFUSE | errno.ENOSYS)]
     lines += _when(here.clone, _FIRST, [_line(_ANY_BIT, _NEW_NAMESPACES, 0, 1), _line(_RETURN, _REFUSE | errno.EPERM)])
     for request in _TERMINAL_INPUT:
@@ -102,7 +102,7 @@ def syscall_filter(machine: str | None = None) -> bytes | None:
 
 
 def _when(call: int, argument: int, lines: list[bytes]) -> list[bytes]:
-    """Return lines that judge the low half of an argument of one system call; the number is loaded before and after."""
+    """Return rules on the low half of one call's argument; they expect and leave its number loaded."""
     body = [_line(_LOAD, argument), *lines, _line(_LOAD, _NUMBER)]
     return [_line(_EQUAL, call, 0, len(body)), *body]
 

@@ -1,4 +1,4 @@
-"""What a process tree uses, as /proc shows it."""
+"""The resource usage of a process tree, from /proc."""
 
 import os
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ _PARENT, _USER, _SYSTEM, _OF_USER, _OF_SYSTEM, _THREADS, _RESIDENT = 1, 11, 12, 
 """Fields of /proc/PID/stat after the name; see proc(5)."""
 
 _NO_FOLDER = "00:01"
-"""The device of shared memory that has no folder, as /proc/PID/maps shows it."""
+"""The device of shared memory without a file name, as shown in /proc/PID/maps."""
 _UNIX_SOCKET = 2 * 212_992
-"""Bytes that a unix socket holds at most: net.core.wmem_max as Linux has it, doubled for its own bookkeeping."""
+"""Maximum bytes in a Unix socket: Linux's default net.core.wmem_max, doubled for the kernel's bookkeeping."""
 _OWN = ("Pss_Anon:", "Pss_File:", "SwapPss:")
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceUsage:
-    """Bytes of memory, processes (threads included), and seconds of CPU time, those of the dead included."""
+    """Bytes of memory, number of processes (threads included), and CPU seconds, including those of ended children."""
 
     memory: int
     processes: int
@@ -40,7 +40,7 @@ def below(root: int) -> list[int]:
 
 
 def use(pids: list[int]) -> ResourceUsage:
-    """Return what these processes use together; memory that they share counts for each of them."""
+    """Return the total usage of these processes; memory that they share is counted for each of them."""
     memory = processes = ticks = 0
     for pid in pids:
         if fields := _fields(pid):
@@ -53,8 +53,8 @@ def use(pids: list[int]) -> ResourceUsage:
 def more_than(pids: list[int], most: int) -> int:
     """Return the bytes of memory that these processes use if that is more than `most`, else 0.
 
-    Shared memory counts once. Beside resident and swapped pages that is shared memory by its size, mapped in or given
-    back with madvise(2), and the buffers of the sockets of their own network.
+    Shared memory is counted once. In addition to resident and swapped pages this includes shared memory by its size,
+    whether mapped or released with madvise(2), and the buffers of sockets in the program's own network.
     """
     beside = _shared_mappings(pids) + _in_sockets(pids)
     if use(pids).memory + beside <= most:
@@ -64,7 +64,7 @@ def more_than(pids: list[int], most: int) -> int:
 
 
 def _shared_mappings(pids: list[int]) -> int:
-    """Return the size of shared memory without a folder (anonymous, memfd, System V) that is mapped somewhere."""
+    """Return the size of mapped shared memory without a file (anonymous, memfd, System V)."""
     sizes: dict[str, int] = {}
     for pid in pids:
         try:
@@ -80,7 +80,7 @@ def _shared_mappings(pids: list[int]) -> int:
 
 
 def _in_sockets(pids: list[int]) -> int:
-    """Return the bytes in the buffers of sockets of other networks than ours; for unix sockets the maximum."""
+    """Return the bytes in socket buffers of networks other than ours; for Unix sockets their maximum."""
     seen, total = {_network("self")}, 0
     for pid in pids:
         if (network := _network(pid)) in seen:
@@ -93,7 +93,7 @@ def _in_sockets(pids: list[int]) -> int:
 
 def _network(pid: int | str) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115 -- a look takes half the time
+        return os.readlink(f"/proc/{pid}/ns/net")  # noqa: PTH115 -- halves the time of a check
     except OSError:
         return ""
 
@@ -127,7 +127,7 @@ def _proportional(pid: int) -> int:
 def _children(pid: int) -> list[int]:
     found: list[int] = []
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- a look takes half the time
+        for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208 -- halves the time of a check
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123 -- the same
                 found += map(int, file.read().split())
     except OSError:

@@ -1,4 +1,4 @@
-"""Watch what a program uses, and report when it is too much."""
+"""Watch a program's resource usage, and report when it exceeds a limit."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
@@ -13,18 +13,18 @@ from mesocosm.sandboxes.tree import below, more_than, use
 LOOK_S = 0.1
 DISK_S = 0.5
 LEAST_FREE = 256 * MIB
-"""Free space that programs must leave on a disk."""
+"""Free bytes that programs must leave on a disk."""
 _OURS = 4
-"""Our own processes in a sandbox: those of bubblewrap, and the port forwarder."""
+"""Number of our own processes in a sandbox: those of bubblewrap, and the port forwarder."""
 
 Watch = Coroutine[Any, Any, str]
 """Returns a sentence about the limit that was exceeded."""
 
 
 async def guard(process: ForeignProcess, watches: Sequence[Watch], tell: Callable[[str], None]) -> None:
-    """Wait until the program ends. When a watch returns first, pass its sentence to `tell` and end the program.
+    """Wait until the program ends. If a watch returns first, pass its sentence to `tell` and end the program.
 
-    Everything that the program started is gone on return.
+    All processes of the program are gone on return.
     """
     ended = asyncio.ensure_future(process.wait())
     watching = [asyncio.ensure_future(watch) for watch in watches]
@@ -41,7 +41,7 @@ async def guard(process: ForeignProcess, watches: Sequence[Watch], tell: Callabl
 
 
 async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLimits) -> str:
-    """Check everything below process `root` ten times a second; return which limit was exceeded."""
+    """Check all processes below `root` ten times a second; return which limit was exceeded."""
     most_processes = allowance.processes
     while True:
         pids = below(root)
@@ -56,7 +56,7 @@ async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLi
 
 
 async def disk(root: int, folders: Sequence[Path], most_bytes: int, most_files: int) -> str:
-    """Check the folders, and unnamed files that processes below `root` hold, twice a second."""
+    """Check the folders, and deleted files that processes below `root` hold open, twice a second."""
     while True:
         if found := await asyncio.to_thread(too_much, folders, most_bytes, most_files, root):
             return found
@@ -64,7 +64,7 @@ async def disk(root: int, folders: Sequence[Path], most_bytes: int, most_files: 
 
 
 def too_much(folders: Sequence[Path], most_bytes: int, most_files: int, root: int | None = None) -> str:
-    """Return which disk limit was exceeded, or "". Without `root`, when no process is left."""
+    """Return which disk limit was exceeded, or an empty string. Leave out `root` if no process is left."""
     found = used(folders, most_bytes, most_files)
     held = unnamed(below(root), folders) if root is not None else 0
     if found.hidden:
@@ -73,14 +73,14 @@ def too_much(folders: Sequence[Path], most_bytes: int, most_files: int, root: in
         return f"wrote more than {_mb(most_bytes)} MB to disk"
     if found.files > most_files:
         return f"made more than {most_files:,} files"
-    # The disk is shared by all programs here, so check it regardless of this program's own use.
+    # All programs on this machine share the disk, so check it regardless of this program's own use.
     if root is not None and free(folders) < LEAST_FREE:
         return f"was ended because the disk of this machine has less than {_mb(LEAST_FREE)} MB left"
     return ""
 
 
 class Flood:
-    """Notices a program that writes more than anybody will read: `burst` bytes, and then `rate` bytes a second."""
+    """Detects excessive output: more than `burst` bytes at once, and then `rate` bytes per second."""
 
     def __init__(self, burst: int = 64 * MIB, rate: int = MIB) -> None:
         self._loop = asyncio.get_running_loop()
@@ -91,7 +91,7 @@ class Flood:
         self._over = self._loop.create_future()
 
     def hear(self, data: bytes) -> None:
-        """Count what was written."""
+        """Count written bytes."""
         now = self._loop.time()
         self._left = min(self._left + (now - self._at) * self._rate, self._burst) - len(data)
         self._at = now
@@ -99,12 +99,12 @@ class Flood:
             self._over.set_result(f"wrote more than {_mb(self._burst)} MB of output at once")
 
     async def over(self) -> str:
-        """Return which limit was exceeded."""
+        """Wait until the limit is exceeded, and return a sentence about it."""
         return await asyncio.shield(self._over)
 
 
 async def too_long(seconds: float) -> str:
-    """Return that the time is up, after `seconds`."""
+    """Wait `seconds`, and return that the time is up."""
     await asyncio.sleep(seconds)
     return f"did not end within {seconds:g} s"
 

@@ -1,1 +1,1 @@
-"""The benchmarks that come along, a folder each: `benchmark.toml` and the module that opens it."""
+"""The built-in benchmarks, one folder each: `benchmark.toml` and the module that opens it."""

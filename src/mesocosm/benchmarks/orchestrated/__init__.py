@@ -1,1 +1,1 @@
-"""Benchmarks of who does the work: a matrix of execution mode, provider and instance, with observed capabilities."""
+"""Benchmarks that compare agents: a matrix of execution mode, provider and instance, with observed capabilities."""

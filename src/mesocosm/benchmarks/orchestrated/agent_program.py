@@ -1,4 +1,4 @@
-"""Coding agents that are installed here: how each is started, and how its output is read."""
+"""Installed coding agents: how each is started, and how its output is parsed."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from mesocosm.core.proxy import ProxyAddress
 
 MOST_OUTPUT = 16 * 1024 * 1024
-"""Bytes of standard output that are looked at."""
+"""Maximum bytes of standard output that are parsed."""
 _CLAUDE = {
     "sandbox": {"enabled": True, "autoAllowBashIfSandboxed": True, "allowUnsandboxedCommands": False},
     "disableAutoUpdate": True,
@@ -38,14 +38,14 @@ _ITEMS = frozenset({"command_execution", "file_change", "web_search"})
 
 @dataclass(frozen=True, slots=True)
 class AgentOutput:
-    """The output of an agent: its last words, and the capabilities of the tools that it called."""
+    """The parsed output of an agent: its last message, and the capabilities of the tools that it called."""
 
     text: str
     observed: tuple[str, ...]
 
 
 def command(provider: str, program: str, prompt: str, address: ProxyAddress) -> list[str]:
-    """Return the words that start an agent on a prompt, with the run's model behind the address."""
+    """Return the command line that starts an agent on a prompt, with the run's model at `address`."""
     model = address.model
     match provider:
         case "claude-code":
@@ -61,7 +61,7 @@ def command(provider: str, program: str, prompt: str, address: ProxyAddress) -> 
 
 
 def variables(provider: str, address: ProxyAddress) -> dict[str, str]:
-    """Return what an agent needs beside the address: settings that it takes from its environment."""
+    """Return the variables that an agent needs besides those of the address."""
     if provider != "opencode":
         return {"DISABLE_AUTOUPDATER": "1", "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"}
     options = {"baseURL": f"{address.url}/v1", "apiKey": "{env:OPENAI_API_KEY}"}
@@ -70,7 +70,7 @@ def variables(provider: str, address: ProxyAddress) -> dict[str, str]:
 
 
 def read_output(output: str) -> AgentOutput:
-    """Return what lines of JSON tell; lines that are none are words."""
+    """Parse lines of JSON; other lines count as plain text."""
     names: dict[str, None] = {}
     said: list[str] = []
     plain: list[str] = []
@@ -90,7 +90,7 @@ def read_output(output: str) -> AgentOutput:
 
 
 def _called(record: dict[str, Any]) -> Iterator[str]:
-    """Yield the names of tools that a record says were called, wherever in it."""
+    """Yield the names of called tools, at any depth of a record."""
     waiting: list[Any] = [record]
     while waiting:
         value = waiting.pop()
@@ -106,7 +106,7 @@ def _called(record: dict[str, Any]) -> Iterator[str]:
         function = value.get("function")
         if isinstance(function, dict):
             yield from _names((function.get("name"),))
-        # What a tool was given or returned may say anything.
+        # Skip inputs and outputs of tools: they may contain any text.
         waiting += [
             inner for name, inner in value.items() if name not in {"input", "arguments", "content_text", "output"}
         ]
@@ -117,7 +117,7 @@ def _names(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _words(record: dict[str, Any]) -> Sequence[str]:
-    """Return the words of the agent that a record holds."""
+    """Return the agent's messages in a record."""
     if record.get("type") == "result" and isinstance(record.get("result"), str):
         return [record["result"]]
     for part in (record.get("item"), record.get("part")):

@@ -1,4 +1,4 @@
-"""Capabilities: what an instance requires, what a provider declares, and what its tool calls show that it used."""
+"""Capabilities that an instance requires, a provider declares, and tool calls prove."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ CAPABILITIES = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of the capabilities of one cell; `observed` comes from the tool calls that were really made."""
+    """What is known of the capabilities of one cell; `observed` comes from the tool calls that were made."""
 
     required: tuple[str, ...]
     declared: tuple[str, ...]
@@ -30,21 +30,21 @@ class Evidence:
 
     @property
     def undeclared(self) -> tuple[str, ...]:
-        """Return what is required and was never offered."""
+        """Required capabilities that were not declared."""
         return tuple(name for name in self.required if name not in self.declared)
 
     @property
     def unobserved(self) -> tuple[str, ...]:
-        """Return what is required and was not used."""
+        """Required capabilities that were not used."""
         return tuple(name for name in self.required if name not in self.observed)
 
     @property
     def compliance(self) -> float:
-        """Return the share of the required capabilities that was used; 1 without requirements."""
+        """Share of the required capabilities that was used; 1 without requirements."""
         return 1.0 - len(self.unobserved) / len(self.required) if self.required else 1.0
 
     def data(self) -> dict[str, Any]:
-        """Return it as it is kept with an episode."""
+        """Return the evidence as it is stored with an episode."""
         undeclared = [f"{name} is required and not declared" for name in self.undeclared]
         unobserved = [f"{name} is required and was not used" for name in self.unobserved]
         return {
@@ -56,14 +56,14 @@ class Evidence:
 
 
 def read_evidence(data: Any) -> Evidence:
-    """Return the evidence that an episode keeps; an empty one where it keeps none."""
+    """Return the evidence that is stored with an episode; empty if there is none."""
     kept: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
     parts = (tuple(str(name) for name in kept.get(part) or ()) for part in ("required", "declared", "observed"))
     return Evidence(*parts)
 
 
 def check_capabilities(subject: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once. Raises UsageError for one that is not a capability."""
+    """Return the names without duplicates. Raises UsageError for one that is not a capability."""
     found = tuple(dict.fromkeys(names))
     for name in found:
         if name not in CAPABILITIES:

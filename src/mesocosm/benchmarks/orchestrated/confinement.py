@@ -1,4 +1,4 @@
-"""Commands of a worker, confined: no network, no files but its own, bounded time and memory."""
+"""Run a worker's commands confined: no network, only its own files, limited time and memory."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ _LINES = 400
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a command ended: its exit code, None when its time was over, and the end of what it wrote."""
+    """The result of a command: its exit code, or None if it timed out, and the end of its output."""
 
     code: int | None
     output: str
@@ -30,7 +30,7 @@ class CommandResult:
 
     @property
     def text(self) -> str:
-        """Return it as it is shown to a model."""
+        """The result as it is shown to a model."""
         ended = "its time was over, so it was ended" if self.code is None else f"exit code {self.code}"
         return "\n".join(part for part in (self.output.rstrip(), self.errors.rstrip(), f"({ended})") if part)
 
@@ -45,11 +45,11 @@ async def run_confined(
     env: Mapping[str, str] | None = None,
     lines: int = _LINES,
 ) -> CommandResult:
-    """Run a command to its end; of what it writes the last `lines` are kept.
+    """Run a command and keep the last `lines` of its output.
 
-    The data that comes with benchmarks, answers among them, is hidden from it wherever this package is installed.
+    The data of built-in benchmarks, which includes answers, is hidden from it.
 
-    Raises EpisodeError where nothing can be confined.
+    Raises EpisodeError if commands cannot be confined on this machine.
     """
     allowance = ProgramLimits(
         cpu_seconds=int(seconds) + 1, memory_bytes=_MEMORY, processes=_PROCESSES, file_bytes=64 * MIB
@@ -68,7 +68,7 @@ async def run_confined(
 
 
 async def run_python(code: str) -> str:
-    """Run a Python program in an empty folder and return what it wrote. Raises ToolError."""
+    """Run a Python program in an empty folder and return its output. Raises ToolError."""
     if len(code) > MOST_CODE:
         raise ToolError(f"the program is longer than {MOST_CODE} characters")
     with tempfile.TemporaryDirectory() as private:
@@ -83,7 +83,7 @@ async def run_python(code: str) -> str:
 
 
 def passable(folder: Path) -> Path:
-    """Make a folder and return it. Confined programs run under an account of their own, which must get in."""
+    """Create a folder and return it. Confined programs run under a separate account, which must be able to enter it."""
     folder.mkdir()
     folder.chmod(0o755)
     return folder

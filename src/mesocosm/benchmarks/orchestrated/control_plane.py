@@ -1,4 +1,4 @@
-"""The control plane of a cell whose worker is a program: the run's model, asked at the program's own address."""
+"""The control plane of a cell whose worker is a program: it calls the run's model at the program's address."""
 
 from contextlib import suppress
 from typing import Any
@@ -17,7 +17,7 @@ _KEYS = {"text", "tool_calls"}
 
 
 class ControlPlane:
-    """One conversation by the protocol of OpenAI's chat completions; the gateway records and limits every call."""
+    """One conversation in OpenAI's chat completions protocol; the proxy records and limits every call."""
 
     def __init__(self, address: ProxyAddress, client: HttpClient) -> None:
         self._address = address
@@ -27,7 +27,7 @@ class ControlPlane:
         self._native = True
 
     async def answer(self, turn: Turn) -> Answer:
-        """Say what a turn says and return the model's answer. Raises EpisodeError."""
+        """Send a turn and return the model's answer. Raises EpisodeError."""
         if turn.system is not None:
             self._messages.append({"role": "system", "content": turn.system})
         if turn.tools is not None:
@@ -87,7 +87,7 @@ def _called(call: Any) -> CalledTool:
 
 
 def _spelled(text: str) -> Answer:
-    """Return the answer that a model without tools of its own spells as JSON, else its words."""
+    """Return the answer that a model without native tool calls writes as JSON, or else its text."""
     try:
         value = read_json(text)
         if isinstance(value, dict) and "tool_calls" in value and not value.keys() - _KEYS:

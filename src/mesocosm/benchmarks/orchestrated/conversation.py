@@ -1,8 +1,8 @@
 """The native worker: the run's model in a tool loop, alone or behind a control plane that delegates to it.
 
-In the mode `direct_shell` one conversation holds task and work tools. In the mode `orchestrated` the conversation
-`orchestrator` gets the task and can only delegate and finish; each delegation is a conversation of its own with the
-work tools, whose last words are the report.
+In the mode `direct_shell` one conversation holds the task and the work tools. In the mode `orchestrated` the
+conversation `orchestrator` gets the task and can only delegate and finish; each delegation is a separate conversation
+with the work tools, and its last message is the report.
 """
 
 import time
@@ -21,15 +21,15 @@ from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 ORCHESTRATOR, PROVIDER = "orchestrator", "provider"
 MOST_CALLS = 8
-"""Calls of one answer that are made."""
+"""Maximum number of calls of one answer that are executed."""
 PATIENCE = 3
-"""Replies without a call or an end after which a conversation is over."""
+"""Maximum number of replies without a call or an end before a conversation is ended."""
 RESERVE = 2
-"""Steps that a worker leaves to the control plane, so that it can still finish."""
+"""Number of steps that a worker leaves to the control plane, so that it can still finish."""
 
 
 class CellEnvironment:
-    """Implements core.ports.Environment for one cell that the run's own model plays."""
+    """Implements core.ports.Environment for one cell in which the run's own model acts."""
 
     def __init__(self, job: CellJob, evidence: Evidence, *, orchestrated: bool, max_steps: int) -> None:
         self._job = job
@@ -64,7 +64,7 @@ class CellEnvironment:
         return self._said(Turn(task, (*tools, finish), self._thread, system))
 
     async def step(self, action: Any) -> Step:
-        """Take an answer of the conversation that was spoken to last."""
+        """Process an answer of the current conversation."""
         self._steps += 1
         plane = ORCHESTRATOR if self._thread == ORCHESTRATOR else PROVIDER
         turn = await self._next(read_answer(action))
@@ -82,7 +82,7 @@ class CellEnvironment:
         return next(self._script, Answer(self._job.solution) if self._orchestrated else self._solved()).data()
 
     async def close(self) -> None:
-        """Give back what the work holds."""
+        """Release the resources of the work."""
         await self._job.close()
 
     # Turns
@@ -97,7 +97,7 @@ class CellEnvironment:
         return turn
 
     def _direct(self, answer: Answer) -> Turn | None:
-        """Take an answer of the control plane."""
+        """Process an answer of the control plane."""
         if not answer.tool_calls:
             return self._spoken(answer.text)
         self._idle = 0
@@ -118,7 +118,7 @@ class CellEnvironment:
         return self._delegate()
 
     def _delegate(self) -> Turn:
-        """Begin the next delegation that waits; without one, give the reports to the control plane."""
+        """Start the next pending delegation; if there is none, return the reports to the control plane."""
         if not self._waiting:
             reports, self._reports = tuple(self._reports), []
             self._thread = ORCHESTRATOR
@@ -132,7 +132,7 @@ class CellEnvironment:
         return Turn((instructions,), tools, self._thread, f"{self._job.briefing}\n{prompt.WORKER}")
 
     async def _work(self, answer: Answer) -> Turn | None:
-        """Take an answer of a worker."""
+        """Process an answer of a worker."""
         if not answer.tool_calls:
             if not self._orchestrated:
                 return self._spoken(answer.text)
@@ -176,7 +176,7 @@ class CellEnvironment:
         self._reports.append(Message("tool", text, tool_call_id=called.id))
 
     def _spoken(self, text: str) -> Turn | None:
-        """Take words without a call from whoever may end the episode."""
+        """Process text without a call in a conversation that may end the episode."""
         answer = self._job.answer_in(text)
         if answer is not None:
             self._over, self._answer = True, answer
@@ -194,7 +194,7 @@ class CellEnvironment:
         self._over, self._answer = True, called.arguments.get("answer", "")
         return None
 
-    # What is shown and kept
+    # Observations and facts
 
     def _said(self, turn: Turn) -> Observation:
         self._since = time.monotonic()

@@ -1,4 +1,4 @@
-"""A cell that is played by an installed coding agent: alone, or as the worker behind a control plane."""
+"""A cell in which an installed coding agent acts: alone, or as the worker behind a control plane."""
 
 import asyncio
 import os
@@ -42,7 +42,7 @@ class ForeignCell:
         self._observed: dict[str, None] = {}
 
     async def reset(self) -> Observation:
-        """Show the task; the program gets it in `play`."""
+        """Return the task as an observation; the program receives it in `play`."""
         return Observation(self._job.prompt, content_type="text/plain")
 
     async def step(self, action: Any) -> Step:
@@ -51,15 +51,15 @@ class ForeignCell:
         raise RunAborted(f"{self._provider.name} plays this cell by itself; use the agent 'chat'")
 
     async def oracle(self) -> Any:
-        """Raise EpisodeError: there is no best action for a program."""
+        """Raise EpisodeError: a program has no best action."""
         raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"a cell that {self._provider.name} plays has no oracle")
 
     async def close(self) -> None:
-        """Give back what the work holds."""
+        """Release the resources of the work."""
         await self._job.close()
 
     async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
-        """Run the agent to its end and return what came of its work. Raises EpisodeError."""
+        """Run the agent to its end and return the final step. Raises EpisodeError."""
         deadline = time.monotonic() + (seconds or SECONDS)
         with tempfile.TemporaryDirectory() as home:
             worker = _Worker(self._provider, self._job, address, Path(home), log, deadline)
@@ -94,7 +94,7 @@ class ForeignCell:
 
 
 class _Worker:
-    """Starts the agent, as often as it gets work."""
+    """Runs the agent, once per instruction."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class _Worker:
         self._deadline = deadline
 
     async def work(self, instructions: str, observed: dict[str, None]) -> str:
-        """Run one instruction; return the agent's last words and add the capabilities it used. Raises EpisodeError."""
+        """Run one instruction; return the agent's last message and add the capabilities used. Raises EpisodeError."""
         program = self._provider.program
         if program is None:
             raise EpisodeError(Cause.PROGRAM_FAILED, self._provider.absent)
@@ -142,7 +142,7 @@ class _Worker:
         return told.text.strip()
 
     def _environment(self) -> dict[str, str]:
-        """Return all variables of the agent: a home of its own, and the way to its model."""
+        """Return the agent's whole environment: a private home, and the variables of its model endpoint."""
         ours = {name: os.environ[name] for name in _INHERITED if name in os.environ}
         return {
             **ours,
@@ -153,7 +153,7 @@ class _Worker:
 
 
 class _Listener:
-    """Keeps standard output, and reports every line as it comes."""
+    """Keeps standard output, and reports every line as it arrives."""
 
     def __init__(self, log: Callable[[str, str], None]) -> None:
         self._log = log
@@ -161,7 +161,7 @@ class _Listener:
         self._rest = {"stdout": b"", "stderr": b""}
 
     def hear(self, stream: str, data: bytes) -> None:
-        """Take what came."""
+        """Process received output."""
         if stream == "stdout" and len(self._kept) < MOST_OUTPUT:
             self._kept += data
         *lines, rest = (self._rest[stream] + data).split(b"\n")
@@ -171,5 +171,5 @@ class _Listener:
 
     @property
     def output(self) -> str:
-        """All of standard output, as far as it was kept."""
+        """Standard output, up to `MOST_OUTPUT`."""
         return self._kept.decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The work of one instance, apart from who does it."""
+"""The work of one instance, independent of the agent that does it."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,31 +10,31 @@ from mesocosm.core.turn import CalledTool
 
 
 class CellJob(Protocol):
-    """One instance for one episode. Nothing here but `script` and `solution` may know the gold data."""
+    """One instance for one episode. Only `script` and `solution` may use the gold data."""
 
     @property
     def prompt(self) -> str:
-        """The task in words, for whoever gets it."""
+        """The task as text."""
         ...
 
     @property
     def briefing(self) -> str:
-        """How the work is to be done with the tools, for the worker."""
+        """How to do the work with the tools, for the worker."""
         ...
 
     @property
     def directions(self) -> str:
-        """How the work is to be done by a program that starts in `folder` and has tools of its own."""
+        """How to do the work, for a program that starts in `folder` and has its own tools."""
         ...
 
     @property
     def folder(self) -> Path:
-        """Where such a program works; there after `open`."""
+        """The folder in which such a program works; it exists after `open`."""
         ...
 
     @property
     def tools(self) -> Mapping[str, WorkTool]:
-        """What the worker may use, by name."""
+        """The worker's tools, by name."""
         ...
 
     @property
@@ -57,13 +57,13 @@ class CellJob(Protocol):
         ...
 
     def answer_in(self, text: str) -> str | None:
-        """Return the final answer that a text gives without calling `finish`, None where it gives none."""
+        """Return the final answer that a text gives without calling `finish`, or None if it gives none."""
         ...
 
     async def result(self, answer: str | None) -> dict[str, Any]:
-        """Return what is kept of the work for the grader. `answer` is None when the episode ended without one."""
+        """Return the facts that the grader needs. `answer` is None if the episode ended without one."""
         ...
 
     async def close(self) -> None:
-        """Give back what `open` took; never raises."""
+        """Release what `open` acquired; never raises."""
         ...

@@ -1,4 +1,4 @@
-"""The matrix: every instance is played in each execution mode by each provider, and every cell is an episode."""
+"""The matrix: every instance runs in each execution mode with each provider, and every cell is an episode."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class MatrixCell:
     provider: AgentProvider
 
     def of(self, instance: Task) -> Task:
-        """Return the task of this cell. The instance is its cluster, so that cells are compared by instance."""
+        """Return the task of this cell. Its cluster is the instance, so that cells are compared by instance."""
         place = {MODE: self.mode, PROVIDER: self.provider.name}
         return msgspec.structs.replace(
             instance,
@@ -49,12 +49,12 @@ class MatrixCell:
 
 
 class MatrixBenchmark(NativeBenchmark):
-    """Base of benchmarks with cells as tasks. A subclass defines `instances`, `job` and `verdict`.
+    """Base of benchmarks with cells as tasks. A subclass defines `instances`, `job`, `verdict` and `offered`.
 
-    An instance is a task whose input is an object without gold data; its id names it among all.
+    An instance is a task whose input is an object without gold data; its id is unique among all instances.
     """
 
-    # To be defined
+    # Abstract methods
 
     @abstractmethod
     def instances(self) -> LoadedTasks:
@@ -73,10 +73,10 @@ class MatrixBenchmark(NativeBenchmark):
         """Return the capabilities of the tools that the native worker is offered."""
 
     def usual(self) -> tuple[str, ...]:
-        """Return the capabilities that every instance requires when no parameter says it: those that are offered."""
+        """Return the capabilities required by default: all that are offered."""
         return self.offered()
 
-    # What follows from it
+    # Derived
 
     def parameter(self, name: str) -> Any:
         """Return the value of a parameter, or its default."""
@@ -116,7 +116,7 @@ class MatrixBenchmark(NativeBenchmark):
         return LoadedTasks(tasks, digest([found.content, columns, self.required]))
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the tasks, and say what installed agents may do here."""
+        """Load the tasks, and report which installed agents run outside our sandbox."""
         await super().open(notice)
         for provider in dict.fromkeys(cell.provider for cell in self.cells):
             if provider.programs and not provider.absent:
@@ -127,13 +127,13 @@ class MatrixBenchmark(NativeBenchmark):
                 )
 
     def count(self, selection: Selection) -> int:
-        """Return how many tasks `selection` picks: its count is one of instances, each with all its cells."""
+        """Return how many tasks `selection` picks: its count is a number of instances, each with all its cells."""
         if selection.seeds is not None or selection.count is None:
             return super().count(selection)
         return min(max(selection.count, 0), len(self._instances.tasks)) * len(self.cells)
 
     def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield the cells of all instances, or of a draw of them; `seeds` name places among all cells."""
+        """Yield the cells of all instances, or of a sample of them; `seeds` are indexes among all cells."""
         if selection.seeds is not None or selection.count is None:
             yield from super().tasks(selection)
             return
@@ -142,15 +142,15 @@ class MatrixBenchmark(NativeBenchmark):
             yield from (cell.of(instance) for cell in self.cells)
 
     def evidence(self, task: Task) -> Evidence:
-        """Return what is required and declared for a task."""
+        """Return the capabilities required and declared for a task."""
         provider = find_provider(task.metadata[PROVIDER])
         return Evidence(self.required, provider.declared if provider.programs else self.offered())
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of a cell.
+        """Return the environment of a cell.
 
-        Raises EpisodeError: program_failed when the provider is not installed, so that the score is missing;
-        capability_missing when the cell is strict and something required is not declared, which counts as wrong.
+        Raises EpisodeError: program_failed if the provider is not installed, so that the score is missing;
+        capability_missing if the cell is strict and a required capability is not declared, which counts as wrong.
         """
         del episode_id
         provider, evidence = find_provider(task.metadata[PROVIDER]), self.evidence(task)
@@ -164,7 +164,7 @@ class MatrixBenchmark(NativeBenchmark):
         return self.world(task, provider, evidence)
 
     def world(self, task: Task, provider: AgentProvider, evidence: Evidence) -> Environment:
-        """Return the world of a cell that is played."""
+        """Return the environment of a cell whose requirements are met."""
         orchestrated, most = task.metadata[MODE] == MODES[0], int(self.parameter("max_steps"))
         if provider.programs:
             from mesocosm.benchmarks.orchestrated.foreign import ForeignCell
@@ -173,7 +173,7 @@ class MatrixBenchmark(NativeBenchmark):
         return CellEnvironment(self.job(task), evidence, orchestrated=orchestrated, max_steps=most)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the verdict, once more for each part of the matrix, with delegation and compliance."""
+        """Return the verdict, again under the name of each part of the matrix, with delegation and compliance."""
         scores = list(await self.verdict(task, episode))
         primary = scores[0]
         scores += [msgspec.structs.replace(primary, name=part.name) for part in self.parts() if part.covers(task)]
@@ -185,7 +185,7 @@ class MatrixBenchmark(NativeBenchmark):
         return scores
 
     def parts(self) -> Iterator[Metric]:
-        """Yield the metrics of parts of the matrix: of providers, of modes, and of cells where there are both."""
+        """Yield the metrics of parts of the matrix: of providers, modes, and of cells if there are several of both."""
         names = list(dict.fromkeys(cell.provider.name for cell in self.cells))
         modes = list(dict.fromkeys(cell.mode for cell in self.cells))
         wheres = [{PROVIDER: name} for name in names] + [{MODE: mode} for mode in modes]
@@ -205,17 +205,17 @@ class MatrixBenchmark(NativeBenchmark):
         return msgspec.structs.replace(known, metrics=metrics, max_steps=int(self.parameter("max_steps")))
 
     def card(self) -> dict[str, Any]:
-        """Return the card with the split that is played."""
+        """Return the card with the split that is used."""
         return {**self.descriptor.card(), "split": self.split}
 
     @property
     def split(self) -> str:
-        """The name of the data."""
+        """The name of the dataset."""
         return str(self.parameter("dataset"))
 
 
 def _delegation(info: Mapping[str, Any]) -> Score:
-    """Return the share of delegations that brought a report; 0 where the control plane never delegated."""
+    """Return the share of delegations with a report; 0 if the control plane never delegated."""
     made, successful = int(info.get("delegations", 0)), int(info.get("delegations_successful", 0))
     if not made:
         return Score(DELEGATION, 0.0, explanation="nothing was delegated")

@@ -1,4 +1,4 @@
-"""The words of both planes that do not depend on the benchmark."""
+"""Prompts of both planes that do not depend on the benchmark."""
 
 from mesocosm.benchmarks.orchestrated.tool import tool
 

@@ -1,4 +1,4 @@
-"""Who does the work: the run's model in a tool loop of ours, or a coding agent that is installed here."""
+"""Providers of the work: the run's model in our own tool loop, or an installed coding agent."""
 
 import shutil
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ _OFFLINE = tuple(name for name in CAPABILITIES if name not in {"research.web_sea
 class AgentProvider:
     """A provider. An external one has `programs`, of which the first that is found on PATH is started.
 
-    `declared` is what it can do by itself; the native one declares the tools that it is offered. One that is not
-    `confined` runs commands of the model as the user.
+    `declared` are the capabilities of an external one; the native provider declares the tools that it is offered. One
+    that is not `confined` runs commands of the model as the user.
     """
 
     name: str
@@ -27,12 +27,12 @@ class AgentProvider:
 
     @property
     def program(self) -> str | None:
-        """Return the program that is started; None for the native provider and where no program is installed."""
+        """The program to start; None for the native provider and if no program is installed."""
         return next((found for found in map(shutil.which, self.programs) if found), None)
 
     @property
     def absent(self) -> str:
-        """Return why it cannot be used here; nothing when it can."""
+        """Why the provider cannot be used here; empty if it can."""
         if not self.programs or self.program is not None:
             return ""
         return f"{self.name}: there is no program {' or '.join(self.programs)} on PATH"
@@ -48,7 +48,7 @@ PROVIDERS = (
 
 
 def find_provider(name: str) -> AgentProvider:
-    """Return a provider by name; case, hyphen and underscore are equal. Raises UnknownName."""
+    """Return a provider by name, ignoring case and treating hyphen and underscore alike. Raises UnknownName."""
     for provider in PROVIDERS:
         if fold(provider.name) == fold(name):
             return provider
@@ -56,9 +56,9 @@ def find_provider(name: str) -> AgentProvider:
 
 
 def chosen(subject: str, names: Iterable[str] | None) -> tuple[AgentProvider, ...]:
-    """Return the named providers, each once, by default the native one and all that are installed.
+    """Return the named providers without duplicates; by default the native one and all that are installed.
 
-    One that is not installed stays among them as long as another can be used. Raises UnknownName, Incompatible.
+    A provider that is not installed is kept if another one can be used. Raises UnknownName, Incompatible.
     """
     if not names:
         return tuple(provider for provider in PROVIDERS if not provider.absent)

@@ -1,4 +1,4 @@
-"""Tools of the native worker: what the model is offered, the capability that a call shows, and what it does."""
+"""Tools of the native worker: the definition for the model, the capability that a call proves, and the function."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from mesocosm.core.model import Tool
 from mesocosm.core.turn import CalledTool
 
 MOST_CHARACTERS = 16_000
-"""Of a tool's result so much is shown."""
+"""Maximum number of characters of a tool's result that are shown."""
 MOST_ARGUMENT = 200_000
-"""Arguments longer than this are refused."""
+"""Maximum number of characters of an argument; longer ones are refused."""
 
 Arguments = Mapping[str, Any]
 
 
 class ToolError(Exception):
-    """A call that could not be done; the message is for the model."""
+    """A call that failed; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class WorkTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What came of one call: the text for the model, and the capability that it showed, if it worked."""
+    """The result of one call: the text for the model, and the capability that it proves if it succeeded."""
 
     text: str
     capability: str = ""
@@ -62,7 +62,7 @@ async def call(tools: Mapping[str, WorkTool], called: CalledTool) -> ToolResult:
 
 
 def wrong_arguments(of: Tool, arguments: Any) -> str:
-    """Return what is wrong with the arguments of a call, nothing if they can be used."""
+    """Return what is wrong with the arguments of a call; empty if they are valid."""
     names = list(of.parameters["properties"])
     if not isinstance(arguments, Mapping):
         return f"the arguments of {of.name} must be an object with {', '.join(names)}."
@@ -78,7 +78,7 @@ def wrong_arguments(of: Tool, arguments: Any) -> str:
 
 
 def shortened(text: str) -> str:
-    """Return a text as it is shown to the model: the end of a long one is left out, and that is said."""
+    """Return a text as it is shown to the model: a long one is cut, with a note."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]}\n… ({len(text) - MOST_CHARACTERS} more characters are left out)"

@@ -1,1 +1,1 @@
-"""`mesocosm admin`: commands for those who run a platform, working on its store directly."""
+"""`mesocosm admin`: commands for operators of a platform, which work directly on its store."""

@@ -1,4 +1,4 @@
-"""`mesocosm admin user`: people with an account."""
+"""`mesocosm admin user`: user accounts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mesocosm.server.service import Service
 
 ACTOR = "system:admin"
-"""Who the record of changes names for what is done here."""
+"""The actor in the audit log for changes made here."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -32,7 +32,7 @@ def platform_options(command: _Function) -> _Function:
 
 @contextmanager
 def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
-    """Open a server's store. Raises UsageError if it does not exist and may not be made."""
+    """Open a server's store. Raises UsageError if it does not exist and `create` is not set."""
     from mesocosm.core.failure import UsageError
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings

@@ -1,1 +1,1 @@
-"""`mesocosm bench …`: run benchmarks, look at what was run, compare models."""
+"""`mesocosm bench …`: run benchmarks, inspect earlier runs, compare models."""

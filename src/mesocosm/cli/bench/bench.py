@@ -1,4 +1,4 @@
-"""The group of commands."""
+"""The command group `mesocosm bench`."""
 
 import click
 
@@ -24,15 +24,15 @@ TREE = {
 
 
 OLDER = ("auth", "team", "env", "register", "init")
-"""Commands that once could be written with `bench` before them too; `run local`, `create` and `export` as well."""
+"""Commands that could once be written with the prefix `bench`, as could `run local`, `run create` and `run export`."""
 OLDER_RUN = ("local", "create", "export")
 
 
 class BenchGroup(MesocosmGroup):
-    """The commands of benchmarks. Lines of the time when `bench` was a prefix of others are still understood."""
+    """The commands of benchmarks. It still accepts command lines from when `bench` was a prefix of other commands."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, also one of those that stand at the top now."""
+        """Return a command, including those that have moved to the top level."""
         if cmd_name in OLDER:
             return program.get_command(ctx, cmd_name)
         return super().get_command(ctx, cmd_name)
@@ -40,7 +40,7 @@ class BenchGroup(MesocosmGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command; `run local`, which names no benchmark, is the `run` at the top."""
+        """Find a command; `run local`, which names no benchmark, is the top-level `run`."""
         if args[:1] == ["run"] and args[1:2] and args[1] in OLDER_RUN:
             return args[0], program.get_command(ctx, "run"), args[1:]
         return super().resolve_command(ctx, args)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.benchmarks.descriptor import Descriptor
 
 UNCOVERED = 2
-"""Exit code of `list-benchmarks` when a folder holds no benchmark."""
+"""Exit code of `list-benchmarks` if a folder holds no benchmark."""
 
 folders_option = click.option(
     "--benchmarks-dir",
@@ -30,7 +30,7 @@ folders_option = click.option(
 
 
 def catalogue(folders: tuple[Path, ...]) -> "BenchmarkCatalogue":
-    """Return the benchmarks that are built in, installed, and in the folders that were named."""
+    """Return the benchmarks that are built in, installed, and in the given folders."""
     from mesocosm.benchmarks.catalogue import read_catalogue
 
     return read_catalogue(folders)
@@ -143,7 +143,7 @@ def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) 
 
 
 def _spelled(value: Any) -> str:
-    """Return a value as it is written in --extra, texts without their quotes."""
+    """Return a value as it is written in --extra, strings without quotes."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

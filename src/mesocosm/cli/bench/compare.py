@@ -1,4 +1,4 @@
-"""`bench compare` and `bench view-comparison`: the same benchmarks with two models, side by side."""
+"""`bench compare` and `bench view-comparison`: run the same benchmarks with two models and compare them."""
 
 import time
 from pathlib import Path

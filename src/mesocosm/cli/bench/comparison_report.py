@@ -1,4 +1,4 @@
-"""A comparison of two models in print: the table of the older tool, and behind it what the differences are worth."""
+"""Text of a comparison of two models: the table of the older tool, with intervals and tests of the differences."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from mesocosm.server.runs.model_comparison import NONE, ModelComparison, Row, Si
 
 
 def lines(found: ModelComparison) -> Iterator[str]:
-    """Yield the text of a comparison: who, what, the table, and why a score is missing."""
+    """Yield the text of a comparison: models, benchmarks, the table, and why scores are missing."""
     yield f"Comparison ID: {found.comparison_id}"
     for name, side in zip("AB", found.sides, strict=False):
         yield f"{name}: {side.line}"
@@ -102,7 +102,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the lines of a table with columns apart by ` | `, as the older tool prints it."""
+    """Yield the lines of a table with columns separated by ` | `, as the older tool prints it."""
     cells = [list(columns), *(_cells(row) for row in rows)]
     if len({len(line) for line in cells}) > 1:
         return

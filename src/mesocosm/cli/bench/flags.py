@@ -1,4 +1,4 @@
-"""The flags that `bench run`, `plan` and `compare` share, and what they ask for."""
+"""The flags that `bench run`, `plan` and `compare` share, and the request that they describe."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -80,12 +80,12 @@ what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN
 
 
 def again_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options about earlier runs, as arguments of `Work`."""
+    """Return the options about earlier runs, as arguments of `BenchWork`."""
     return {name: given[name] for name in ("force", "rerun_failed", "same_server")}
 
 
 def read_extra(text: str) -> dict[str, Any]:
-    """Return the object that --extra holds: JSON, or `@FILE`, or the name of a profile. Raises UsageError."""
+    """Return the object given by --extra: JSON, or `@` with a file or profile name. Raises UsageError."""
     import msgspec
 
     from mesocosm.core.failure import UsageError
@@ -112,7 +112,7 @@ def read_extra(text: str) -> dict[str, Any]:
 
 
 def _profile(name: str) -> Path:
-    """Return a file by its path, else the profile of that name that is included."""
+    """Return a file by its path, or else the included profile of that name."""
     from mesocosm import benchmarks
 
     path = Path(name).expanduser()
@@ -121,7 +121,7 @@ def _profile(name: str) -> Path:
 
 
 def _profiles() -> list[str]:
-    """Return the names of the included profiles, as they are written."""
+    """Return the names of the included profiles, as they are written in --extra."""
     from mesocosm import benchmarks
 
     return sorted(f"@{file.stem}" for file in Path(benchmarks.__file__).with_name("profiles").glob("*.json"))

@@ -1,4 +1,4 @@
-"""`bench show-runs`, `recover-stale-runs`, `export-viewer-data` and `serve-viewer`: what was run before."""
+"""`bench show-runs`, `recover-stale-runs`, `export-viewer-data` and `serve-viewer`: earlier runs."""
 
 import click
 

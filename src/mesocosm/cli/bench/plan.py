@@ -1,4 +1,4 @@
-"""`bench plan`: for each benchmark what is done, what is pending, and what that would cost."""
+"""`bench plan`: for each benchmark, what is done, what is pending, and the expected cost."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class BenchmarkForecast:
     """What would happen to one benchmark.
 
-    `tokens` and `usd` are what the owed episodes would take, by what episodes of the same benchmark took before; None
-    where nothing is known of that.
+    `tokens` and `usd` are estimates for the pending episodes, from earlier episodes of the same benchmark; None if
+    there are none.
     """
 
     benchmark: str
@@ -39,11 +39,11 @@ class BenchmarkForecast:
 
     @property
     def owed(self) -> int:
-        """Episodes to be run."""
+        """Number of episodes to be run."""
         return max(self.planned - self.done, 0)
 
     def document(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the forecast as JSON."""
         return {
             "benchmark_id": self.benchmark,
             "model": self.model,
@@ -77,7 +77,7 @@ async def _prospect(member: GroupMember, store: "Store | None", policy: RerunPol
         return BenchmarkForecast(member.benchmark, name, "incompatible", "; ".join(error.missing))
     except MesocosmError as error:
         return BenchmarkForecast(member.benchmark, name, "failed", str(error))
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one benchmark must not end the others
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - third-party code; one benchmark must not end the others
         return BenchmarkForecast(member.benchmark, name, "failed", f"it raised {type(error).__name__}: {error}")
 
 
@@ -103,7 +103,7 @@ def _counts(decision: RerunDecision, planned: int) -> tuple[int, int]:
 
 
 def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None, float | None]:
-    """Return tokens and cost of `owed` episodes, estimated from the newest run of the benchmark that has them."""
+    """Return tokens and cost of `owed` (pending) episodes, estimated from the newest suitable run of the benchmark."""
     if not owed:
         return 0, 0.0
     if store is None:

@@ -1,4 +1,4 @@
-"""What a command line asks for, as members of a group: each benchmark with its settings, or why it cannot run."""
+"""Turn a command line into members of a group: each benchmark with its settings, or why it cannot run."""
 
 import os
 import subprocess
@@ -23,13 +23,13 @@ from mesocosm.models.endpoint import PROVIDERS, configured
 
 DEFAULT_PROVIDER, DEFAULT_MODEL = "cerebras", "gemma-4-31b"
 FALLBACK_URLS = ("BENCHMARK_BASE_URL", "OPENAI_BASE_URL")
-"""Variables that lead every OpenAI-compatible provider elsewhere, after the provider's own."""
+"""Variables that redirect every OpenAI-compatible provider, with lower precedence than the provider's own."""
 MODEL_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """The requested work. `chosen` are the names of benchmarks, empty for all."""
+    """The requested work. `chosen` are the names of benchmarks; empty means all."""
 
     chosen: tuple[str, ...] = ()
     provider: str = ""
@@ -57,7 +57,7 @@ class BenchRequest:
         return ModelName.parse(f"{provider}/{self.model or DEFAULT_MODEL}{url}")
 
     def as_document(self) -> dict[str, Any]:
-        """Return what is kept with the group."""
+        """Return the request as it is stored with the group."""
         name = self.name
         return {
             "benchmarks": list(self.chosen),
@@ -102,7 +102,7 @@ def _lacking(flag: str, why: str, found: Sequence[KnownBenchmark]) -> list[str]:
 
 
 def lead_elsewhere(provider: str) -> None:
-    """Let the variables that stand for any OpenAI-compatible server hold for `provider`, where its own is not set."""
+    """Apply the variables for any OpenAI-compatible server to `provider`, unless its own are set."""
     if provider == "openai" or provider not in PROVIDERS or configured(provider):
         return
     url = next((value for name in FALLBACK_URLS if (value := os.environ.get(name, "").strip())), "")
@@ -147,7 +147,7 @@ def _failed(request: BenchRequest, benchmark: str, directory: str, reason: str) 
 
 
 def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, Any]:
-    """Return the extra settings with those that have flags; a flag goes over the general part of --extra."""
+    """Return the extra settings combined with the flags; a flag overrides the general part of --extra."""
     extra = dict(request.extra)
     if request.max_examples is not None and any(known.descriptor.sampling for known in found):
         extra["max_examples"] = request.max_examples
@@ -216,7 +216,7 @@ def _agent(label: str, known: KnownBenchmark) -> AgentSettings:
 
 
 def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: GroupMember) -> dict[str, Any]:
-    """Return what is kept with the run about where it comes from."""
+    """Return the run's provenance facts."""
     descriptor = known.descriptor
     facts: dict[str, Any] = {
         "directory": known.directory,
@@ -239,12 +239,12 @@ def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: GroupMe
 
 
 def repository(place: Path) -> dict[str, Any]:
-    """Return commit and version of the code under test around `place`, None without a repository."""
+    """Return commit and version of the code under test around `place`; None without a repository."""
     return {"eliza_commit": commit(place), "eliza_version": _package_version(place)}
 
 
 def commit(place: Path) -> str | None:
-    """Return the commit that is checked out around `place`, None outside of git."""
+    """Return the commit that is checked out around `place`, or None outside of git."""
     root = next((folder for folder in (place, *place.parents) if (folder / ".git").exists()), None)
     return None if root is None else _commit(root)
 
@@ -276,7 +276,7 @@ def _package_version(place: Path) -> str | None:
 
 
 def check_chosen(names: Sequence[str]) -> tuple[str, ...]:
-    """Return benchmark names out of words that may hold several, apart by commas. Raises UsageError for none."""
+    """Return benchmark names from words that may hold several, separated by commas. Raises UsageError if empty."""
     found = tuple(name.strip() for word in names for name in word.split(",") if name.strip())
     if names and not found:
         raise UsageError("--benchmarks names none")

@@ -100,9 +100,9 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
 
 
 def _code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) -> int:
-    """Return the exit code. What was `named` and cannot run here has failed; with --all it is left out.
+    """Return the exit code. A `named` benchmark that cannot run here counts as failed; with --all it is ignored.
 
-    What is skipped because another process works on it is not done.
+    A benchmark that is skipped because another process works on it counts as not done.
     """
     from mesocosm.engine.rerun_decision import NEVER
 
@@ -152,7 +152,7 @@ def outcome_document(result: "MemberResult") -> dict[str, Any]:
 
 
 def counted(results: "Sequence[MemberResult]") -> dict[str, int]:
-    """Return how many benchmarks there are of each status."""
+    """Return the number of benchmarks with each status."""
     found = Counter(str(result.outcome.status) for result in results)
     return {name: found[name] for name in (*COUNTED, *sorted(set(found) - set(COUNTED)))}
 

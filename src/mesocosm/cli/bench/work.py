@@ -1,4 +1,4 @@
-"""One invocation at work: its group, its members, the store that takes them, and who watches."""
+"""One invocation: its group, its members, the store for them, and the observers."""
 
 import time
 from contextlib import AbstractContextManager, ExitStack, suppress
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
 
 class BenchWork(AbstractContextManager["BenchWork"]):
-    """What a command line asks for, ready to run. Raises UsageError when nothing can come of it.
+    """The work that a command line requests, ready to run. Raises UsageError if it cannot work.
 
-    Nothing is made on the disk before `run`. `comparison` is the id of one that this is a side of, and which side.
+    Nothing is written to disk before `run`. `comparison` is the id of a comparison and the side that this work is of
+    it.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
     @cached_property
     def existing(self) -> "Store | None":
-        """The results where there are some."""
+        """The results if they exist, otherwise None."""
         try:
             store = open_results(self._chosen, create=False)
         except UnknownName:
@@ -111,7 +112,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
             return await group.run(self.members, control)
 
     def refresh(self) -> Path:
-        """Write viewer_data.json anew and return its path."""
+        """Rewrite viewer_data.json and return its path."""
         from mesocosm.compat.viewer_data import write_viewer_data
 
         return write_viewer_data(self.store, self._chosen.results())
@@ -126,18 +127,18 @@ class BenchWork(AbstractContextManager["BenchWork"]):
 
 
 class _Started(Observer):
-    """Notifies the signal handling when there is something that should end in order; the group ends, not a run."""
+    """Tells the signal handling that a run has started, but not that it has ended: only the group ends."""
 
     def __init__(self, signals: Observer) -> None:
         self._signals = signals
 
     def run_started(self, progress: Progress) -> None:
-        """Pass it on."""
+        """Forward the event."""
         self._signals.run_started(progress)
 
 
 def why_of(outcome: Outcome) -> str:
-    """Return the reason of an outcome as it stands behind the name of its benchmark."""
+    """Return the reason of an outcome without the leading name of its benchmark."""
     return outcome.reason.removeprefix(f"{outcome.benchmark}: ")
 
 

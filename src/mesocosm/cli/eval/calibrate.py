@@ -1,4 +1,4 @@
-"""`mesocosm eval calibrate RUN --labels FILE`: what a grader's scores are worth, beside those that people gave."""
+"""`mesocosm eval calibrate RUN --labels FILE`: compare a grader's scores with labels from people."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PAGE = 200
 _NAMED = 10
-"""Tasks that are named where labels and run do not fit."""
+"""Maximum number of listed tasks for which labels and run do not match."""
 
 
 @click.command(cls=MesocosmCommand)

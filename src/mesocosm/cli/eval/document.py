@@ -1,4 +1,4 @@
-"""The documents of `eval` commands: the envelopes of the older tool, with our additions."""
+"""The JSON documents of `eval` commands: in the older tool's format, with additions."""
 
 import shlex
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[
 
 
 def detail(run: Run, found: RunResults) -> dict[str, Any]:
-    """Return everything about one run."""
+    """Return the details of one run."""
     facts = run.provenance.get("eval", {})
     options = run.spec.benchmark.options
     data = {
@@ -48,7 +48,7 @@ def detail(run: Run, found: RunResults) -> dict[str, Any]:
 
 
 def summary(run: Run, found: RunResults) -> dict[str, Any]:
-    """Return the main numbers: `avg_reward` is over graded samples; in `pass_rate` no failure passes."""
+    """Return the main numbers: `avg_reward` is over graded samples; in `pass_rate` a failure never passes."""
     counts = found.counts
     return {
         "avg_reward": None if found.reward is None else found.reward.mean,

@@ -1,4 +1,4 @@
-"""The group of commands."""
+"""The command group `mesocosm eval`."""
 
 import click
 
@@ -34,5 +34,5 @@ def evaluate(context: click.Context) -> None:
     """Evaluate rollouts: an AgentWorkflow and a Grader on the rows of a dataset; or, with test and run, domains."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        # What scripts written for the first release of this group expect of a line that asks for nothing.
+        # Scripts written for the first release of this group expect this code for a line without a command.
         context.exit(2)

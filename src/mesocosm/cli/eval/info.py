@@ -83,7 +83,7 @@ def _show_slices(found: "Slices", chosen: CommonOptions) -> None:
 
 
 def _show_configuration(run: "Run", chosen: CommonOptions) -> None:
-    """Print what a run was started with, and with which code."""
+    """Print the settings and the code version of a run."""
     options, facts = run.spec.benchmark.options, run.provenance.get("eval", {})
     seconds = (options.get("workflow_seconds", 450.0), options.get("grader_seconds", 150.0))
     rows = [
@@ -113,7 +113,7 @@ def _show_configuration(run: "Run", chosen: CommonOptions) -> None:
 
 
 def _in_flight(run: "Run") -> str:
-    """Return how many samples are played at once at most."""
+    """Return the maximum number of samples in progress at once."""
     most = run.info.get("parallel")
     if most is None and run.spec.benchmark.options.get("capped"):
         return "as many as the rollout takes"
@@ -121,6 +121,6 @@ def _in_flight(run: "Run") -> str:
 
 
 def _commit(facts: Mapping[str, Any]) -> str:
-    """Return the commit of the code, and whether files differed from it."""
+    """Return the code's commit, and whether files differed from it."""
     commit = str(facts.get("commit", ""))[:12]
     return f"{commit} with changes" if commit and facts.get("dirty") else commit

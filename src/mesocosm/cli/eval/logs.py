@@ -72,7 +72,7 @@ def _skipped(score: Score | None) -> bool:
 
 
 def places(rows: str) -> set[str] | None:
-    """Return the rows that a flag names, None for all."""
+    """Return the rows that a flag names, or None for all."""
     if not rows:
         return None
     from mesocosm.rollouts.selection import choose
@@ -97,7 +97,7 @@ def _sample(store: "Store", episode: Episode) -> dict[str, Any]:
 
 
 def _failure(episode: Episode, reward: Score | None) -> Mapping[str, Any]:
-    """Return what went wrong: with the workflow, or with the grader alone."""
+    """Return what went wrong: with the workflow, or only with the grader."""
     if episode.failure is not None:
         found: dict[str, Any] = msgspec.to_builtins(episode.failure)
         return found
@@ -131,7 +131,7 @@ def _show(sample: dict[str, Any]) -> None:
 
 
 def _printed(run: "Run") -> list[str]:
-    """Return the end of what the rollout's process printed."""
+    """Return the last lines that the rollout's process printed."""
     place = run.spec.benchmark.options.get("log")
     try:
         return Path(str(place)).read_text(errors="replace").splitlines()[-TAIL:] if place else []

@@ -1,4 +1,4 @@
-"""What people and programs read of an evaluation run."""
+"""Reports of an evaluation run for people and programs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 COLUMNS = ("k", "pass@k", "95 % interval", "pass^k", "95 % interval", "rows")
 RIGHT = (0, 1, 3, 5)
 ALL_UP_TO = 8
-"""With more tries only powers of two are shown, and all tries together."""
+"""With more tries than this, only powers of two and the total are shown."""
 MOST_FAILURES = 8
 WIDTH = 160
 REWARD = "reward"
@@ -56,9 +56,9 @@ def show(
     done: bool = False,
     onward: bool = True,
 ) -> None:
-    """Print the results of a run: for people, or as one document.
+    """Print the results of a run as text or as one document.
 
-    `found` are its results, if computed already; `onward`: with the commands that show more of it.
+    `found` are its results, if already computed; `onward` adds the commands that show more of it.
     """
     found = found or results(run, store.episodes, run.metrics)
     if chosen.json:
@@ -125,7 +125,7 @@ def _row(result: MetricResult, name: str) -> list[str]:
 
 
 def pass_rows(passes: Sequence[Passes]) -> Iterator[list[str]]:
-    """Yield a row for each k that is shown; none where every row was tried once."""
+    """Yield a row for each k that is shown; none if every row was tried only once."""
     if len(passes) < 2:
         return
     last = passes[-1].k
@@ -152,7 +152,7 @@ def _tries(found: RunResults, chosen: CommonOptions) -> bool:
 
 
 def _failed(run: Run, found: RunResults, store: "Store") -> Iterator[str]:
-    """Yield a line for each cause of failure, with one sample's own words."""
+    """Yield a line for each cause of failure, with the message of one sample."""
     failures = store.episodes.failures(run.id) if run.counts.failed else ()
     words = {
         cause: (episode.task_id, episode.failure.message if episode.failure else "") for cause, _, episode in failures
@@ -173,7 +173,7 @@ def _failed(run: Run, found: RunResults, store: "Store") -> Iterator[str]:
 
 
 def _other(run: Run) -> Iterator[str]:
-    """Yield notes beside the numbers and the causes; notes that two metrics share are shown only with the score."""
+    """Yield notes on the numbers and the causes; notes that two metrics share are shown only with the score."""
     for line in remarks(run, "score"):
         said = "episodes failed" in line or "of the agent itself" in line
         if not said and not line.startswith("pass_rate: "):
@@ -194,7 +194,7 @@ def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
 
 
 def write(run: Run, store: "Store", judged: "GateResult", found: RunResults, output: Path | None) -> None:
-    """Write the files that the flags ask for."""
+    """Write the files that the flags request."""
     judged.write("mesocosm eval", lambda: "\n".join(markdown(run, found, judged.compared)) + "\n")
     if output is not None:
         from mesocosm.interop.download import write_download

@@ -1,4 +1,4 @@
-"""`mesocosm eval rubric`: answers that stand in a file, judged by a rubric."""
+"""`mesocosm eval rubric`: judge the answers in a file by a rubric."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ NONE_JUDGED, SOME_FAILED = 1, 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedRow:
-    """One row: its scores on the scale of the rubric, one for each time it was judged, or why it has none."""
+    """One row: its scores on the rubric's scale, one for each time it was judged, or why it has none."""
 
     row: int
     scores: tuple[float, ...] = ()
@@ -100,7 +100,7 @@ def _rubric(text: str) -> str:
 
 
 class _Asked:
-    """A model as a judge; a call that may succeed when repeated is repeated."""
+    """A model as a judge; failed calls are retried if a retry may succeed."""
 
     def __init__(self, model: "Model", seconds: float) -> None:
         self._model = model
@@ -140,7 +140,7 @@ class _Asked:
 
 
 async def _judge(table: "DataTable", config: "JudgeConfig", name: str, number: int, seconds: float) -> list[JudgedRow]:
-    """Return every row judged, in order; few rows at once."""
+    """Return every row judged, in order; a limited number of rows is judged at once."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.registry import MODELS
 
@@ -186,7 +186,7 @@ def _column(row: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def _statistics(found: Sequence[JudgedRow]) -> dict[str, float | None]:
-    """Return numbers over the rows' mean scores; variance and deviation are those of a sample, None for one row."""
+    """Return statistics of the rows' mean scores; variance and deviation are those of a sample, None for one row."""
     import statistics
 
     means = [statistics.fmean(judged.scores) for judged in found if not judged.error]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class InvalidSeeds(MesocosmError):
-    """The set of seeds cannot be used."""
+    """The given set of seeds is invalid."""
 
 
 @gate_options(baseline=False)
@@ -97,7 +97,7 @@ def _result(client: "Client", made: "Run") -> int:
 
 
 def _seeds(text: str | None) -> list[int] | None:
-    """Return the seeds of a JSON array. Raises WrongSeeds."""
+    """Return the seeds of a JSON array. Raises InvalidSeeds."""
     if text is None:
         return None
     try:

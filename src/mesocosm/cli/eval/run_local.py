@@ -1,4 +1,4 @@
-"""`mesocosm eval run-local CONFIG`, which `mesocosm run local CONFIG` does too."""
+"""`mesocosm eval run-local CONFIG`, also available as `mesocosm run local CONFIG`."""
 
 from pathlib import Path
 from typing import Any

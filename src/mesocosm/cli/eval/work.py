@@ -45,7 +45,7 @@ LONGEST_NAME = 96
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){0,3}(-[0-9a-f]{0,12})?", re.IGNORECASE)
 DONE, CONTINUED, NEW = "done", "continued", "new"
 _OVER = frozenset({RunStatus.FINISHED, RunStatus.FAILED, RunStatus.PARTIAL})
-"""Any other run was cut off, maybe behind its last row and before its numbers were computed."""
+"""Any other run was cut off, possibly after its last row and before its metrics were computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class EvalFlags:
 
 
 class EvalWork(AbstractContextManager["EvalWork"]):
-    """What a command line asks for, ready to run. Raises UsageError for everything that cannot work.
+    """The work that a command line requests, ready to run. Raises UsageError for everything that cannot work.
 
-    Nothing is made on the disk before `run`.
+    Nothing is written to disk before `run`.
     """
 
     def __init__(self, path: Path, flags: EvalFlags, chosen: CommonOptions) -> None:
@@ -98,7 +98,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         without_credentials(self.spec, [*hidden_values(chosen), *long])
 
     def run(self) -> int:
-        """Run what is owed, show the result, and return the exit code."""
+        """Run what is pending, show the result, and return the exit code."""
         from mesocosm.cli.eval import report
 
         for note in (*self.config.notes, *_open_secrets(self.config)):
@@ -195,7 +195,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         return earlier
 
     def _adopt_terms(self, earlier: Run, record: Run, parts: Parts) -> Run:
-        """Return an earlier run, read by the terms of now: its pass threshold is not part of the experiment."""
+        """Return an earlier run with the current metrics: the pass threshold is not part of the experiment."""
         if declared_metrics(earlier) == declared_metrics(record):
             return earlier
         self._keep_log(earlier)
@@ -205,7 +205,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
         return read
 
     def _keep_log(self, earlier: Run) -> None:
-        """Append the output of the rollout to that of the run that is continued."""
+        """Move the rollout's output so far to the log of this invocation and record the new path in the run."""
         options, file = earlier.spec.benchmark.options, self.spec.benchmark.options["log"]
         if options.get("log"):
             with suppress(OSError):
@@ -262,7 +262,7 @@ def _inputs(run: Run) -> dict[str, str]:
 
 
 _FREE = frozenset({"timeout_s", "cache"})
-"""Settings of a model that are not part of an experiment."""
+"""Model settings that are not part of an experiment."""
 
 
 def _choice(flags: EvalFlags, chosen: CommonOptions) -> SpecOverrides:
@@ -282,7 +282,7 @@ def _choice(flags: EvalFlags, chosen: CommonOptions) -> SpecOverrides:
 
 
 def _secrets(config: Config, file: str) -> Sequence[str]:
-    """Put the secrets that the rollout needs into the environment, where the run takes them from; return the values."""
+    """Put the rollout's secrets into the environment, where the run reads them; return the values."""
     found = resolve(config.secrets, "-" if file == "-" else Path(file) if file else None, os.environ)
     os.environ.update(found)
     return list(found.values())

@@ -1,1 +1,1 @@
-"""What commands that talk to a platform have in common, and those of its runs."""
+"""Shared parts of commands that talk to a platform, and commands for its runs."""

@@ -1,4 +1,4 @@
-"""Commands that talk to a server: the client and its identity, the team, request and response documents, refusals."""
+"""Commands that talk to a server: the client and its identity, the team, documents, and errors."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,14 +22,14 @@ LOGIN = "Run: mesocosm auth login  (member)  or  mesocosm auth guest"
 
 
 class NotLoggedIn(MesocosmError):
-    """The command needs a login, or another kind of it."""
+    """The command needs a login, or a different kind of login."""
 
 
 class Remote(MesocosmCommand):
     """A command that talks to a server.
 
-    A refusal goes to standard error in words. With --json, or for a command that always prints JSON (`always`), a
-    document goes to standard output as well.
+    A server error is printed as text on standard error. With --json, or for a command that always prints JSON
+    (`always`), a document is also printed on standard output.
     """
 
     def __init__(self, *args: Any, always: bool = False, **kwargs: Any) -> None:
@@ -58,7 +58,7 @@ class RemoteGroup(MesocosmGroup):
 
 
 def error_document(error: "ApiError") -> dict[str, Any]:
-    """Return a refusal, or a failed connection, as older programs read it."""
+    """Return a server error, or a failed connection, in the format that older programs read."""
     if error.status:
         return {"error": "http_error", "status_code": error.status, "detail": error.detail, "hint": error.hint}
     return {
@@ -98,7 +98,7 @@ def member_client() -> "Client":
 
 
 def team_for(caller: "Identity", team: str | None, *, solo: bool) -> str | None:
-    """Return the given team, else the active team of a member, else None."""
+    """Return the given team, or else the active team of a member, or None."""
     if solo:
         return None
     return team or (caller.team_id if caller.mode == "member" else "") or None
@@ -113,7 +113,7 @@ def team_options(command: Any) -> Any:
 
 
 def document(kind: type[D], fields: Mapping[str, Any]) -> D:
-    """Return a request document with the fields that are not None. Raises InvalidInput that names every wrong one."""
+    """Return a request document with the fields that are not None. Raises InvalidInput listing every invalid one."""
     from pydantic import ValidationError
 
     try:

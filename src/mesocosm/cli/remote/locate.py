@@ -1,4 +1,4 @@
-"""Where a run is that a command names: in the results here, or on a platform."""
+"""Find the run that a command names: in the local results, or on a platform."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 NEWEST = 100
-"""Own runs of a platform among which the beginning of an id is looked for."""
+"""Number of the caller's newest runs on a platform that are searched for an id prefix."""
 
 _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
@@ -27,10 +27,10 @@ def remote_option(command: Any) -> Any:
 
 
 def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
-    """Return the client of the platform that has a run, and its id there; None for a run in the results here.
+    """Return the client of the platform that has a run, and its id there; None for a local run.
 
-    `last` is the newest run here, with `remote` the caller's newest one there. A run that is not here is asked for
-    there by who is logged in, or names the platform with --base-url; else raises UnknownName.
+    `last` is the newest local run, or with `remote` the caller's newest one on the platform. A run that is not local is
+    requested from the platform if the caller is logged in or names it with --base-url; otherwise raises UnknownName.
     """
     if remote:
         return on_platform(run_id)
@@ -48,15 +48,15 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
 
 
 def on_platform(run_id: str) -> "tuple[Client, str]":
-    """Return the client of the platform and the id of a run there; `last` is the caller's newest one."""
+    """Return the platform's client and the id of a run there; `last` is the caller's newest one."""
     client = any_client()
     return client, named(client, run_id)
 
 
 def named(client: "Client", run_id: str) -> str:
-    """Return the id of a run of a platform; `last` is the caller's newest one. Raises UnknownName.
+    """Return the id of a platform's run; `last` is the caller's newest one. Raises UnknownName.
 
-    The beginning of an id is looked for among the newest NEWEST runs of the caller.
+    An id prefix is looked up among the NEWEST newest runs of the caller.
     """
     if run_id == "last":
         return _newest(client)
@@ -69,7 +69,7 @@ def named(client: "Client", run_id: str) -> str:
 
 
 def _here(run_id: str) -> bool:
-    """Return that a run is in the results here. Raises UnknownName where it is not."""
+    """Return True if a run is in the local results. Raises UnknownName otherwise."""
     return bool(find_run(command_store(), run_id).id)
 
 

@@ -1,4 +1,4 @@
-"""The state of a login at a platform: whether and until when it is valid, the active team, the clocks."""
+"""Check a login at a platform: its validity and expiry, the active team, the clocks."""
 
 import time
 from collections.abc import Callable
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from mesocosm.client.client import Client
 
 SKEW_S = 30.0
-"""Clocks further apart than this make logins end too early, or fail."""
+"""Clocks that differ by more than this make logins expire too early, or fail."""
 
 
 class Report(Protocol):
-    """Where findings go."""
+    """Collects findings."""
 
     probes: dict[str, Any]
     issues: list[str]
@@ -22,9 +22,9 @@ class Report(Protocol):
 
 
 def login(report: Report, base: str, date: Callable[[], str]) -> bool:
-    """Add the state of the login to a report, and return whether it is valid, or there is none.
+    """Add the state of the login to a report; return whether it is valid, or there is none.
 
-    `date` asks for the platform's time, as in the header of an answer.
+    `date` returns the platform's time, as in the header of an answer.
     """
     from mesocosm.client.client import Client
     from mesocosm.client.error import ApiError
@@ -79,7 +79,7 @@ def _team(report: Report, client: "Client") -> bool:
 
 
 def clock(report: Report, date: str) -> None:
-    """Add how far this machine's clock is from that of a server, whose answer was dated `date`."""
+    """Add the difference between this machine's clock and the server's, whose answer was dated `date`."""
     try:
         skew = time.time() - parsedate_to_datetime(date).timestamp()
     except (TypeError, ValueError):

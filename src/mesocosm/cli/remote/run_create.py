@@ -58,7 +58,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     gate = options().part(GateFlags)
     gate.check_remote(wait=wait)
     if given["official"]:
-        # Only what was said goes to the platform, which refuses what its protocol has otherwise.
+        # Send only options that were given: the platform refuses options that do not apply to its protocol.
         unsaid = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
         given = {name: None if name in unsaid else value for name, value in given.items()}
     elif not given["vow_version"]:

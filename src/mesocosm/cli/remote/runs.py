@@ -1,4 +1,4 @@
-"""`mesocosm run …` for runs of a platform: looking at them, stopping them, showing them to others."""
+"""`mesocosm run …` for runs of a platform: show, stop, resume and export them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ def visibility(run_id: str, visibility: "Visibility") -> None:
 
 
 def episodes(client: "Client", run_id: str, *, traces: bool, limit: int | None) -> None:
-    """Print the episodes of a run as JSON, with `traces` what happened in them."""
+    """Print the episodes of a run as JSON, with `traces` including their events."""
     from mesocosm.cli.remote.watch import list_episodes
 
     found = list_episodes(client, run_id, limit)
@@ -65,7 +65,7 @@ def _traces(client: "Client", run_id: str) -> dict[str, Any]:
 
 
 def export(client: "Client", run_id: str, output: str | None) -> None:
-    """Write a run as replay JSON into a file, else to standard output, as it comes."""
+    """Write a run as replay JSON to a file, or stream it to standard output."""
     import sys
     from pathlib import Path
 
@@ -118,7 +118,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
 
 
 def stop(client: "Client", run_id: str) -> int:
-    """Cancel a run; what is finished stays. Return the exit code."""
+    """Cancel a run; finished episodes stay. Return the exit code."""
     from mesocosm.cli.remote.watch import state
     from mesocosm.compat.swecc.mapping import older_run
 
@@ -133,7 +133,7 @@ def stop(client: "Client", run_id: str) -> int:
 
 
 def resume(client: "Client", run_id: str, *, retry_failed: bool) -> int:
-    """Queue a run again; only what it owes is played. Return the exit code."""
+    """Queue a run again; only its pending episodes are run. Return the exit code."""
     from mesocosm.compat.swecc.mapping import older_run
 
     run = older_run(client.runs.resume(run_id, retry_failed=retry_failed))

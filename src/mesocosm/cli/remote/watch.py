@@ -1,4 +1,4 @@
-"""Following a run of a platform until it is over."""
+"""Follow a run of a platform until it ends."""
 
 import itertools
 import shutil
@@ -24,14 +24,14 @@ INCOMPLETE = 3
 FAILED = frozenset({"failed", "cancelled", "error"})
 INTERRUPTED = 130
 FIRST_S, LATER_S = 0.1, 1.0
-"""Seconds between looks, at first and later: what is short is not kept waiting for what is long."""
+"""Seconds between polls, at first and later, so that short runs are noticed quickly."""
 PATIENCE_S = 120.0
-"""A platform that stops answering, for it is started again, is asked so long."""
+"""Seconds to keep polling a platform that stops answering, because it may be restarting."""
 _AWAY = frozenset({0, 502, 503, 504})
 
 
 class Line:
-    """The line of progress on standard error: written over on a terminal, else once for each change."""
+    """The progress line on standard error: overwritten on a terminal, otherwise printed on each change."""
 
     def __init__(self) -> None:
         self._over = sys.stderr.isatty() and not options().bare()
@@ -45,13 +45,13 @@ class Line:
         click.echo(f"\r\x1b[K{_cut(words)}" if self._over else words, nl=not self._over, err=True)
 
     def end(self) -> None:
-        """Leave the line."""
+        """Finish the line."""
         if self._over and self._said:
             click.echo(err=True)
 
 
 def _cut(words: str) -> str:
-    """Return what fits on one line of the terminal: the next line is written over this one alone."""
+    """Return the part that fits on one line of the terminal: only that line can be overwritten."""
     from rich.cells import set_cell_size
 
     width = shutil.get_terminal_size().columns - 1
@@ -59,7 +59,7 @@ def _cut(words: str) -> str:
 
 
 def pauses(longest: float = LATER_S) -> Iterator[float]:
-    """Yield the seconds between looks at what is waited for: few at first, then `longest`."""
+    """Yield the seconds between polls: short at first, then `longest`."""
     pause = min(FIRST_S, longest)
     while True:
         yield pause
@@ -67,10 +67,10 @@ def pauses(longest: float = LATER_S) -> Iterator[float]:
 
 
 def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run | None":
-    """Show how a run goes on until it is over, and return it; None where Ctrl-C came first: the run goes on.
+    """Show a run's progress until it ends, and return it; None after Ctrl-C, which does not stop the run.
 
-    It is looked at every `every_s` seconds, else often at first and then every second. A platform that answered once
-    and does not now is asked again for `PATIENCE_S`.
+    It is polled every `every_s` seconds, or by default often at first and then every second. If a platform stops
+    answering, polling continues for `PATIENCE_S`.
     """
     from mesocosm.client.error import ApiError
     from mesocosm.compat.swecc.mapping import older_run
@@ -102,7 +102,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
 
 
 def progress(run: "Run") -> str:
-    """Return how far a run is, in one line."""
+    """Return the progress of a run on one line."""
     planned = run.planned or run.config.num_episodes
     parts = [f"{state(run)}: {run.finished:,}/{planned:,} done"]
     if run.failed is not None:
@@ -116,7 +116,7 @@ def progress(run: "Run") -> str:
 
 
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
-    """Follow a run, print what came of it, and return the exit code.
+    """Follow a run, print its result, and return the exit code.
 
     0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
     """
@@ -134,13 +134,13 @@ def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
 
 
 def judge(client: "Client", run: "Run", episodes: "Sequence[Episode] | None" = None) -> "GateResult":
-    """Return the answers of the command's gate about a run that is over."""
+    """Return the answers of the command's gate about a finished run."""
     from mesocosm.client.error import ApiError
 
     gate, domain = options().part(GateFlags), ""
     if gate.conditions:
         episodes = list_episodes(client, run.id) if episodes is None else episodes
-        with suppress(ApiError):  # Then its id names it.
+        with suppress(ApiError):  # On an error the domain's id is shown.
             domain = client.domains.get(run.config.domain_id).name
     return gate.judge_remote(run, episodes or (), domain)
 
@@ -153,19 +153,19 @@ def list_episodes(client: "Client", run_id: str, limit: int | None = None) -> "l
 
 
 def exit_code(run: "Run") -> int:
-    """Return what a command ends with that followed a run to its end."""
+    """Return the exit code of a command that followed a run to its end."""
     if run.stopped or run.status == "partial":
         return INCOMPLETE
     return 1 if run.status in FAILED else 0
 
 
 def state(run: "Run") -> str:
-    """Return the status for people: a run that was stopped, as by an outage or a budget, did not fail."""
+    """Return the display status: a run that was stopped, for example by an outage or a budget, did not fail."""
     return "stopped" if run.stopped else run.status.value
 
 
 def print_run(run: "Run") -> None:
-    """Print what came of a run."""
+    """Print the result of a run."""
     click.echo(f"{run.config.domain_id} · {run.config.agent_config.model} · {state(run)}")
     if run.metrics:
         rows = [_row(metric) for metric in run.metrics]
@@ -186,14 +186,14 @@ def print_run(run: "Run") -> None:
 
 
 def _resumed(run: "Run") -> str:
-    """Return how a run that is over goes on and what that does; empty where resuming it would be refused."""
+    """Return what resuming a finished run does; empty if resuming it would be refused."""
     owed = (run.planned or run.config.num_episodes) - run.finished
     if run.status not in FAILED and run.status != "partial":
         return ""
     if owed > 0:
         return f"    continues it: {plural(owed, 'episode')} owed"
     primary = next((metric for metric in run.metrics if metric.primary), None)
-    # Failures of the agent's own doing stay.
+    # Failures caused by the agent itself stay.
     again = (run.failed or 0) - (primary.n_worst if primary is not None else 0)
     if again <= 0:
         return ""

@@ -1,4 +1,4 @@
-"""The benchmark: files of the leaderboard become tasks, answers are judged by their calls."""
+"""The benchmark `bfcl`: the leaderboard's files become tasks, and answers are graded by their calls."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -24,13 +24,13 @@ _BY_NAME = {category.name: category for category in CATEGORIES}
 
 
 class FunctionCalling(NativeBenchmark):
-    """Functions are offered as tools, and the right answer is a set of calls, or none."""
+    """Functions are offered as tools; the right answer is a set of calls, or no call."""
 
     max_steps = 1
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:
-        """The categories that are asked: those of the parameter, else all that the data has."""
+        """The selected categories: those of the parameter, or else all that the data has."""
         names = self.parameters.get("categories")
         return chosen(names) if names else available(self._folder)
 
@@ -51,7 +51,7 @@ class FunctionCalling(NativeBenchmark):
         return LoadedTasks(tasks, digest([contents, most, seed if most is not None else None]))
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the score of the whole, that of all items with calls, and one for each category that is asked."""
+        """Return the overall score, that of all items with calls, and one for each selected category."""
         return (*super().metrics(), *_parts(self.categories))
 
     def best(self, task: Task) -> Any:
@@ -64,7 +64,7 @@ class FunctionCalling(NativeBenchmark):
         return best_answer(functions, task.target["calls"], category.language).data()
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for right calls and 0 for wrong ones, as score of the whole and of the category."""
+        """Return 1 for right calls and 0 for wrong ones, as the overall score and that of the category."""
         category = _BY_NAME[task.metadata["category"]]
         wrong = _fault(category, task, episode.terminal_info.get("answer"))
         names = [self.descriptor.score.field, f"accuracy_{category.name}"]

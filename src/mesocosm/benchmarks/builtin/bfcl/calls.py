@@ -1,4 +1,4 @@
-"""The calls that an answer makes: of the API, or written as JSON or in the syntax of Python."""
+"""Extract the calls of an answer: native tool calls, or calls written as JSON or Python."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ARGUMENTS = ("arguments", "args", "parameters")
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """One call; `arguments` are an object, or whatever was given in its place."""
+    """One call; `arguments` should be an object, but may be any value that the model gave."""
 
     name: str
     arguments: Any
@@ -25,9 +25,9 @@ class FunctionCall:
 def calls_of(answer: Answer, known: Collection[str]) -> list[FunctionCall]:
     """Return the calls of an answer; `known` are the names of the functions that it could call.
 
-    Without calls of the API the whole text must be calls, perhaps in a code fence: prose that mentions calls does not
-    count. JSON is a list of `{"name": …, "arguments": {…}}` or of `{"<function>": {…}}`, or one of these alone;
-    arguments may be JSON in a text. The second form counts only when it names a known function.
+    Without native calls the whole text must consist of calls, optionally in a code fence; prose that mentions calls
+    does not count. JSON is a list of `{"name": …, "arguments": {…}}` or of `{"<function>": {…}}`, or a single such
+    object; arguments may be JSON in a string. The second form counts only if it names a known function.
     """
     if answer.tool_calls:
         return [FunctionCall(call.name, _decoded(call.arguments)) for call in answer.tool_calls]
@@ -45,7 +45,7 @@ def _unfenced(text: str) -> str:
 
 
 def _from_json(text: str, known: Collection[str]) -> list[FunctionCall] | None:
-    """Return the calls of a JSON text, None when it is not a JSON object or list."""
+    """Return the calls of a JSON text, or None if it is not a JSON object or list."""
     if not text.startswith(("[", "{")):
         return None
     try:
@@ -82,7 +82,7 @@ def _explicit(item: Any) -> bool:
 
 
 def _decoded(arguments: Any) -> Any:
-    """Return arguments as an object where a text spells one."""
+    """Return arguments decoded from JSON text, or unchanged if they are not JSON text."""
     if not isinstance(arguments, str):
         return arguments
     try:

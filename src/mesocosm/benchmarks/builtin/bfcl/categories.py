@@ -1,4 +1,4 @@
-"""The categories of the leaderboard: which are evaluated here, in which files they lie, and why the others are not."""
+"""The leaderboard's categories: which are evaluated here, their files, and why the others are not evaluated."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from mesocosm.core.registry import suggestion
 
 Language = Literal["python", "java", "javascript"]
 Expects = Literal["calls", "none", "any"]
-"""What is right: the calls of the answer key, no call at all, or at least one call."""
+"""The right answer: the calls of the answer key, no call at all, or at least one call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """One category. `old` is its name in version 3 of the data, where that differs."""
+    """One category. `old` is its name in version 3 of the data, if that differs."""
 
     name: str
     expects: Expects = "calls"
@@ -23,12 +23,12 @@ class Category:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All its names."""
+        """Its current and old names."""
         return (self.name, self.old) if self.old else (self.name,)
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The file names that it may have, the newest first."""
+        """The possible names of its file, the newest first."""
         return (f"BFCL_v4_{self.name}.json", f"BFCL_v3_{self.old or self.name}.json")
 
 
@@ -59,11 +59,11 @@ UNSUPPORTED = {
     "sql": "its answers are judged by running them on a database that is not published with it",
     "format_sensitivity": "it repeats other categories in many prompt formats",
 }
-"""Beginnings of the names of categories that are not evaluated, with the reason."""
+"""Prefixes of the names of categories that are not evaluated, with the reason."""
 
 
 def chosen(names: Iterable[str]) -> tuple[Category, ...]:
-    """Return the categories with these names, in the usual order. Raises UsageError for one that cannot be had."""
+    """Return the categories with these names, in the usual order. Raises UsageError for one that is not available."""
     wanted = {_find(name) for name in names}
     return tuple(category for category in CATEGORIES if category in wanted)
 

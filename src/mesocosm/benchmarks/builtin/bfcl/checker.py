@@ -1,9 +1,9 @@
-"""Whether the calls of an answer are those of the answer key, by the rules of the leaderboard's published checker.
+"""Compare the calls of an answer with the answer key, by the rules of the leaderboard's published checker.
 
-A call is right when its function is the one that is meant, every required parameter is there, no other is that the
-function or the key does not know, each value has the declared type (whole numbers pass as floats in Python) and is one
-of the accepted ones, and only parameters are left out that the key allows to be. Several calls may come in any order,
-but must be exactly as many as the key has.
+A call is right if it names the expected function, has every required parameter, has no parameter that the function or
+the key does not know, gives each value the declared type (integers pass as floats in Python) and one of the accepted
+values, and omits only parameters that the key allows to be omitted. Several calls may come in any order, but their
+number must match the key.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _NESTED = ("array", "tuple")
 
 
 def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Sequence[Key], language: Language) -> str:
-    """Return what is wrong with the calls, an empty text when nothing is."""
+    """Return what is wrong with the calls; empty if nothing is."""
     if len(calls) != len(keys):
         return f"{len(calls)} calls where {len(keys)} are right"
     left = list(calls)

@@ -1,4 +1,4 @@
-"""The files of the leaderboard: where they lie, and what an item of them holds."""
+"""The leaderboard's data files, and the items in them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Key = Annotated[dict[str, dict[str, Any]], msgspec.Meta(min_length=1)]
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question: its messages, the functions that are offered, and the answer key (empty without one)."""
+    """One question: its messages, the offered functions, and the answer key (empty without one)."""
 
     id: str
     messages: Sequence[Message]
@@ -43,7 +43,7 @@ def available(folder: Path | None) -> tuple[Category, ...]:
 
 
 def read_items(category: Category, folder: Path | None, revision: str) -> tuple[list[Item], str]:
-    """Return the items of a category and the digest of their files; without a folder, of `revision` on the hub.
+    """Return the items of a category and the digest of their files; without a folder, from `revision` on the hub.
 
     Raises UsageError, InvalidInput, Incompatible.
     """
@@ -84,7 +84,7 @@ def _item(row: Mapping[str, Any], keys: Any, category: Category) -> Item:
 
 
 def _named(functions: Functions, category: Category) -> Sequence[Mapping[str, Any]]:
-    """Return the functions as a list; only where nothing fits there may be none."""
+    """Return the functions as a list; it may be empty only in categories where no call is right."""
     listed = [functions] if isinstance(functions, dict) else functions
     if not all(isinstance(function.get("name"), str) for function in listed):
         raise ValueError("a function without a name")
@@ -94,6 +94,6 @@ def _named(functions: Functions, category: Category) -> Sequence[Mapping[str, An
 
 
 def _listed(key: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Sequence[Any]]]:
-    """Return the first call of a key, each parameter with a list of values; the checker knows one call a key."""
+    """Return the first call of a key, each parameter with a list of values; the checker supports one call per key."""
     name, accepted = next(iter(key.items()))
     return {name: {one: values if isinstance(values, list) else [values] for one, values in accepted.items()}}

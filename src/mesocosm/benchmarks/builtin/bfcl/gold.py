@@ -1,4 +1,4 @@
-"""The answer that earns the full score: the answer key's first choice of every value that has to be given."""
+"""The answer that earns the full score: the answer key's first choice of every required value."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ REFUSAL = Answer("None of these functions can do that.")
 
 
 def best_answer(functions: Sequence[Function], keys: Keys, language: Language) -> Answer:
-    """Return an answer that makes the calls of the key; parameters that may be left out are."""
+    """Return an answer that makes the calls of the key, without optional parameters."""
     declared = {function["name"]: function.get("parameters") or {} for function in functions}
     return Answer(
         tool_calls=tuple(
@@ -27,7 +27,7 @@ def best_answer(functions: Sequence[Function], keys: Keys, language: Language) -
 
 
 def any_answer(functions: Sequence[Function]) -> Answer:
-    """Return an answer that calls the first function, with nothing."""
+    """Return an answer that calls the first function without arguments."""
     return Answer(tool_calls=(CalledTool(wire_name(functions[0]["name"])),))
 
 
@@ -46,7 +46,7 @@ def _arguments(
 
 
 def _plain(value: Any) -> Any:
-    """Return an accepted value as one that can be given: inside objects the key has lists of choices again."""
+    """Return an accepted value in a form that can be passed: inside objects the key again has lists of choices."""
     if isinstance(value, Mapping):
         return {name: _chosen(values) for name, values in value.items() if not _may_lack(values)}
     if isinstance(value, list):
@@ -63,7 +63,7 @@ def _may_lack(values: Any) -> bool:
 
 
 def spelled(value: Any, kind: str, language: Language) -> str:
-    """Return a value as the text that spells it in Java or JavaScript; texts spell themselves."""
+    """Return a value as Java or JavaScript source text; strings are returned unchanged."""
     if isinstance(value, str):
         return value
     if language == "java" and isinstance(value, list):

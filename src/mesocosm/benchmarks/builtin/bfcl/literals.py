@@ -1,7 +1,7 @@
-"""Values that a model spells as text, because they belong to Java or JavaScript: what the text stands for.
+"""Parse values that a model writes as Java or JavaScript source text.
 
-A scalar that is not a literal of its type stays a text, and is then wrong unless the answer key has that text, such
-as the name of a variable. Collections are read from the usual constructors, with elements separated by commas.
+A scalar that is not a literal of its type stays a string, and is then wrong unless the answer key has that string, such
+as the name of a variable. Collections are parsed from the usual constructors, with elements separated by commas.
 """
 
 import re
@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 UNREADABLE = object()
-"""Stands for the value of what was given otherwise than as a text."""
+"""Result for a value that was not given as text."""
 
 _OPEN, _CLOSE = "([{", ")]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Literals:
-    """The types of a language: what each becomes, which hold elements of one type, and how a text is read."""
+    """The types of a language: the Python type of each, which types have typed elements, and the parser."""
 
     types: Mapping[str, type]
     nested: frozenset[str]
     _read: Callable[[str, str, str], Any]
 
     def read(self, value: Any, kind: str, inside: str) -> Any:
-        """Return what a text of type `kind` (elements of type `inside`) stands for; `UNREADABLE` for anything else."""
+        """Parse a text of type `kind` (elements of type `inside`); return `UNREADABLE` for a value that is not text."""
         return self._read(value.strip(), kind, inside) if isinstance(value, str) else UNREADABLE
 
 
@@ -80,7 +80,7 @@ def _java_map(text: str) -> Any:
 
 
 def _statements(text: str, method: str, count: int) -> list[Sequence[str]] | None:
-    """Return the arguments of each call of `method` in an initialiser `{{ … }}`; None without any."""
+    """Return the arguments of each call of `method` in an initializer `{{ … }}`; None if there is none."""
     start = text.find("{{")
     if start < 0:
         return None
@@ -118,7 +118,7 @@ def _script_element(text: str, inside: str) -> Any:
 
 
 def _guessed(text: str, depth: int = 0) -> Any:
-    """Return the value of a literal of an undeclared type; anything else stays a text."""
+    """Return the value of a literal of undeclared type; other text stays a string."""
     quoted = _unquoted(text)
     if quoted is not None:
         return quoted
@@ -161,7 +161,7 @@ def _unquoted(text: str) -> str | None:
 
 
 def _split(text: str, mark: str) -> Sequence[str]:
-    """Return the parts between marks that stand in no quotes and no brackets; empty ones are left out."""
+    """Return the parts between marks outside of quotes and brackets; empty parts are left out."""
     parts, start, depth, quote = [], 0, 0, ""
     for at, character in enumerate(text):
         if quote:

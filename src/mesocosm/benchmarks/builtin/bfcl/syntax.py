@@ -1,4 +1,4 @@
-"""Calls in the syntax of Python, such as `[f(a=1), g.h(b="x")]`: read from the syntax tree, never executed."""
+"""Parse calls in Python syntax, such as `[f(a=1), g.h(b="x")]`, from the syntax tree without executing them."""
 
 import ast
 import operator
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 LONGEST = 50_000
-"""Characters. No real call is this long, and deeply nested nonsense must not cost memory."""
+"""Maximum number of characters. No real call is this long, and deeply nested input must not cost memory."""
 
 _DEEPEST = 64
 _LARGEST = 1e300
@@ -21,10 +21,10 @@ _SUMS: Mapping[type, Callable[[Any, Any], Any]] = {
 
 
 def spelled_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return name and arguments of each call that the whole text spells, nothing when it is anything else.
+    """Return name and arguments of each call, if the whole text consists of calls; otherwise an empty list.
 
-    Brackets around the list may be left out. An argument without a name is called by its place, which no function
-    knows. A bare name stands for its text, as one for which no value was given.
+    Brackets around the list may be left out. A positional argument is named by its index, which matches no parameter. A
+    bare name is returned as text, like any other expression without a value.
     """
     if "(" not in text or len(text) > LONGEST:
         return []
@@ -92,7 +92,7 @@ def _mapping(node: ast.Dict, depth: int) -> dict[Any, Any]:
 
 
 def _constant(node: ast.Constant) -> Any:
-    """Return a constant. Raises ValueError for a number with more digits than Python ever prints."""
+    """Return a constant. Raises ValueError for an integer that is too large to print."""
     if isinstance(node.value, int) and abs(node.value) >= _LARGEST:
         raise ValueError("too large a number")
     return node.value

@@ -1,4 +1,4 @@
-"""The functions of an item as tools: names that every API takes, and parameters as JSON Schema."""
+"""Convert the functions of an item to tools: names that every API accepts, and parameters as JSON Schema."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _STYLE: Mapping[Language, str] = {
 
 
 def wire_name(name: str) -> str:
-    """Return a function's name as APIs take it: dots and other foreign characters become underscores."""
+    """Return a function's name in a form that APIs accept: dots and other special characters become underscores."""
     return _FOREIGN.sub("_", name)
 
 
@@ -44,7 +44,7 @@ def own_names(functions: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def tool(function: Mapping[str, Any], language: Language) -> Tool:
-    """Return a function as a tool. Of Java and JavaScript every parameter is a text that spells its value."""
+    """Return a function as a tool. For Java and JavaScript every parameter is a string with source text."""
     parameters = function.get("parameters") or {}
     schema = _schema(parameters) if language == "python" else _texts(parameters)
     described = str(function.get("description") or "") + _STYLE[language]

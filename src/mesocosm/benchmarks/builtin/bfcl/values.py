@@ -1,7 +1,7 @@
-"""Whether the value of a parameter is one of those that the answer key accepts.
+"""Check whether the value of a parameter is one that the answer key accepts.
 
 The rules are those of the leaderboard's published checker (gorilla, ast_checker). `accepted` is the key's list of
-values; an empty text in it marks a parameter that may be left out.
+values; an empty string in it marks an optional parameter.
 """
 
 import re
@@ -20,11 +20,11 @@ TYPES: Mapping[str, type] = {
     "dict": dict,
     "any": str,
 }
-"""Declared types of Python parameters; what is not here counts as a text."""
+"""Python types of declared parameter types; an unknown type counts as a string."""
 
 
 class Fit(Enum):
-    """How a value fits its declared type: not, as declared, or as the answer key has it instead (a variable's name)."""
+    """How a value fits its declared type: not, as declared, or by the type in the answer key (a variable's name)."""
 
     NOT = 0
     DECLARED = 1
@@ -32,7 +32,7 @@ class Fit(Enum):
 
 
 def normal(value: Any) -> Any:
-    """Return a value as it is compared: of texts, case, spaces, kind of quotes and `,./-_*^` make no difference."""
+    """Return a value normalized for comparison: in strings, case, spaces, kind of quotes and `,./-_*^` are ignored."""
     if isinstance(value, str):
         return _IGNORED.sub("", value).lower().replace("'", '"')
     return value
@@ -41,8 +41,8 @@ def normal(value: Any) -> Any:
 def fit(value: Any, accepted: Sequence[Any], expected: type, inner: type | None) -> Fit:
     """Return how `value` fits the declared type `expected` with elements of type `inner`.
 
-    Elements must have the type of `inner` or that of the key's own elements; where the key lists something that is no
-    list, elements are not looked at.
+    Elements must have the type `inner` or that of the key's own elements. If the key lists a value that is not a list,
+    elements are not checked.
     """
     keyed = _type_of(accepted)
     if type(value) is not expected:

@@ -1,1 +1,1 @@
-"""Retrieval from long contexts: one fact, a fact in other words, a chain of facts, among others of the same form."""
+"""Retrieval from long contexts: one fact, a paraphrased fact, or a chain of facts, among others of the same form."""

@@ -39,7 +39,7 @@ _QUICK: dict[str, Any] = {
 
 
 class ContextBench(NativeBenchmark):
-    """Texts are made when they are shown: a task holds only what its text is made from."""
+    """Texts are generated when they are shown: a task holds only the recipe of its text."""
 
     def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
@@ -57,7 +57,7 @@ class ContextBench(NativeBenchmark):
                 raise UsageError(f"context-bench: {name} is empty; name at least one")
 
     def load(self) -> LoadedTasks:
-        """Return the tasks: every family, length and position, `repetitions` times each."""
+        """Return the tasks: every family, length and position, `tasks_per_position` times each."""
         seed = int(self.parameters.get("seed") or 0)
         tasks = [
             _task(Recipe(family, tokens, position, number, seed))
@@ -69,16 +69,16 @@ class ContextBench(NativeBenchmark):
         return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
     def shown(self, task: Task) -> Any:
-        """Return the text with the question after it."""
+        """Return the text followed by the question."""
         return prompt(_recipe(task))
 
     def stratum(self, task: Task) -> str:
-        """Return the position: small draws then compare positions evenly."""
+        """Return the position, so that small samples compare positions evenly."""
         return str(task.metadata["position"])
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor, with one more metric for each family, length and position that is played."""
+        """Facts of the descriptor, with one more metric for each family, length and position in the run."""
         general = super().info
         return msgspec.structs.replace(general, metrics=(*general.metrics, *self._slices()))
 
@@ -99,10 +99,10 @@ class ContextBench(NativeBenchmark):
         return found
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return the accuracy, again under the names of family, length and position, and the part of the difference.
+        """Return the accuracy, again under the names of family, length and position, and the share of the difference.
 
         The mean of `lost_in_the_middle` over the tasks at edges and middle is the accuracy at the edges minus that in
-        the middle, where all positions were played equally often.
+        the middle, if all positions were run equally often.
         """
         correct, reason = right(read_answer(episode.terminal_info.get(ANSWER)).text, str(task.target))
         value = float(correct)

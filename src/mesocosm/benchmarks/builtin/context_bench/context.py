@@ -1,4 +1,4 @@
-"""The long text: prose of the wanted length with the facts in their places."""
+"""The long text: filler of the requested length, with the facts inserted."""
 
 from dataclasses import dataclass
 from random import Random
@@ -7,18 +7,18 @@ from mesocosm.benchmarks.builtin.context_bench.prose import paragraph_size, sent
 from mesocosm.benchmarks.builtin.context_bench.puzzle import FAMILIES, Puzzle
 
 CHARACTERS_PER_TOKEN = 4
-"""Our estimate for English prose; tokenizers of today differ from it by some 15 per cent."""
+"""Estimate for English prose; current tokenizers differ from it by about 15 per cent."""
 POSITIONS = {"start": 0.0, "early": 0.25, "middle": 0.5, "late": 0.75, "end": 1.0}
-"""Share of the context that stands before the fact; at any other name a random share does."""
+"""Share of the context before the fact; for any other name the share is random."""
 
 
 NEAR = 4
-"""How many of the other codes stand beside the one that is asked for."""
+"""Number of other codes that are placed beside the right one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What one task is made from; `tokens` is the wanted length of the context."""
+    """The parameters of one task; `tokens` is the requested length of the context."""
 
     family: str
     tokens: int
@@ -34,7 +34,7 @@ class Recipe:
         return FAMILIES[self.family](self._rng("puzzle"))
 
     def context(self) -> str:
-        """Return the text: within one sentence of the wanted length, facts included."""
+        """Return the text, including facts; its length is within one sentence of the requested one."""
         puzzle, rng = self.puzzle(), self._rng("context")
         rivals = rng.sample(puzzle.rivals, len(puzzle.rivals))
         facts = [puzzle.facts[-1], *rivals, *puzzle.facts[:-1], *puzzle.distractors]
@@ -43,10 +43,10 @@ class Recipe:
         return _paragraphs(_woven(filler, facts, self._places(len(filler), len(facts), rng), rng), rng)
 
     def _places(self, size: int, facts: int, rng: Random) -> list[int]:
-        """Return before which sentence of the filler each fact stands: the answer and `NEAR` rivals, then the others.
+        """Return the filler index before which each fact is inserted: the answer and `NEAR` rivals, then the others.
 
-        Those stand together, and none of them in another way than the others: who knows where the answer is to be
-        found, or looks for the place with the most codes, has still to choose between them.
+        The answer and these rivals are placed together and in the same way. Knowing the position of the answer, or
+        finding the place with most codes, still leaves a choice between them.
         """
         depth = POSITIONS.get(self.position)
         middle = rng.randint(0, size) if depth is None else round(depth * size)

@@ -1,9 +1,9 @@
-"""Whether a reply is the code that was asked for: it and no other, at the end of a short reply."""
+"""Check whether a reply is the requested code and no other, at the end of a short reply."""
 
 import re
 
 MOST_CHARACTERS = 600
-"""Of a reply: room for a sentence or two, none for the context."""
+"""Maximum length of a reply: enough for a sentence or two, but not for the context."""
 _CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{4})[ \u00a0_–‐‑-]?([0-9]{4})(?![A-Za-z0-9])")
 _LEAD = re.compile(
     r"^(?:(?:so|thus|therefore|hence)\b,?\s*)?(?:the\s+)?(?:final\s+|correct\s+|access\s+)?(?:answer|code)\b\s*(?:is\b|=|:)*\s*",
@@ -13,10 +13,10 @@ _ORNAMENT = " \t*_`\"'“”‘’().,:;!<>[]{}#"
 
 
 def right(reply: str, expected: str) -> tuple[bool, str]:
-    """Return whether `reply` gives the code `expected`, and why not.
+    """Return whether `reply` gives the code `expected`, and otherwise the reason.
 
     Its last line, without ornament and an opening such as "The answer is", must be the code; letter case and the hyphen
-    do not matter. A reply of more than `MOST_CHARACTERS` or with more than one code is wrong whatever it holds.
+    do not matter. A reply of more than `MOST_CHARACTERS` or with more than one code is always wrong.
     """
     text = reply.strip()
     if not text:

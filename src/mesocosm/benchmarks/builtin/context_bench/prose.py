@@ -1,4 +1,4 @@
-"""Filler: plain sentences about a small country, put together by chance so that hardly one occurs twice."""
+"""Filler: plain sentences about a small country, combined at random so that hardly any repeats."""
 
 from collections.abc import Iterator
 from random import Random
@@ -179,7 +179,7 @@ _PARAGRAPH = (4, 8)
 
 
 def sentences(rng: Random) -> Iterator[str]:
-    """Yield sentences without end; equal generators give equal ones."""
+    """Yield an endless series of sentences; generators in the same state yield the same ones."""
     while True:
         text = rng.choice(_PATTERNS)
         for kind, words in _WORDS.items():
@@ -189,5 +189,5 @@ def sentences(rng: Random) -> Iterator[str]:
 
 
 def paragraph_size(rng: Random) -> int:
-    """Return how many sentences the next paragraph has."""
+    """Return the number of sentences in the next paragraph."""
     return rng.randint(*_PARAGRAPH)

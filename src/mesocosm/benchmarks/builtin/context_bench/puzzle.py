@@ -1,4 +1,4 @@
-"""Facts with codes, the question about one of them, and other facts of the same form that mislead."""
+"""Facts with codes, a question about one of them, and misleading facts of the same form."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -85,21 +85,21 @@ TRADES = (
     ("digs coal deep below the hills", "the miner"),
     ("sews coats and gowns to measure", "the tailor"),
 )
-"""An occupation, and a paraphrase of it that shares no word with it."""
+"""An occupation, and a paraphrase that shares no word with it."""
 HOLDINGS = (
     ("receives letters in pigeonhole {code}", "Into which mailbox does correspondence for {who} go?"),
     ("parks a bicycle at stand {code}", "Which rack holds the two-wheeler owned by {who}?"),
     ("hides savings inside strongbox {code}", "Which safe contains the money put aside by {who}?"),
     ("rents lodgings behind door {code}", "Which apartment is occupied by {who}?"),
 )
-"""Where a person's object is, and the question for it, without a common word."""
+"""Where a person's object is, and a question about it that shares no word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Puzzle:
-    """`facts` lead to the answer, the last one holds it; `rivals` and `distractors` are facts of the same form.
+    """`facts` lead to the answer, which the last one holds; `rivals` and `distractors` are facts of the same form.
 
-    Each of the `rivals` holds another code. Without the question the codes cannot be told apart.
+    Each of the `rivals` holds another code. Without the question the codes are indistinguishable.
     """
 
     question: str
@@ -110,7 +110,7 @@ class Puzzle:
 
 
 def code(rng: Random) -> str:
-    """Return a random code of four letters and four digits, one of 1.6 thousand million."""
+    """Return a random code of four letters and four digits, one of 1.6 billion."""
     return "".join(rng.choices(_CONSONANTS, k=4)) + "-" + "".join(rng.choices("0123456789", k=4))
 
 
@@ -127,7 +127,7 @@ def _people(rng: Random, count: int) -> list[str]:
 
 
 def needle(rng: Random) -> Puzzle:
-    """Return a literal question; every place of three has its code in every town of three."""
+    """Return a literal question; each of three places has a different code in each of three towns."""
     places, towns = rng.sample(_PLACES, 3), rng.sample(_TOWNS, 3)
     spots = [(place, town) for place in places for town in towns]
     codes = _codes(rng, len(spots))
@@ -139,7 +139,7 @@ def needle(rng: Random) -> Puzzle:
 
 
 def semantic(rng: Random) -> Puzzle:
-    """Return a question in other words than the fact's; of five people everyone owns the same two things."""
+    """Return a question that paraphrases its fact; all five people own the same two kinds of things."""
     trades, people = rng.sample(TRADES, 5), _people(rng, 5)
     holdings = rng.sample(HOLDINGS, 2)
     codes = _codes(rng, len(people) * len(holdings))
@@ -151,7 +151,7 @@ def semantic(rng: Random) -> Puzzle:
 
 
 def two_hops(rng: Random) -> Puzzle:
-    """Return a question over a thing, its keeper, and the keeper's code."""
+    """Return a question about a thing, its keeper, and the keeper's code."""
     items, people, codes = rng.sample(_ITEMS, 8), _people(rng, 8), _codes(rng, 8)
     chains = [
         (f"The {item} was handed over to {name}.", f"The locker of {name} opens with the code {word}.")
@@ -161,7 +161,7 @@ def two_hops(rng: Random) -> Puzzle:
 
 
 def three_hops(rng: Random) -> Puzzle:
-    """Return a question over a thing, its keeper, the house where the keeper lives, and the code of the house."""
+    """Return a question about a thing, its keeper, the keeper's house, and the code of the house."""
     items, people, codes = rng.sample(_ITEMS, 8), _people(rng, 8), _codes(rng, 8)
     chains = [
         (
@@ -186,4 +186,4 @@ FAMILIES: dict[str, Callable[[Random], Puzzle]] = {
     "multi_hop_2": two_hops,
     "multi_hop_3": three_hops,
 }
-"""The kinds of questions by name."""
+"""Generators of the question families by name."""

@@ -1,1 +1,1 @@
-"""Whether a model answers in the form that an agent's program can read, and whether what it says there is right."""
+"""Checks whether a model answers in a form that an agent's program can parse, with the right content."""

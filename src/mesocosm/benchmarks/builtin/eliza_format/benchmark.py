@@ -1,4 +1,4 @@
-"""The benchmark: questions out of a seed or a file, answers judged by form and content."""
+"""The benchmark `eliza-format`: questions from a seed or a file, answers graded by form and content."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -54,11 +54,11 @@ class ElizaFormat(NativeBenchmark):
         return (*super().metrics(), *(metric for metric in _parts() if self._asks(metric)))
 
     def best(self, task: Task) -> Any:
-        """Return an answer of the right form with the right content."""
+        """Return an answer with the right form and content."""
         return best_answer(msgspec.convert(task.target, FormatRecord), self.notation)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return half a point for the form and half for the content, and both apart."""
+        """Return half a point for the form and half for the content, and both separately."""
         record = msgspec.convert(task.target, FormatRecord)
         text = read_answer(episode.terminal_info.get(ANSWER)).text
         verdict = judge(record.bucket, text, record.expected, record.reference, self.notation)

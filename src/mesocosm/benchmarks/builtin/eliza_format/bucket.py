@@ -1,4 +1,4 @@
-"""The four kinds of answers, and the fields that each must have."""
+"""The four kinds of answers, and their required fields."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 REFERENCE = "ref"
 LONGEST_TEXT = 300
-"""Characters of a free text: what is meant to be read by people, and no place to put every possible answer."""
+"""Maximum characters of a free text: it is for people, and must not be able to list every possible answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class AnswerField:
     judged: bool = False
 
     def fault(self, value: Any) -> str:
-        """Return why `value` cannot stand in this field, an empty text when it can."""
+        """Return why `value` is invalid for this field; empty if it is valid."""
         if self.listed:
             sound = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
             return "" if sound else f"{self.name} is not a list of texts"
@@ -33,7 +33,7 @@ class AnswerField:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One kind of answer: what is to be done, and the fields in their order (besides the reference)."""
+    """One kind of answer: its instruction, and its fields in order (except the reference)."""
 
     name: str
     instruction: str
@@ -41,7 +41,7 @@ class Bucket:
 
     @property
     def judged(self) -> tuple[AnswerField, ...]:
-        """The fields with a value that is right or wrong."""
+        """The fields whose value is right or wrong."""
         return tuple(field for field in self.fields if field.judged)
 
 

@@ -1,7 +1,6 @@
-"""Questions made from a seed, each with the one answer that is right.
+"""Questions generated from a seed, each with a single right answer.
 
-An answer must repeat the reference of its question, so an answer that is the same for all questions has the right form
-for none.
+An answer must repeat the reference of its question, so a constant answer has the right form for no question.
 """
 
 from collections.abc import Callable, Mapping
@@ -91,7 +90,7 @@ TASKS = (
 PRIORITIES = {"low": "It is not important", "normal": "The usual priority is fine", "high": "It is really important"}
 _MARKS = "abcdefghjkmnpqrstuvwxyz"
 _KINDS = 12
-"""Numbers after which the kinds of questions repeat: a multiple of what every writer below takes a remainder by."""
+"""Period of the kinds of questions: a multiple of every modulus in the writers below."""
 
 
 def generated(bucket: str, number: int, seed: int) -> FormatRecord:
@@ -103,7 +102,7 @@ def generated(bucket: str, number: int, seed: int) -> FormatRecord:
 
 
 def _kind(bucket: str, number: int, seed: int) -> int:
-    """Return the kind of question of a number: each comes once in `_KINDS` numbers, in an unpredictable order."""
+    """Return the kind of question of a number: each occurs once in `_KINDS` numbers, in an unpredictable order."""
     block, place = divmod(number, _KINDS)
     return Random(f"eliza-format/1/{seed}/{bucket}/order/{block}").sample(range(_KINDS), _KINDS)[place]
 

@@ -1,4 +1,4 @@
-"""How an answer is judged: can it be read, has it the fields, and is what it says right."""
+"""Grade an answer: can it be parsed, does it have the fields, and is its content right."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from mesocosm.benchmarks.builtin.eliza_format.notation import Notation, Notation
 
 @dataclass(frozen=True, slots=True)
 class FormatVerdict:
-    """Whether the form and the content are right, and why not. Content that cannot be read is never right."""
+    """Whether form and content are right, and why not. The content of an unreadable answer is never right."""
 
     format_ok: bool = False
     content_ok: bool = False
@@ -19,12 +19,12 @@ class FormatVerdict:
 
     @property
     def score(self) -> float:
-        """Half for the form, half for the content."""
+        """Half a point for the form, half for the content."""
         return 0.5 * self.format_ok + 0.5 * self.content_ok
 
 
 def judge(bucket: str, text: str, expected: Mapping[str, Any], reference: str, notation: Notation) -> FormatVerdict:
-    """Return the verdict on an answer. With a `reference` only an answer that repeats it has the right form."""
+    """Return the verdict on an answer. With a `reference`, only an answer that repeats it has the right form."""
     try:
         answer = read(text, notation)
     except NotationError as error:
@@ -62,7 +62,7 @@ def _says(text: str, word: str) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as it is compared: of texts, case and white space make no difference."""
+    """Return a value normalized for comparison: in texts, case and white space are ignored."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return " ".join(value.split()).casefold() if isinstance(value, str) else value

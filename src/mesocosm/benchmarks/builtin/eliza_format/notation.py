@@ -1,8 +1,8 @@
 """The two notations of answers: JSON, and TOON (token-oriented object notation, https://github.com/toon-format/spec).
 
-Of TOON this is the part that flat answers need: one `key: value` a line, lists as `key[2]: a,b`, or as `key[2]:` with
-lines `  - a`, texts in double quotes where they hold marks of the notation. Reading is strict: the whole answer is one
-object, at most in a code fence, no key stands twice, and lists have the length that they declare.
+Of TOON only the part for flat answers is supported: one `key: value` per line, lists as `key[2]: a,b`, or as `key[2]:`
+with lines `  - a`, texts in double quotes if they contain special characters. Parsing is strict: the whole answer is
+one object, optionally in a code fence, without duplicate keys, and lists have the length that they declare.
 """
 
 import json
@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 Notation = Literal["json", "toon"]
 LONGEST = 20_000
-"""Characters of an answer; no question here needs a tenth of it."""
+"""Maximum characters of an answer; no question here needs a tenth of it."""
 
 _FENCE = re.compile(r"```[ \t]*(?:json|toon)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
 _LINE = re.compile(r'(?P<key>[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")(?:\[(?P<count>\d{1,4})\])?:(?P<rest>.*)')
-# Possessive, so that a text of spaces is walked once and not in every way that it can be split.
+# Possessive, so that a run of spaces is scanned once without backtracking.
 _CELL = re.compile(r'[ ]*+(?:(?P<quoted>"(?:[^"\\]|\\.)*+")[ ]*+|(?P<plain>[^",]*+))(?:,|$)')
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORDS = {"true": True, "false": False, "null": None}
@@ -28,7 +28,7 @@ class NotationError(ValueError):
 
 
 def read(text: str, notation: Notation) -> Mapping[str, Any]:
-    """Return the object that an answer spells. Raises Unreadable."""
+    """Return the object that an answer holds. Raises NotationError."""
     text = text.strip()
     if not text:
         raise NotationError("the answer is empty")
@@ -100,7 +100,7 @@ def _toon(text: str) -> Mapping[str, Any]:
 
 
 def _single(rest: str, line: int) -> Any:
-    """Return the value behind a colon. Raises Unreadable for none."""
+    """Return the value after a colon. Raises NotationError if there is none."""
     if not rest.startswith(" ") or not rest.strip():
         raise NotationError(f"line {line} has no value behind the colon")
     return _value(rest.strip())

@@ -1,4 +1,4 @@
-"""The prompt, and the answer that gets full marks."""
+"""The prompt, and the answer that earns the full score."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _FORMS: dict[Notation, str] = {
 
 
 def system_prompt(record: FormatRecord, notation: Notation) -> str:
-    """Return the instruction of a record: what is to be done, and the form of the answer."""
+    """Return the system prompt of a record: the instruction, and the form of the answer."""
     bucket = BUCKETS[record.bucket]
     fields = [f"- {field.name}: {_kind(field)}; {field.help}" for field in bucket.fields]
     if record.reference:
@@ -32,7 +32,7 @@ def _kind(field: AnswerField) -> str:
 
 
 def best_answer(record: FormatRecord, notation: Notation) -> str:
-    """Return an answer of the right form with the right content."""
+    """Return an answer with the right form and content."""
     answer: dict[str, Any] = {REFERENCE: record.reference} if record.reference else {}
     for field in BUCKETS[record.bucket].fields:
         answer[field.name] = record.expected[field.name] if field.judged else "As was asked."

@@ -1,4 +1,4 @@
-"""Test records: one question with what its answer must be, generated or out of a file."""
+"""Test records: a question with its expected answer, generated or from a file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from mesocosm.core.failure import InvalidInput, Problem
 
 
 class ExpectedReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a reply must say: all of `contains` and none of `excludes`, as whole words."""
+    """What a reply must contain: all of `contains` and none of `excludes`, as whole words."""
 
     contains: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
 
 
 class FormatRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One record of a file of tests.
+    """One record of a test file.
 
     `expected` has for `should_respond` the field `action`, for `message_handler` the list `actions`, for `reply` the
-    lists `contains` and `excludes`, for `claude_distill` the fields of the record. With a `reference` the answer must
-    repeat it in its field `ref`, which binds it to this very question.
+    lists `contains` and `excludes`, for `claude_distill` the fields of the record. With a `reference`, the answer must
+    repeat it in its field `ref`, which ties the answer to this question.
     """
 
     bucket: Literal["should_respond", "message_handler", "reply", "claude_distill"]
@@ -43,7 +43,7 @@ class FormatRecords:
 
 
 def read_records(file: Path) -> FormatRecords:
-    """Return the records of a JSONL file. Raises UsageError, InvalidInput that lists every unusable record."""
+    """Return the records of a JSONL file. Raises UsageError, or InvalidInput that lists every unusable record."""
     rows = read_rows("eliza-format", file, None)
     problems: list[Problem] = []
     found: dict[str, list[FormatRecord]] = {name: [] for name in BUCKETS}

@@ -1,1 +1,1 @@
-"""Scoring of episodes that were recorded elsewhere; no model is asked."""
+"""Scores episodes that were recorded elsewhere; no model is called."""

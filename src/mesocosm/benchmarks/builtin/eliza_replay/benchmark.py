@@ -1,4 +1,4 @@
-"""Captures as episodes: found, checked, shown step by step, and scored by the outcome that they claim."""
+"""Captures as episodes: found, validated, shown step by step, and scored by their recorded outcome."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,12 +29,12 @@ READ = (
     "prompt_tokens",
     "completion_tokens",
 )
-"""Values that only a capture that keeps the format has."""
+"""Fields that only a capture in the expected format has."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureFile:
-    """A file that should be a capture: its name inside the given folder, the digest of its bytes, what it holds."""
+    """A capture file: its name inside the given folder, the digest of its bytes, and its parsed content."""
 
     name: str
     path: Path
@@ -43,7 +43,7 @@ class CaptureFile:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """What is shown of it before its events."""
+        """The summary shown before its events."""
         counts = self.capture.counts
         if counts is None:
             return {"file": self.name, "problems": [str(problem) for problem in self.capture.problems]}
@@ -60,14 +60,14 @@ class ElizaReplay(NativeBenchmark):
     """Implements core.ports.Benchmark over captures."""
 
     def load(self) -> LoadedTasks:
-        """Return one task for each file. Raises Incompatible when no path is set, UsageError when it holds no file."""
+        """Return one task for each file. Raises Incompatible if no path is set, UsageError if it has no file."""
         found = self.found
         tasks = [Task(id=file.name, input={"capture": file.content}, metadata={"item": True}) for file in found]
         return LoadedTasks(tasks, digest(sorted(file.content for file in found)))
 
     @cached_property
     def found(self) -> tuple[CaptureFile, ...]:
-        """All files, in the order of their names; each is read once, and its events again when they are shown."""
+        """All files, sorted by name; each is parsed once, and its events again when they are shown."""
         path = self.setup.path("capture_path")
         if path is None:
             raise Incompatible(
@@ -78,7 +78,7 @@ class ElizaReplay(NativeBenchmark):
         return tuple(_read(name, file) for name, file in _files(path, pattern))
 
     def card(self) -> dict[str, Any]:
-        """Return what the descriptor says, and what was found: the models that played, the files that do not count."""
+        """Return the descriptor's card with the models in the captures and the files that do not count."""
         return {
             **super().card(),
             "models": sorted({model for file in self.found for model in _models(file)}),
@@ -87,7 +87,7 @@ class ElizaReplay(NativeBenchmark):
         }
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Say what was found."""
+        """Report what was found."""
         found = self.found
         models = Counter(model for file in found for model in _models(file))
         played = ", ".join(f"{model} ({count})" for model, count in sorted(models.items())) or "none named"
@@ -98,12 +98,12 @@ class ElizaReplay(NativeBenchmark):
                 notice(f"{len(files)} of {len(found)} captures {what}, so without a score: {names}")
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world in which the events of a capture happen again."""
+        """Return the environment that shows the events of a capture again."""
         del episode_id
         return ReplayEnvironment(self._by_content[task.input["capture"]])
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return outcome and counts of the capture; what it lacks is missing, with the reason."""
+        """Return outcome and counts of the capture; absent values are missing, with the reason."""
         del episode
         return list(_scores(self._by_content[task.input["capture"]].capture))
 
@@ -129,7 +129,7 @@ class ReplayEnvironment:
         self._at = 0
 
     async def reset(self) -> Observation:
-        """Show what the file is. Raises EpisodeError when it is no longer what was planned."""
+        """Return a summary of the file. Raises EpisodeError if the file changed since the run began."""
         if self._file.capture.counts is not None:
             data = _bytes(self._file.path)
             if digest_bytes(data) != self._file.content:
@@ -140,7 +140,7 @@ class ReplayEnvironment:
         return Observation(self._file.summary)
 
     async def step(self, action: Any) -> Step:
-        """Show the next event; after the last one it is over."""
+        """Return the next event; the episode ends after the last one."""
         del action
         if not self._events:
             return Step(Observation(None), terminated=True, info=self._file.summary)
@@ -149,16 +149,16 @@ class ReplayEnvironment:
         return Step(Observation(self._events[self._at - 1]), terminated=over, info=self._file.summary if over else {})
 
     async def oracle(self) -> Any:
-        """Raise EpisodeError: what happened has happened."""
+        """Raise EpisodeError: recorded events cannot be changed."""
         raise EpisodeError(Cause.ENVIRONMENT_INVALID, "a capture has no best action")
 
     async def close(self) -> None:
-        """Let go of the events."""
+        """Release the events."""
         self._events = []
 
 
 def _files(path: Path, pattern: str) -> list[tuple[str, Path]]:
-    """Return names and places of the files that a folder has for a pattern; a file is taken whatever its name."""
+    """Return names and paths of the files that match a pattern in a folder; a single file is taken by any name."""
     if path.is_file():
         return [(path.name, path)]
     if PurePath(pattern).is_absolute() or ".." in PurePath(pattern).parts:

@@ -1,4 +1,4 @@
-"""One capture: the file, its schema, and what can be counted in it."""
+"""One capture: the file, its schema, and its counts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from mesocosm.core.foreign import read_json
 MOST_BYTES = 64 * 1024 * 1024
 """A larger file is not a capture of one episode."""
 MOST_PROBLEMS = 10
-"""Named of one file; further ones would be more of the same."""
+"""Maximum number of problems that are listed for one file."""
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -27,7 +27,7 @@ class CapturedModelCall(msgspec.Struct, frozen=True):
 
 
 class CapturedToolCall(msgspec.Struct, frozen=True):
-    """A call of a tool; it failed when it has an `error` or says that it was not a success."""
+    """A call of a tool; it failed if it has an `error` or `success` is false."""
 
     name: str = ""
     error: Any = None
@@ -35,12 +35,12 @@ class CapturedToolCall(msgspec.Struct, frozen=True):
 
     @property
     def failed(self) -> bool:
-        """Whether the capture says that the call failed."""
+        """Whether the capture marks the call as failed."""
         return bool(self.error) or self.success is False
 
 
 class CapturedEvent(msgspec.Struct, frozen=True):
-    """One event. It can belong to several classes: its kind names one, the parts that it has name others."""
+    """One event. It can belong to several classes: its kind names one, and the parts that it has name others."""
 
     kind: str = ""
     ts: str | None = None
@@ -50,7 +50,7 @@ class CapturedEvent(msgspec.Struct, frozen=True):
 
     @property
     def at(self) -> datetime | None:
-        """When it happened (without a zone: UTC), None where that cannot be read."""
+        """Its time (without a zone: UTC), or None if it cannot be read."""
         try:
             found = datetime.fromisoformat(self.ts or "")
         except ValueError:
@@ -59,14 +59,14 @@ class CapturedEvent(msgspec.Struct, frozen=True):
 
 
 class CapturedOutcome(msgspec.Struct, frozen=True):
-    """How the episode ended, as the capture claims."""
+    """The outcome of the episode, as recorded."""
 
     success: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CaptureCounts:
-    """What is counted in a capture. Tokens are None when no event has any, the duration without two readable times."""
+    """Counts of a capture. Tokens are None if no event has any, the duration if there are not two readable times."""
 
     events: int
     llm: int
@@ -81,7 +81,7 @@ class CaptureCounts:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A file that was read: its outcome and counts, or the problems that make it none."""
+    """A parsed file: its outcome and counts, or the problems that make it invalid."""
 
     success: bool | None = None
     counts: CaptureCounts | None = None
@@ -89,7 +89,7 @@ class Capture:
 
 
 def read_capture(data: bytes) -> Capture:
-    """Return what a capture's bytes hold. Never raises: what is wrong with it is among its problems."""
+    """Parse a capture. Never raises: errors are among its problems."""
     try:
         raw = events_of(data)
     except UsageError as error:
@@ -112,7 +112,7 @@ def read_capture(data: bytes) -> Capture:
 
 
 def events_of(data: bytes) -> dict[str, Any]:
-    """Return the object of a capture, which has an array `events`. Raises UsageError that says what it is instead."""
+    """Return the object of a capture, which has an array `events`. Raises UsageError for other content."""
     if len(data) > MOST_BYTES:
         raise UsageError(f"is larger than {MOST_BYTES // 1024 // 1024} MiB")
     try:

@@ -1,1 +1,1 @@
-"""Questions that are answered by research, played in a matrix of execution modes and providers."""
+"""Questions that require research, in a matrix of execution modes and providers."""

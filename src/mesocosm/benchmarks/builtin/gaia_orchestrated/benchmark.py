@@ -1,4 +1,4 @@
-"""gaia_orchestrated: questions of the bundled sample, of GAIA, or of a file."""
+"""gaia_orchestrated: questions from the bundled sample, from GAIA, or from a file."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ class Gaia(MatrixBenchmark):
     """Questions with one short answer."""
 
     def instances(self) -> LoadedTasks:
-        """Return the questions of the wanted level. Raises UsageError, InvalidInput, Incompatible."""
+        """Return the questions of the selected level. Raises UsageError, InvalidInput, Incompatible."""
         rows = self._rows
         tasks = list(_instances(self.descriptor.id, rows.rows))
         level = self.parameter("level")
@@ -43,13 +43,13 @@ class Gaia(MatrixBenchmark):
         return LoadedTasks(tasks, digest([rows.content, corpus, self.programs]))
 
     def job(self, task: Task) -> CellJob:
-        """Return the research on a question."""
+        """Return the research job for a question."""
         return Research(
             task.input["question"], msgspec.convert(task.target, Solved), self.corpus, programs=self.programs
         )
 
     def offered(self) -> tuple[str, ...]:
-        """Return the capabilities of the tools that there are."""
+        """Return the capabilities of the available tools."""
         return tuple(dict.fromkeys(own.capability for own in work_tools(self.corpus, programs=self.programs)))
 
     async def verdict(self, task: Task, episode: Episode) -> Sequence[Score]:
@@ -64,12 +64,12 @@ class Gaia(MatrixBenchmark):
 
     @cached_property
     def programs(self) -> bool:
-        """Whether the native worker can run programs: only confined ones."""
+        """Whether the native worker can run programs, which must be confined."""
         return bool(available())
 
     @cached_property
     def corpus(self) -> Corpus | None:
-        """The documents that the tools read; None where there are none."""
+        """The documents for the tools, or None."""
         own = self.setup.folder / "corpus.jsonl" if self.parameter("dataset") == "sample" else None
         place = self.setup.path("corpus_path") or own
         return read_corpus(str(place), read_rows(self.descriptor.id, place, None).rows) if place is not None else None
@@ -88,7 +88,7 @@ class Gaia(MatrixBenchmark):
 
 
 def _published(subject: str, path: Path | None, revision: str) -> DatasetRows:
-    """Return GAIA's validation questions that come without a file, from the hub or from a copy of it."""
+    """Return GAIA's validation questions that have no attached file, from the hub or from a copy."""
     if path is None and not os.environ.get("HF_TOKEN"):
         reason = (
             f"the dataset {_HUB} is gated: accept its terms on the Hugging Face hub and set HF_TOKEN, or name a copy "

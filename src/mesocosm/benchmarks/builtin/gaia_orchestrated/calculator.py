@@ -1,4 +1,4 @@
-"""A calculator: arithmetic from a text, walked node by node, so that nothing but arithmetic can happen."""
+"""A calculator that evaluates a syntax tree node by node, so that it can only compute arithmetic."""
 
 import ast
 import math
@@ -9,7 +9,7 @@ from mesocosm.benchmarks.orchestrated.tool import ToolError
 
 MOST_CHARACTERS = 1_000
 MOST_BITS = 4_096
-"""Size of the largest whole number on the way."""
+"""Maximum size of an integer, also in intermediate results."""
 Number = int | float
 
 _BINARY: dict[type[ast.operator], Callable[[Number, Number], Number]] = {

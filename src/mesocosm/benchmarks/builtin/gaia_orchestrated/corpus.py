@@ -1,4 +1,4 @@
-"""A corpus of documents that can be searched, opened and looked up without a network."""
+"""A corpus of documents that can be searched, opened and queried without a network."""
 
 import math
 import re
@@ -21,14 +21,14 @@ _SNIPPET = 160
 
 
 class PageTable(msgspec.Struct, frozen=True):
-    """A table: names of columns, and rows of cells."""
+    """A table: column names, and rows of cells."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str | int | float, ...], ...]
 
 
 class CorpusPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A page that is browsed, or a document with a table that is looked up in."""
+    """A page to browse, or a document with a table."""
 
     url: str
     title: str
@@ -37,25 +37,25 @@ class CorpusPage(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def words(self) -> list[str]:
-        """Return all its words as they are searched."""
+        """Its words in the form used for search."""
         columns = " ".join(self.table.columns) if self.table is not None else ""
         cells = " ".join(str(cell) for row in self.table.rows for cell in row) if self.table is not None else ""
         return words(f"{self.title} {self.title} {self.text} {columns} {cells}")
 
     def written(self) -> str:
-        """Return all of it as the text of a file."""
+        """Return the whole document as text."""
         table = self.table
         rows = [" | ".join(map(str, row)) for row in (table.columns, *table.rows)] if table is not None else []
         return "\n".join([self.title, self.url, "", self.text, *rows, ""])
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text as they are searched: lower case, without a plural's s."""
+    """Return the words of a text in the form used for search: lower case, without a plural's s."""
     return [word[:-1] if len(word) > 3 and word.endswith("s") else word for word in _WORD.findall(text.lower())]
 
 
 def read_corpus(subject: str, rows: Sequence[Mapping[str, Any]]) -> "Corpus":
-    """Return the corpus that rows describe. Raises InvalidInput naming every row that is not a document."""
+    """Return the corpus in `rows`. Raises InvalidInput listing every row that is not a document."""
     documents: list[CorpusPage] = []
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):
@@ -91,14 +91,14 @@ class Corpus:
         return Counter(word for counts in self._counts for word in counts)
 
     def search(self, query: str) -> str:
-        """Return the best documents for a query as text: title, address and the beginning of each."""
+        """Return the best documents for a query as text: title, address and beginning of each."""
         ranked = sorted(self._ranked(set(words(query))), reverse=True)[:HITS]
         if not ranked:
             return "Nothing was found. Try other words."
         return "\n\n".join(_hit(self.documents[-place]) for _, place in ranked)
 
     def _ranked(self, query: set[str]) -> Iterator[tuple[float, int]]:
-        """Yield a positive score and the negative place of every document that has a word of the query."""
+        """Yield a positive score and the negated index of every document that has a word of the query."""
         average = sum(self._lengths) / max(len(self._lengths), 1)
         for place, counts in enumerate(self._counts):
             score = 0.0
@@ -116,7 +116,7 @@ class Corpus:
         return f"# {document.title}\n\n{document.text}{table}"
 
     def read(self, url: str, column: str = "", equals: str = "") -> str:
-        """Return the table of a document, or its rows where a column has a value. Raises ToolError."""
+        """Return the table of a document, or only the rows with a given value in a column. Raises ToolError."""
         document = self._open(url)
         if document.table is None:
             raise ToolError(f"{document.url} holds no table; open it with web_browse")
@@ -130,7 +130,7 @@ class Corpus:
         return f"{document.title}\n{document.text}\n\n" + "\n".join(lines) + f"\n({len(rows)} rows)"
 
     def holds_table(self, url: str) -> bool:
-        """Return whether a document holds a table. Raises ToolError for an unknown address."""
+        """Return whether a document has a table. Raises ToolError for an unknown address."""
         return self._open(url).table is not None
 
     def _open(self, url: str) -> CorpusPage:

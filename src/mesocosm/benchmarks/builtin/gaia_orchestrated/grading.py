@@ -1,7 +1,7 @@
-"""Quasi-exact match, as GAIA's paper (Mialon et al. 2023, section 3.2) and its public rule describe it.
+"""Quasi-exact match, as described in GAIA's paper (Mialon et al. 2023, section 3.2) and its public scorer.
 
-A number is compared as a number, a list item by item in its order, anything else as text without case, white space
-and punctuation. An answer that hedges or lists candidates is therefore another answer.
+A number is compared as a number, a list item by item in order, anything else as text without case, white space and
+punctuation. An answer that hedges or lists candidates therefore does not match.
 """
 
 import math
@@ -12,11 +12,11 @@ _FINAL = re.compile(r"^[ \t*_#>]*FINAL ANSWER\s*:[ \t*_]*(.*?)[ \t*_]*$", re.IGN
 _LIST = re.compile(r"[,;]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?", re.IGNORECASE)
 MOST_CHARACTERS = 2_000
-"""No answer of any question is as long; what is longer is wrong."""
+"""Longer answers are wrong; no question has such a long answer."""
 
 
 def final_answer(text: str) -> str | None:
-    """Return what a text gives as `FINAL ANSWER: …`; None where it gives none, or several that differ."""
+    """Return the answer in `FINAL ANSWER: …`; None if there is none, or several that differ."""
     found = {answer.strip() for answer in _FINAL.findall(text)}
     return found.pop() if len(found) == 1 else None
 
@@ -36,13 +36,13 @@ def correct(answer: str, gold: str) -> bool:
 
 
 def number(text: str) -> float | None:
-    """Return the number that a text is, without `$`, `%` and the commas between thousands; None for any other text."""
+    """Return the number that a text is, without `$`, `%` and thousands separators; None for any other text."""
     stripped = re.sub(r"[$%,]", "", text).strip()
     return float(stripped) if _NUMBER.fullmatch(stripped) else None
 
 
 def plain(text: str) -> str:
-    """Return a text as texts are compared."""
+    """Return a text normalized for comparison."""
     return "".join(text.lower().translate(str.maketrans("", "", string.punctuation)).split())
 
 
@@ -51,5 +51,5 @@ def _same(item: str, gold: str) -> bool:
     if wanted is not None:
         given = number(item)
         return given is not None and math.isclose(given, wanted, rel_tol=1e-9, abs_tol=1e-12)
-    # Punctuation inside an item of a list counts.
+    # In list items punctuation is compared too.
     return "".join(item.lower().split()) == "".join(gold.lower().split())

@@ -1,4 +1,4 @@
-"""The work on one question: tools over a corpus, a calculator, and programs where they can be confined."""
+"""The work on one question: tools over a corpus, a calculator, and programs if they can be confined."""
 
 import shutil
 import tempfile
@@ -35,7 +35,7 @@ _TOOLS = "Find out what the question needs with the tools; do not answer from me
 
 
 class Solved(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Gold data of a question: the answer, and where it is found, for the oracle."""
+    """Gold data of a question: the answer, and its sources for the oracle."""
 
     answer: str
     sources: tuple[str, ...] = ()
@@ -70,12 +70,12 @@ class Research:
 
     @property
     def directions(self) -> str:
-        """How a program works that starts beside the documents."""
+        """How a program works that starts in the folder of documents."""
         return _DIRECTIONS if self._corpus is not None else _NO_DOCUMENTS
 
     @property
     def folder(self) -> Path:
-        """A folder with the documents as files, made when it is first asked for."""
+        """A folder with the documents as files, created on first access."""
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="mesocosm-gaia-"))
             for number, document in enumerate(self._corpus.documents if self._corpus is not None else ()):
@@ -89,7 +89,7 @@ class Research:
 
     @property
     def script(self) -> Sequence[CalledTool]:
-        """Look where the answer is found, and compute."""
+        """The calls that open the answer's sources and compute it."""
         calls: list[CalledTool] = []
         if "web_search" in self.tools:
             calls.append(CalledTool("web_search", {"query": self._question}))
@@ -108,10 +108,10 @@ class Research:
         return self._solved.answer
 
     async def open(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing: there is nothing to prepare."""
 
     def answer_in(self, text: str) -> str | None:
-        """Return the answer of the line `FINAL ANSWER:`."""
+        """Return the answer in the line `FINAL ANSWER:`."""
         return final_answer(text)
 
     async def result(self, answer: str | None) -> dict[str, Any]:

@@ -26,13 +26,13 @@ class Gsm8k(NativeBenchmark):
     """One word problem per task; its solution is a number."""
 
     def load(self) -> LoadedTasks:
-        """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
+        """Return the problems in order. Raises UsageError, InvalidInput, Incompatible."""
         hub = HubDataset(REPOSITORY, str(self.parameters["revision"]), FILES)
         found = read_rows(self.descriptor.id, self.setup.path("data_path"), hub, NAMES)
         return LoadedTasks([_task(found, place) for place in range(len(found.rows))], found.content)
 
     def shown(self, task: Task) -> str:
-        """Return the problem and how to end."""
+        """Return the problem and the required form of the answer."""
         return _ASK.format(question=task.input)
 
     def best(self, task: Task) -> str:

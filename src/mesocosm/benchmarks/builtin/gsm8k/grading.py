@@ -1,9 +1,9 @@
-"""The final number that a reply states, and whether it is the right one."""
+"""Find the final number that a reply states, and compare it with the right one."""
 
 from mesocosm.core.number import stated_number
 
 _TAIL = 20_000
-"""Characters at the end of a reply that are searched for statements of the answer."""
+"""Number of characters at the end of a reply that are searched for the answer."""
 _NEAR = 1e-6
 
 
@@ -13,5 +13,5 @@ def same(given: float | None, gold: float) -> bool:
 
 
 def stated(reply: str) -> float | None:
-    """Return the final number of a reply, None where it states none."""
+    """Return the final number of a reply, or None if it states none."""
     return stated_number(reply[-_TAIL:])

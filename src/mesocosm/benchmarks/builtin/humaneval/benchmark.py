@@ -24,7 +24,7 @@ REPOSITORY = "openai/openai_humaneval"
 FILES = ("openai_humaneval/test-00000-of-00001.parquet",)
 NAMES = ("HumanEval.jsonl.gz", "HumanEval.jsonl", *FILES)
 WALL_FACTOR = 4
-"""Wall-clock limit as a multiple of the CPU limit, plus `WALL_SPARE` seconds: machines are shared."""
+"""Wall-clock limit as a multiple of the CPU limit, plus `WALL_SPARE` seconds: other processes share the CPU."""
 WALL_SPARE = 10.0
 UNSAFE = "unsafe"
 
@@ -37,10 +37,10 @@ imports and helper functions that it needs, and nothing after the block.
 
 
 class HumanEval(NativeBenchmark):
-    """One function per task; its tests run in a sandbox, apart from the function."""
+    """One function per task; its tests run in a sandbox, in a separate process."""
 
     def load(self) -> LoadedTasks:
-        """Return the problems in their order. Raises UsageError, InvalidInput, Incompatible."""
+        """Return the problems in order. Raises UsageError, InvalidInput, Incompatible."""
         setup = self.setup
         hub = HubDataset(REPOSITORY, str(self.parameters["revision"]), FILES)
         found = read_rows(self.descriptor.id, setup.path("data_path"), hub, NAMES)
@@ -57,7 +57,7 @@ class HumanEval(NativeBenchmark):
         return LoadedTasks(tasks, found.content)
 
     async def open(self, notice: Callable[[str], None]) -> None:
-        """Load the tasks. Raises Incompatible where programs cannot be confined, unless `sandbox` is `unsafe`."""
+        """Load the tasks. Raises Incompatible if programs cannot be confined, unless `sandbox` is `unsafe`."""
         if self.parameters["sandbox"] == UNSAFE:
             notice("humaneval: programs written by the model run without isolation (parameter sandbox = unsafe)")
         elif not (works := available()):
@@ -74,13 +74,13 @@ class HumanEval(NativeBenchmark):
         return str(task.target["canonical_solution"])
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for a function that passes its tests, else 0. Raises EpisodeError where it could not be tried."""
+        """Return 1 for a function that passes its tests, else 0. Raises EpisodeError if it could not be run."""
         answer = read_answer(episode.terminal_info.get(ANSWER)).text
         found = programs(str(task.input), task.target["entry_point"], answer)
         if not found:
             return [self._score(reason="the answer holds no code")]
         name, test = task.target["entry_point"], task.target["test"]
-        # What the prompt defines beside the function is trusted: the tests use it.
+        # The prompt's helper functions are trusted: the tests use them.
         submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
         (reason,) = await check(submission, self._runner(), cpu_seconds=self._cpu_seconds, seconds=self._wall_seconds)
         return [self._score(reason=reason) if reason else self._score(value=1.0)]
@@ -101,7 +101,7 @@ class HumanEval(NativeBenchmark):
         return {}
 
     def _runner(self) -> Programs:
-        """Return the runner of this event loop; its turns cannot be shared between loops."""
+        """Return the runner of this event loop; its semaphore cannot be shared between loops."""
         loop = asyncio.get_running_loop()
         if loop not in self._runners:
             memory = int(self.parameters["memory_mb"]) * MIB

@@ -1,4 +1,4 @@
-"""Which program an answer means."""
+"""Extract the program from an answer."""
 
 import re
 import textwrap
@@ -11,12 +11,12 @@ _NEXT = re.compile(r"^(?:class |def |async def |@|#|if |print\b|assert\b|import 
 
 
 def programs(prompt: str, entry_point: str, text: str) -> list[str]:
-    """Return programs of which the first that compiles is meant; empty where the answer holds no code.
+    """Return candidate programs, of which the first that compiles counts; empty if the answer has no code.
 
-    The code is the last fenced block that defines the function, else the first fenced block, else the whole text. One
-    that defines the function is put after the prompt, for it may need the imports and helpers there. Any other code is
-    the rest of the prompt's function: as it is, with the indentation that its first line lost, indented as a whole, and
-    each of them up to where something else begins.
+    The code is the last fenced block that defines the function, or else the first fenced block, or else the whole text.
+    Code that defines the function is appended to the prompt, because it may need the imports and helpers there. Other
+    code is taken as the body of the prompt's function: unchanged, with the indentation that its first line lost, or
+    indented as a whole, and each of these also cut where other code begins.
     """
     code = _code(entry_point, text)
     if not code.strip():

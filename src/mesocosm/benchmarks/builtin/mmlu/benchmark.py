@@ -24,12 +24,12 @@ Reply with the letter of the right option. If you explain your choice, end with 
 
 
 class Mmlu(NativeBenchmark):
-    """One question with four options per task. A draw takes evenly from all subjects."""
+    """One question with four options per task. A sample takes evenly from all subjects."""
 
     action_space = SpaceSpec(type=SpaceType.DISCRETE, enum_values=list(LETTERS))
 
     def load(self) -> LoadedTasks:
-        """Return the questions in their order. Raises UsageError, InvalidInput, Incompatible."""
+        """Return the questions in order. Raises UsageError, InvalidInput, Incompatible."""
         tasks, content = read(self.descriptor.id, self.setup.path("data_path"), str(self.parameters["revision"]))
         wanted = set(self.parameters["subjects"] or ())
         unknown = sorted(wanted - {task.metadata["category"] for task in tasks})
@@ -47,7 +47,7 @@ class Mmlu(NativeBenchmark):
         )
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for a reply that chooses the right option and no other, else 0; and the same for its area."""
+        """Return 1 for a reply that chooses only the right option, else 0; and the same for its area."""
         given = chosen(read_answer(episode.terminal_info.get(ANSWER)).text)
         explanation = "it chooses no single option" if given is None else f"it chooses {given}"
         right = given == task.target

@@ -1,9 +1,9 @@
-"""The option that a reply chooses.
+"""Find the option that a reply chooses.
 
-A statement is what stands behind `Answer:`, "the answer is", "the correct option is" or in `\\boxed{}`; the last one
-counts, and only when it names a single letter; a reply with statements for more than two letters chooses none. Without
-any statement the reply must consist of a letter, or have exactly one line that is a letter or begins like an option.
-The article "A" does not count: the word must end the statement, be marked, or not be followed by a noun.
+A statement is the text after `Answer:`, "the answer is", "the correct option is" or in `\\boxed{}`. The last one
+counts, if it names a single letter; a reply with statements for more than two letters chooses none. Without any
+statement the reply must consist of a letter, or have exactly one line that is a letter or begins like an option. The
+article "A" does not count: the letter must end the statement, be marked, or not be followed by a noun.
 """
 
 import re
@@ -12,7 +12,7 @@ from operator import itemgetter
 LETTERS = "ABCD"
 _MOST_STATED = 2
 _LONGEST = 20_000
-"""Characters at the end of a reply in which statements are looked for."""
+"""Number of characters at the end of a reply that are searched for statements."""
 _STATED = re.compile(
     r"\b(?:final[ \t]+)?(?:answer|choice|option)[ \t*_]*:"
     r"|\b(?:answer|choice|option)\b[^\n.:;?!]{0,40}?\b(?:is|(?:would|must|should)[ \t]+be)\b(?![ \t]+not\b)[ \t]*:?"
@@ -32,7 +32,7 @@ _ALONE = re.compile(r"\W*([A-Da-d])\W*")
 
 
 def chosen(reply: str) -> str | None:
-    """Return the letter that a reply chooses, None where it chooses none or several."""
+    """Return the letter that a reply chooses, or None if it chooses none or several."""
     alone = _ALONE.fullmatch(reply[:200]) if len(reply) < 200 else None
     if alone is not None:
         return alone[1].upper()
@@ -48,7 +48,7 @@ def _single(letters: set[str]) -> str | None:
 
 
 def _statements(reply: str) -> list[set[str]]:
-    """Return the letters of each statement, in the order of the text; statements without a letter are left out."""
+    """Return the letters of each statement, in the order of the text, without statements that name no letter."""
     end = reply[-_LONGEST:]
     found = [(named.start(), {named[1]}) for named in _NAMED.finditer(end)]
     for marker in _STATED.finditer(end):

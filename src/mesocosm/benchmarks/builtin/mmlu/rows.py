@@ -1,4 +1,4 @@
-"""Questions as published: by the hub (a list of choices, the place of the right one) and by the authors (CSV)."""
+"""Read published questions: from the hub (a list of choices, the index of the right one) or the authors' CSV files."""
 
 import ast
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         *("professional_medicine", "virology"),
     ),
 }
-"""The 57 subjects by area, as the benchmark's authors group them (Hendrycks et al., ICLR 2021, and their code)."""
+"""The 57 subjects by area, as grouped by the benchmark's authors (Hendrycks et al., ICLR 2021, and their code)."""
 OTHER = "other"
 _AREA = {subject: area for area, subjects in AREAS.items() for subject in subjects}
 
@@ -57,7 +57,7 @@ def read(subject: str, place: Path | None, revision: str) -> tuple[list[Task], s
 
 
 def _by_subject(place: Path | None) -> list[Path]:
-    """Return the files of the authors' layout: `test/SUBJECT_test.csv`, without header."""
+    """Return the files in the authors' layout: `test/SUBJECT_test.csv`, without header."""
     if place is None:
         return []
     if place.is_file():
@@ -100,7 +100,7 @@ def _choices(found: DatasetRows, place: int, row: dict[str, Any]) -> list[str]:
 
 
 def _listed(text: str) -> Any:
-    """Return a list that stands in a table as text: of JSON, or as Python or NumPy print one."""
+    """Parse a list in a table cell: JSON, or as printed by Python or NumPy. Return other text unchanged."""
     try:
         return read_json(text)
     except msgspec.DecodeError:

@@ -1,1 +1,1 @@
-"""Conversations with an agent that directs other agents through a registry of tasks."""
+"""Conversations with an agent that manages other agents through a task registry."""

@@ -1,4 +1,4 @@
-"""Conversations about tasks, judged by what happened to the registry and by facts that only it knows."""
+"""Conversations about tasks, graded by the changes of the registry and by facts that only it reveals."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ class OrchestratorLifecycle(NativeBenchmark):
     """Implements core.ports.Benchmark over scenarios."""
 
     def load(self) -> LoadedTasks:
-        """Return one task for each scenario. Raises UsageError when the filter leaves none."""
+        """Return one task for each scenario. Raises UsageError if the filter leaves none."""
         wanted = str(self.parameters.get("scenario_filter") or "").lower().replace("_", "-")
         scenarios = [
             scenario
@@ -46,16 +46,16 @@ class OrchestratorLifecycle(NativeBenchmark):
         return LoadedTasks(tasks, digest([task.digest() for task in tasks]))
 
     def stratum(self, task: Task) -> str:
-        """Return the intent, so that a smaller run has as many intents as it can."""
+        """Return the intent, so that a small sample covers as many intents as possible."""
         return task.cluster or ""
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of a scenario."""
+        """Return the environment of a scenario."""
         del episode_id
         return LifecycleEnvironment(msgspec.convert(task.target, Scenario))
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return what the conversation is worth, also by its category."""
+        """Return the score of the conversation, also under its category."""
         happened = msgspec.convert(episode.terminal_info.get(TURNS, []), list[TurnActions])
         verdict = judge(
             msgspec.convert(task.target, Scenario), happened, strict=self.parameters.get("strict") is not False

@@ -1,4 +1,4 @@
-"""The world of one scenario: the user speaks, tool calls change the registry, and the agent's text ends the turn."""
+"""The environment of one scenario: user messages, tool calls on the registry, and texts that end a turn."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,19 +19,19 @@ from mesocosm.core.ports import Observation, Step
 from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 MOST_ROUNDS = 8
-"""Answers with tool calls that one turn may have."""
+"""Maximum number of answers with tool calls in one turn."""
 MOST_CALLS = 6
-"""Tool calls of one answer; the first ones are carried out."""
+"""Maximum number of tool calls of one answer that are executed."""
 KEPT = 4_000
-"""Characters of a reply that are kept; a longer one is not taken for a reply to a person."""
+"""Maximum characters of a reply; a longer one does not count as a reply to a person."""
 TURNS = "turns"
 _TEXTS = {"send": "input", "resume": "instruction", "reopen": "instruction", "cancel": "reason", "share": "note"}
 
 
 class TurnActions(msgspec.Struct, omit_defaults=True):
-    """What the agent did in one turn: changes in their order, kinds of refused changes, its final text.
+    """What the agent did in one turn: changes in order, kinds of refused changes, its final text.
 
-    `excess` says which bound it broke, `over` that the turn came to its end.
+    `excess` names the limit that it exceeded; `over` is set when the turn has ended.
     """
 
     effects: list[Effect] = []
@@ -51,11 +51,11 @@ class LifecycleEnvironment:
         self._rounds = 0
 
     async def reset(self) -> Observation:
-        """Show the rules, the tool and what the user says first."""
+        """Return the rules, the tool and the first user message."""
         return Observation(Turn((self._next(),), tools=(tool(),), system=SYSTEM).data())
 
     async def step(self, action: Any) -> Step:
-        """Carry out the calls of an answer, or take its text as the end of the turn."""
+        """Execute the calls of an answer, or take its text as the end of the turn."""
         answer = read_answer(action)
         turn = self._happened[-1]
         if answer.tool_calls and self._rounds < MOST_ROUNDS:
@@ -71,12 +71,12 @@ class LifecycleEnvironment:
         return Step(Observation(Turn((*unanswered, self._next())).data()), info=self._info())
 
     async def oracle(self) -> Any:
-        """Return the next answer of the script that does all that is expected."""
+        """Return the next answer of a script that meets all expectations."""
         turn = self._scenario.turns[len(self._happened) - 1]
         return best(turn, self._rounds).data()
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _next(self) -> Message:
         turn = self._scenario.turns[len(self._happened)]
@@ -119,7 +119,7 @@ def _result(call: CalledTool, told: Any) -> Message:
 
 
 def best(turn: ScenarioTurn, rounds: int) -> Answer:
-    """Return the answer after `rounds` of tool calls: first a look, then one change in each, then the reply."""
+    """Return the answer after `rounds` of tool calls: first a look-up, then one change each, then the reply."""
     if rounds == 0:
         return Answer(tool_calls=(CalledTool(TOOL, {"action": "list_agents", "all": True}, "look"),))
     if rounds <= len(turn.effects):

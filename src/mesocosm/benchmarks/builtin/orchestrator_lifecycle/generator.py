@@ -1,4 +1,4 @@
-"""Scenarios from the texts in `scenarios/` and a seed: names, ids and numbers are drawn: no model knows them."""
+"""Generate scenarios from the texts in `scenarios/` and a seed, with random names, ids and numbers."""
 
 import re
 import tomllib
@@ -15,18 +15,18 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import Scenario
 
 FOLDER = Path(__file__).with_name("scenarios")
 NEW = "new"
-"""The key of the task that the agent starts."""
+"""Key of the task that the agent starts."""
 FURTHER = 4
-"""Tasks beyond the first that can be started, so that needless ones can be."""
+"""Number of further tasks that can be started, so that needless ones are possible and can be detected."""
 _NUMBERS = range(100, 1000)
 _PROGRESS = [number for number in range(11, 98) if number % 10]
-"""Never that of a task just begun or ended, and unique in a scenario: each proves what was looked up."""
+"""Progress values are unique in a scenario and never those of a new or ended task, so that each proves a look-up."""
 _PLACEHOLDER = re.compile(r"\{(\w+)\.(\w+)\}")
 _NAMES = ("ada", "bram", "cleo", "dara", "edda", "finn", "gus", "hale", "iris", "jory", "kit", "lune")
 
 
 class TaskTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A task of an intent's registry: its title is drawn, or made to be mistaken for that of `twin`."""
+    """A task in an intent's initial registry: its title is drawn, or made similar to that of `twin`."""
 
     key: str
     status: str
@@ -34,7 +34,7 @@ class TaskTemplate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One wording of an intent: what the user says in each turn, and the words that must come through."""
+    """One wording of an intent: the user's message in each turn, and the words that must be passed on."""
 
     name: str
     say: tuple[str, ...]
@@ -42,7 +42,7 @@ class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What all wordings of an intent share. Turns are those of a Scenario without the user's words."""
+    """What all wordings of an intent share. Turns are those of a Scenario without the user's messages."""
 
     intent: str
     category: str
@@ -53,7 +53,7 @@ class Intent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is drawn from: pairs of titles, and texts with the word that shows that one was read."""
+    """The texts to draw from: pairs of titles, and texts with the word that proves that they were read."""
 
     topics: tuple[tuple[str, str], ...]
     doing: tuple[tuple[str, str], ...]
@@ -63,14 +63,14 @@ class Pools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def intents() -> tuple[Intent, ...]:
-    """Return all intents, by name."""
+    """Return all intents, sorted by name."""
     files = sorted((FOLDER / "intents").glob("*.toml"))
     return tuple(msgspec.convert(tomllib.loads(file.read_text("utf-8")), Intent) for file in files)
 
 
 @cache
 def pools() -> Pools:
-    """Return what is drawn from."""
+    """Return the pools."""
     return msgspec.convert(tomllib.loads((FOLDER / "pools.toml").read_text("utf-8")), Pools)
 
 
@@ -101,7 +101,7 @@ def _scenario(intent: Intent, variant: Variant, rng: Random) -> Scenario:
 
 
 def _facts(intent: Intent, rng: Random) -> dict[str, dict[str, Any]]:
-    """Return for each task of an intent what a placeholder can stand for."""
+    """Return the placeholder values for each task of an intent."""
     drawn = pools()
     keys = [*(seat.key for seat in intent.tasks), NEW]
     topics = rng.sample(drawn.topics, len(keys))
@@ -151,7 +151,7 @@ def _fresh(rng: Random, facts: Mapping[str, Mapping[str, Any]]) -> list[tuple[st
 
 
 def _worded(turn: Mapping[str, Any], variant: Variant) -> dict[str, Any]:
-    """Return a turn with the words of this wording in the place of their names."""
+    """Return a turn with the names of words replaced by the words of this wording."""
     effects = [{**one, "says": variant.words[one["says"]]} if "says" in one else one for one in turn.get("effects", ())]
     reply = dict(turn["reply"])
     if "asks" in reply:
@@ -160,7 +160,7 @@ def _worded(turn: Mapping[str, Any], variant: Variant) -> dict[str, Any]:
 
 
 def _filled(value: Any, facts: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return a part of a turn with every placeholder filled; one that is all of a text keeps its type."""
+    """Return a part of a turn with all placeholders filled in."""
     if isinstance(value, Mapping):
         return {name: _filled(part, facts) for name, part in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Score of a conversation: the checks that each turn passed, and what the agent did without being asked."""
+"""Score a conversation: the checks that each turn passed, and the agent's unrequested changes."""
 
 import re
 from collections.abc import Sequence
@@ -15,16 +15,16 @@ from mesocosm.benchmarks.builtin.orchestrator_lifecycle.scenario import (
 )
 
 MOST_NUMBERS = 30
-"""Different numbers in one reply; whoever lists more of them guesses."""
+"""Maximum number of different numbers in one reply; more of them indicate guessing."""
 _LIKE = {RESUMES: SENDS, REOPENS: SENDS}
-"""Ways of having work go on: which of them a task takes depends on its state, which a refusal reports."""
+"""Ways to continue a task: which one applies depends on its state, which a refusal reports."""
 _COMMAS = re.compile(r"(?<=\d)[,\u202f\u00a0'](?=\d{3}\b)")
 _APART = re.compile(r"[\s_\u2010-\u2015\-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class TurnVerdict:
-    """Checks passed and made in one turn, what went wrong, and what should not have been done."""
+    """Passed and total checks of one turn, the failures, and the violations."""
 
     passed: int
     checks: int
@@ -41,17 +41,17 @@ class ScenarioVerdict:
 
     @property
     def passed(self) -> bool:
-        """Whether every check passed and nothing was done without being asked."""
+        """Whether every check passed without any violation."""
         return self.violations == 0 and all(turn.passed == turn.checks for turn in self.turns)
 
     @property
     def violations(self) -> int:
-        """Number of changes made without being asked."""
+        """Number of unrequested changes."""
         return sum(len(turn.violations) for turn in self.turns)
 
     @property
     def explanation(self) -> str:
-        """What went wrong, turn by turn; empty when nothing did."""
+        """The failures and violations, turn by turn; empty if there are none."""
         wrong = [
             f"turn {number}: {'; '.join((*turn.violations, *turn.failed))}"
             for number, turn in enumerate(self.turns, 1)
@@ -61,10 +61,10 @@ class ScenarioVerdict:
 
 
 def judge(scenario: Scenario, happened: Sequence[TurnActions], *, strict: bool) -> ScenarioVerdict:
-    """Return the verdict on a conversation; turns that did not come about fail.
+    """Return the verdict on a conversation; turns that did not take place fail.
 
-    The score is the share of checks that were passed; a turn with a violation passes none. When `strict`, a violation
-    anywhere makes the score 0. A question earns its check only when the next turn makes right use of the answer.
+    The score is the share of passed checks; a turn with a violation passes none. If `strict`, any violation makes the
+    score 0. A question earns its check only if the next turn uses the answer correctly.
     """
     turns: list[TurnVerdict] = []
     later: TurnVerdict | None = None
@@ -94,7 +94,7 @@ def _turn(turn: ScenarioTurn, happened: TurnActions, later: TurnVerdict | None) 
 
 
 def _effects(expected: Sequence[ExpectedEffect], done: Sequence[Effect]) -> list[str]:
-    """Return which expected changes are missing, or came too early; what follows on a missing one did."""
+    """Return which expected changes are missing or came too early; changes after a missing one count as too early."""
     failed: list[str] = []
     earlier = -1
     for one in expected:
@@ -118,7 +118,7 @@ def _effects(expected: Sequence[ExpectedEffect], done: Sequence[Effect]) -> list
 
 
 def _violations(turn: ScenarioTurn, happened: TurnActions) -> list[str]:
-    """Return what was done without being asked. A refused call counts too, unless one like it was asked for."""
+    """Return the unrequested changes. A refused call counts too, unless a similar one was requested."""
     wanted = (*turn.effects, *turn.allowed)
     found = [
         f"{effect.kind} {effect.task} was not asked for"
@@ -139,7 +139,7 @@ def _meant(expected: ExpectedEffect, effect: Effect) -> bool:
 
 
 def _reply(reply: ReplyRule, happened: TurnActions) -> str:
-    """Return what is wrong with a final text, empty when nothing is."""
+    """Return what is wrong with a final text; empty if nothing is."""
     if not happened.over or not happened.reply.strip():
         return "there is no reply"
     if len(happened.reply) > KEPT:
@@ -164,10 +164,10 @@ def _questions(text: str) -> list[str]:
 
 
 def folded(text: str) -> str:
-    """Return a text as it is compared: small letters, single spaces for spaces and hyphens, numbers without commas."""
+    """Return a text normalized for comparison: lower case, single spaces for spaces and hyphens, no digit commas."""
     return _APART.sub(" ", _COMMAS.sub("", text.lower())).strip()
 
 
 def holds(text: str, word: str) -> bool:
-    """Return whether a folded text holds a word, phrase or number as a whole: 12 is in no 3.12 or 12.5."""
+    """Return whether a folded text holds a word, phrase or number as a whole: 12 does not occur in 3.12 or 12.5."""
     return re.search(rf"(?<!\w)(?<!\d\.){re.escape(folded(word))}(?!\w)(?!\.\d)", text) is not None

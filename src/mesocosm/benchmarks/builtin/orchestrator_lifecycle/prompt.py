@@ -1,4 +1,4 @@
-"""The system prompt, and the one tool of the agent."""
+"""The system prompt, and the agent's only tool."""
 
 from mesocosm.benchmarks.builtin.orchestrator_lifecycle.registry import AGENTS, MOST_TEXT
 from mesocosm.core.model import Tool
@@ -22,7 +22,7 @@ End each turn with a reply to the user and no further tool call."""
 
 
 def tool() -> Tool:
-    """Return the tool as it is offered."""
+    """Return the tool's definition."""
     text = {"type": "string", "maxLength": MOST_TEXT}
     agents = "; ".join(f"{name} ({what})" for name, what in AGENTS.items())
     actions = {

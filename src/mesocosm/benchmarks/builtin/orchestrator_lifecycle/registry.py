@@ -1,4 +1,4 @@
-"""The simulated registry of tasks: it has state, carries out calls, and refuses those that make no sense."""
+"""The simulated task registry: it has state, executes calls, and refuses invalid ones."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ AGENTS: Mapping[str, str] = {
     "researcher": "web: finds and compares what is published",
     "writer": "documents: drafts and edits texts",
 }
-"""Kinds of sub-agents, and what each can use."""
+"""Kinds of sub-agents, and the tools of each."""
 STARTS, SENDS, PAUSES, RESUMES, CANCELS, REOPENS, SHARES = (
     "start",
     "send",
@@ -22,7 +22,7 @@ STARTS, SENDS, PAUSES, RESUMES, CANCELS, REOPENS, SHARES = (
     "share",
 )
 MOST_TEXT = 2_000
-"""Characters of one instruction; whoever needs more does not know what to say."""
+"""Maximum characters of one instruction."""
 _CONTROLS = {"pause": PAUSES, "resume": RESUMES, "continue": RESUMES, "stop": CANCELS, "reopen": REOPENS}
 _KINDS = {
     "create": STARTS,
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class RegistryTask:
-    """A task of the registry as it stands now."""
+    """A task of the registry in its current state."""
 
     id: str
     title: str
@@ -56,7 +56,7 @@ class RegistryTask:
     log: list[str] = field(default_factory=list)
 
     def brief(self) -> dict[str, Any]:
-        """Return the line of a list."""
+        """Return the entry of a list."""
         return {
             "taskId": self.id,
             "title": self.title,
@@ -67,13 +67,13 @@ class RegistryTask:
         }
 
     def whole(self) -> dict[str, Any]:
-        """Return everything that is known of it."""
+        """Return all details of the task."""
         more = {"note": self.note, "result": self.result, "log": list(self.log)}
         return {**self.brief(), **{name: value for name, value in more.items() if value}}
 
 
 def kind_of(arguments: Mapping[str, Any]) -> str:
-    """Return what a call means to change, empty where it only looks."""
+    """Return the kind of change that a call requests; empty if it only looks something up."""
     action = _word(arguments, "action")
     if action == "control":
         return _CONTROLS.get(_word(arguments, "controlAction"), "")
@@ -81,7 +81,7 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
 
 
 class TaskRegistry:
-    """All tasks of one scenario. `fresh` are the ids and sessions that new tasks get, in their order."""
+    """All tasks of one scenario. `fresh` are the ids and sessions that new tasks get, in order."""
 
     def __init__(self, items: Sequence[InitialTask], fresh: Sequence[tuple[str, str]]) -> None:
         self.entries = [
@@ -104,7 +104,7 @@ class TaskRegistry:
         }
 
     def apply(self, change: TaskChange) -> None:
-        """Let time pass for one task; nothing happens where it is not there or no longer at work."""
+        """Apply a change that happens over time; ignore it if the task does not exist or is no longer active."""
         for entry in self.entries:
             if entry.id == change.task and entry.status in _OPEN:
                 entry.status = change.status or entry.status
@@ -113,13 +113,13 @@ class TaskRegistry:
                 entry.result = change.result or entry.result
 
     def call(self, arguments: Mapping[str, Any]) -> tuple[Any, list[Effect]]:
-        """Carry out a call; return what it answers and what it changed. Raises Refused; then nothing has changed."""
+        """Execute a call; return its answer and its changes. Raises Refused, with nothing changed."""
         action = _word(arguments, "action")
         if action not in self._actions:
             raise Refused(f"unknown action {action!r}; there are {', '.join(self._actions)}")
         return self._actions[action](arguments)
 
-    # Looking
+    # Look-ups
 
     def _list(self, arguments: Mapping[str, Any]) -> tuple[Any, list[Effect]]:
         everything = arguments.get("all") is True
@@ -137,7 +137,7 @@ class TaskRegistry:
         found = [entry.whole() for entry in self.entries if all(word in entry.title.lower() for word in words)]
         return {"tasks": found}, []
 
-    # Changing
+    # Changes
 
     def _start(self, arguments: Mapping[str, Any]) -> tuple[Any, list[Effect]]:
         text, agent = _text(arguments, "task"), _word(arguments, "agentType")

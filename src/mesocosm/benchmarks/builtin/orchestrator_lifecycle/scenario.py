@@ -1,4 +1,4 @@
-"""What a scenario is: the registry at its start, what the user says, and what is expected of each turn."""
+"""The structure of a scenario: the initial registry, the user's messages, and the expectations of each turn."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ class InitialTask(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TaskChange(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What has become of a task before a turn begins."""
+    """A change of a task before a turn begins."""
 
     task: str
     status: str = ""
@@ -27,7 +27,7 @@ class TaskChange(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A change that a call made (start, send, pause, resume, cancel, reopen, share): of which task, with which text."""
+    """A change that a call made (start, send, pause, resume, cancel, reopen, share), with its task and text."""
 
     kind: str
     task: str
@@ -36,7 +36,7 @@ class Effect(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExpectedEffect(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A change that a turn asks for: one of the kinds `do`, of this task.
+    """A change that a turn requests: one of the kinds `do`, of this task.
 
     `says` are groups of words; the texts of the change must hold one of each group. `agent` is the kind of sub-agent.
     """
@@ -56,7 +56,7 @@ class ReplyRule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ScenarioTurn(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the user says, and what should come of it. `allowed` changes are neither asked for nor wrong."""
+    """A user message and its expected effects. `allowed` changes are neither requested nor wrong."""
 
     user: str
     effects: tuple[ExpectedEffect, ...] = ()

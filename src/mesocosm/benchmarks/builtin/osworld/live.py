@@ -1,8 +1,8 @@
-"""Runs OSWorld's own program on the wanted tasks and writes what came of each as one line of `items.jsonl`.
+"""Run OSWorld's own program on the selected tasks and write each result as a line of `items.jsonl`.
 
     python -m mesocosm.benchmarks.builtin.osworld.live --checkout FOLDER --output FOLDER …
 
-A program of its own. Tasks are checked before anything starts. It ends as OSWorld's program ends.
+A separate program. Tasks are checked before anything starts. Its exit code is that of OSWorld's program.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def wanted(arguments: argparse.Namespace) -> list[DesktopTask]:
-    """Return the tasks to be done, in an order that takes from every domain in turn."""
+    """Return the selected tasks, taking from each domain in turn."""
     choice = TaskFilter(arguments.domain, arguments.task_id)
     tasks = read_tasks(arguments.tasks or arguments.checkout / EXAMPLES, choice)
     turns: dict[str, int] = {}
@@ -50,14 +50,14 @@ def wanted(arguments: argparse.Namespace) -> list[DesktopTask]:
 
 
 def command(arguments: argparse.Namespace, tasks: Iterable[DesktopTask], recorded: Path) -> list[str]:
-    """Return the command of OSWorld's program, with the list of wanted tasks in a file."""
+    """Return the command of OSWorld's program; the list of selected tasks is written to a file."""
     tasks = list(tasks)
     listed: dict[str, list[str]] = {}
     for task in tasks:
         listed.setdefault(task.domain, []).append(task.id)
     listing = recorded.parent / "tasks.json"
     listing.write_text(json.dumps(listed), encoding="utf-8")
-    # Its own layout: examples/DOMAIN/TASK.json below this folder.
+    # OSWorld's own layout is examples/DOMAIN/TASK.json below this folder.
     base = tasks[0].file.parent.parent
     base = base.parent if base.name == "examples" else base
     words = [arguments.python, "run_multienv.py", "--num_envs", "1", "--result_dir", str(recorded)]
@@ -70,7 +70,7 @@ def command(arguments: argparse.Namespace, tasks: Iterable[DesktopTask], recorde
 
 
 def write(path: Path, tasks: Iterable[DesktopTask], recorded: Path, *, dry: bool) -> None:
-    """Write one line for each task; one without a result has none."""
+    """Write one line for each task, without a score if the task has no result."""
     try:
         results = read_results(recorded)
     except UsageError:

@@ -1,4 +1,4 @@
-"""Recorded results of OSWorld: a results JSON, or a folder with one `result.txt` or JSON for each task."""
+"""Recorded results of OSWorld: a results JSON, or a folder with a `result.txt` or JSON file per task."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _KNOWN = ("overall_success_rate", "total_tasks", *_LISTS)
 
 @dataclass(frozen=True, slots=True)
 class RecordedResult:
-    """What was recorded of one task."""
+    """The recorded result of one task."""
 
     domain: str
     task_id: str
@@ -35,14 +35,14 @@ class RecordedResult:
 
 @dataclass(slots=True)
 class RecordedResults:
-    """All results, and what was wrong with them."""
+    """All results, and the problems found in them."""
 
     found: list[RecordedResult] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def read_results(path: Path) -> RecordedResults:
-    """Return what was recorded at `path`. Raises UsageError when that is not a record of results."""
+    """Return the results recorded at `path`. Raises UsageError if it does not hold any."""
     results = RecordedResults()
     if path.is_dir():
         _folder(path, results)
@@ -61,7 +61,7 @@ def read_results(path: Path) -> RecordedResults:
 
 
 def as_items(results: RecordedResults, tasks: Iterable[DesktopTask], choice: TaskFilter) -> ItemsFile:
-    """Return the wanted results as items. A task without a result stays in the count, as missing."""
+    """Return the selected results as items. A task without a result is included with a missing score."""
     known = {task.name: task for task in tasks}
     found = {result.name: result for result in results.found if choice.takes(result.domain, result.task_id)}
     twice = len(results.found) - len({result.name for result in results.found})
@@ -125,7 +125,7 @@ def _text(file: Path) -> ResultValue:
 
 
 def _document(document: Any, problems: list[str], *, dry: bool) -> list[RecordedResult]:
-    """Return the results in a JSON document: of many tasks, or of one."""
+    """Return the results in a JSON document, which may hold many tasks or one."""
     if isinstance(document, list):
         return _records(document, problems, dry=dry)
     if not isinstance(document, Mapping):
@@ -141,7 +141,7 @@ def _document(document: Any, problems: list[str], *, dry: bool) -> list[Recorded
 
 
 def _nested(document: Any, *, dry: bool) -> list[RecordedResult]:
-    """Return the results of an object of domains, each an object of task ids with their results."""
+    """Return the results of an object of domains, each an object from task id to result."""
     if not isinstance(document, Mapping):
         return []
     return [

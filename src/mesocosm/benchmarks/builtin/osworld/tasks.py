@@ -1,4 +1,4 @@
-"""Task files of OSWorld: one JSON object each, in a folder for each domain, checked before anything is run."""
+"""Task files of OSWorld: one JSON object each, in a folder per domain, checked before anything is run."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MOST_TOLD = 50
 
 @dataclass(frozen=True, slots=True)
 class DesktopTask:
-    """One task: where it belongs, what is asked, and its file."""
+    """One task: its domain, instruction, and file."""
 
     id: str
     domain: str
@@ -23,24 +23,24 @@ class DesktopTask:
 
     @property
     def name(self) -> str:
-        """Domain and id, as results are filed."""
+        """Domain and id, as used in results."""
         return f"{self.domain}/{self.id}"
 
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """Which tasks are wanted; empty is all of them."""
+    """A filter of tasks; empty values select all."""
 
     domain: str = ""
     task_id: str = ""
 
     def takes(self, domain: str, task_id: str) -> bool:
-        """Return whether a task is wanted."""
+        """Return whether a task is selected."""
         return self.domain in ("", ALL, domain) and self.task_id in ("", task_id)
 
 
 def read_tasks(path: Path, choice: TaskFilter = TaskFilter()) -> list[DesktopTask]:
-    """Return the wanted tasks below a folder, or that of one file. Raises InvalidInput naming every problem."""
+    """Return the selected tasks below a folder, or that of a single file. Raises InvalidInput listing every problem."""
     problems: list[Problem] = []
     found: list[DesktopTask] = []
     for file in _files(path):
@@ -60,7 +60,7 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
         return
-    # Files beside the domains' folders are lists of tasks, not tasks.
+    # Files directly in this folder are lists of tasks, not tasks.
     root = path / "examples" if (path / "examples").is_dir() else path
     yield from sorted(root.glob("*/*.json"))
 
@@ -78,7 +78,7 @@ def _read(file: Path, problems: list[Problem]) -> DesktopTask | None:
 
 
 def faults(raw: Any) -> Iterator[Problem]:
-    """Yield what is wrong with one task."""
+    """Yield the problems of one task."""
     if not isinstance(raw, Mapping):
         yield Problem("", "must be an object")
         return

@@ -26,7 +26,7 @@ FEASIBLE = "feasible"
 
 
 class Realm(NativeBenchmark):
-    """Instances are made when they are needed: a task holds what they are made from, or a file's instance."""
+    """Instances are created on demand: a task holds the parameters of its instance, or an instance from a file."""
 
     def __init__(self, setup: BenchmarkSetup) -> None:
         super().__init__(setup)
@@ -53,7 +53,7 @@ class Realm(NativeBenchmark):
 
     @cached_property
     def info(self) -> BenchmarkInfo:
-        """Facts of the descriptor, with a metric for each problem that is played."""
+        """Facts of the descriptor, with a metric for each problem in the run."""
         general = super().info
         seconds = self.parameters.get("timeout")
         return msgspec.structs.replace(
@@ -71,9 +71,9 @@ class Realm(NativeBenchmark):
         ]
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the world of one problem."""
+        """Return the environment of one problem."""
         del episode_id
-        # Making an instance takes up to some tenths of a second of searching; other episodes go on meanwhile.
+        # Creating an instance takes up to some tenths of a second, so use a thread and let other episodes continue.
         referee = await asyncio.to_thread(self._referee, task)
         replies = self.max_steps or 2
         spare = bool(self.parameters.get("max_steps")) or referee.case.changed is not None

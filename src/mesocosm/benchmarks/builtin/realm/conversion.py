@@ -1,7 +1,7 @@
-"""From the keys of REALM-Bench's JSON files to our instances, all clocks in minutes.
+"""Convert REALM-Bench's JSON files to our instances, with all times in minutes.
 
 Times of the day are "HH:MM" or numbers: hours in P1 (as published), minutes elsewhere, days in P10. Distances are
-minutes of driving, under keys "a-b". Where a file sets no limit (window, shift, seats of errands, fuel), there is none.
+minutes of driving, under keys "a-b". If a file sets no limit (window, shift, seats of errands, fuel), there is none.
 """
 
 from collections.abc import Callable
@@ -110,7 +110,7 @@ def _rides(part: FileValue) -> FleetProblem:
 def _wedding(part: FileValue) -> FleetProblem:
     """P5, P8: guests (location, arrival_time), errands (location, duration), vehicles, constraints.wedding_deadline.
 
-    All go to `venue` (of the file or its constraints), and vehicles without a location stand there.
+    All requests end at `venue` (of the file or its constraints), where vehicles without a location start.
     """
     rules = part.part("constraints")
     due = rules.part("wedding_deadline", "wedding_time").minute()
@@ -132,7 +132,7 @@ def _wedding(part: FileValue) -> FleetProblem:
 def _dinner(part: FileValue) -> Dinner:
     """P6, P9: family_members, cooking_tasks (duration, oven), flights (arrival_time, travel_time), dependencies.
 
-    Family members who are on no flight are at home and cook. `dinner_time` stands in the file or its constraints.
+    Family members who are on no flight are at home and cook. `dinner_time` is in the file or its constraints.
     """
     flights = []
     for name, flight in part.part("flights").named("passenger", "guest", "member", "name", "id"):
@@ -166,8 +166,8 @@ def _dinner(part: FileValue) -> Dinner:
 def _relief(part: FileValue) -> Relief:
     """P7: regions (severity, needs), resources.
 
-    The published form knows quantities and no vehicles: quantities become loads of their greatest common divisor, each
-    with a truck of its own at one depot, and nothing is urgent or late.
+    The published form has quantities but no vehicles: quantities become loads of the size of their greatest common
+    divisor, each with its own truck at a single depot, and nothing is urgent or late.
     """
     resources = {name: amount.whole() for name, amount in part.part("resources").named("name", "id")}
     needs: dict[str, tuple[int, dict[str, int]]] = {}
@@ -213,7 +213,7 @@ def _supply(part: FileValue) -> Supply:
 
 
 def _own_form_only(part: FileValue) -> msgspec.Struct:
-    """P11 comes as text, or in our own form."""
+    """P11 is given as text, or in our own form."""
     part.part("jobs")
     raise part.wrong("is not a job shop: give jobs with name and operations, and deadline (or null)")
 
@@ -231,4 +231,4 @@ CONVERSIONS: dict[str, Callable[[FileValue], Any]] = {
     "P10": _supply,
     "P11": _own_form_only,
 }
-"""By problem."""
+"""Converters by problem."""

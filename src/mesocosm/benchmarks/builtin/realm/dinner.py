@@ -1,4 +1,4 @@
-"""P6 and P9: dishes are cooked and guests fetched from the airport before dinner."""
+"""P6 and P9: cook dishes and fetch guests from the airport before dinner."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ COOKS = ("Mira", "Otto", "Petra", "Quentin")
 
 
 class Dish(msgspec.Struct, frozen=True):
-    """A dish takes `minutes`, in the oven or of a cook; the dishes `after` are finished before."""
+    """A dish takes `minutes`, of the oven or of a cook; the dishes `after` must be finished before it begins."""
 
     name: str
     minutes: int
@@ -33,7 +33,7 @@ class GuestFlight(msgspec.Struct, frozen=True):
 
 
 class Dinner(msgspec.Struct, frozen=True):
-    """An instance; cooks are at home from minute `starts`, `ovens` dishes can be baked at once."""
+    """An instance; cooks are at home from minute `starts`, and `ovens` dishes can be baked at once."""
 
     starts: int
     dinner_at: int
@@ -45,7 +45,7 @@ class Dinner(msgspec.Struct, frozen=True):
 
 
 class Cooking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """When a dish is begun, and by which cook; None in the oven."""
+    """The start of a dish, and its cook; None for an oven dish."""
 
     dish: str
     start: int
@@ -53,7 +53,7 @@ class Cooking(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Pickup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who fetches a guest, and when they leave home."""
+    """The driver who fetches a guest, and the minute of leaving home."""
 
     guest: str
     leaves: int
@@ -68,7 +68,7 @@ class Evening(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Spell(NamedTuple):
-    """One activity with its time; `who` is None in the oven."""
+    """One activity with its time; `who` is None for the oven."""
 
     name: str
     start: int
@@ -148,7 +148,7 @@ class DinnerFamily(Family[Dinner, Evening]):
         return float(max(spell.end for spell in spells.values()) - instance.starts)
 
     def solve(self, instance: Dinner, first: Evening | None = None) -> Evening | None:
-        """Try all orders in which activities can be put as early as possible; then deal them to the cooks."""
+        """Try all orders in which activities can be scheduled as early as possible; then assign them to the cooks."""
         fixed = list(_spells(instance, _begun(instance, first)))
         search = _Search(instance, self.bound(instance) or 0.0)
         search.branch(fixed)
@@ -162,7 +162,7 @@ class DinnerFamily(Family[Dinner, Evening]):
         return len(instance.dishes) + len(instance.flights) <= MOST_ACTIVITIES
 
     def bound(self, instance: Dinner) -> float | None:
-        """The longest chain of dishes, the last landing and the way home, the work per oven and per person."""
+        """The maximum of: the longest chain of dishes, the last arrival at home, the work per oven and per person."""
         home = [flight.lands + flight.drive - instance.starts for flight in instance.flights]
         work = sum(dish.minutes for dish in instance.dishes if not dish.oven)
         work += sum(2 * flight.drive for flight in instance.flights)
@@ -171,7 +171,7 @@ class DinnerFamily(Family[Dinner, Evening]):
         return float(max(*_tails(instance).values(), *home, *shares))
 
     def news(self, changed: Dinner) -> str:
-        """Return what happened."""
+        """Return the description of the disruption."""
         times = ", ".join(f"{flight.guest} lands at minute {flight.lands}" for flight in changed.flights)
         return (
             f"It is minute {changed.since}. Whatever was to begin before that minute has begun as planned, by whom it "
@@ -179,7 +179,7 @@ class DinnerFamily(Family[Dinner, Evening]):
         )
 
     def free_of_content(self, instance: Dinner) -> Sequence[Evening]:
-        """Nothing, dishes or guests alone, everything at once by one person, one after the other in the given order."""
+        """Plans that are empty, only cook, only fetch, do everything at once with one cook, or one by one in order."""
         cook = instance.cooks[0]
         at_once = tuple(Cooking(d.name, instance.starts, None if d.oven else cook) for d in instance.dishes)
         fetched = tuple(Pickup(flight.guest, instance.starts, cook) for flight in instance.flights)
@@ -194,7 +194,7 @@ class DinnerFamily(Family[Dinner, Evening]):
 
 
 def _spells(instance: Dinner, plan: Evening) -> Iterator[Spell]:
-    """Yield what a plan does; names are those of the instance."""
+    """Yield the activities of a plan, named as in the instance."""
     dishes = {dish.name: dish for dish in instance.dishes}
     flights = {flight.guest: flight for flight in instance.flights}
     for cooking in plan.cooking:
@@ -230,7 +230,7 @@ def _kept(instance: Dinner, plan: Evening, first: Evening | None) -> None:
 
 
 def _tails(instance: Dinner) -> dict[str, int]:
-    """Return for each dish the minutes from its beginning to the end of everything that needs it."""
+    """Return for each dish the minutes from its start to the end of the longest chain that depends on it."""
     tails: dict[str, int] = {}
 
     def tail(dish: Dish) -> int:
@@ -245,7 +245,7 @@ def _tails(instance: Dinner) -> dict[str, int]:
 
 
 class _Search:
-    """Serial schedules: each activity as early as it can be, in every order; equal people are counted, not named."""
+    """Serial schedules: each activity as early as possible, in every order; people are interchangeable and counted."""
 
     def __init__(self, instance: Dinner, bound: float) -> None:
         self.instance = instance
@@ -258,7 +258,7 @@ class _Search:
         self.seen: set[frozenset[tuple[str, int]]] = set()
 
     def branch(self, placed: list[Spell]) -> None:
-        """Add each activity once its predecessors are placed; prune by the bound."""
+        """Add each activity whose predecessors are placed; prune by the bound."""
         state = frozenset((spell.name, spell.start) for spell in placed)
         if self.end <= self.least or state in self.seen:
             return
@@ -269,13 +269,13 @@ class _Search:
                 self.end, self.best = end, placed
             return
         options = sorted(self.options(placed), key=lambda option: (option[0].start, -option[1], option[0].name))
-        # What cannot begin early enough now never will: more activities only take more room.
+        # If an activity cannot begin early enough now, adding others cannot help.
         if all(spell.start + tail < self.end for spell, tail in options):
             for spell, _ in options:
                 self.branch([*placed, spell])
 
     def options(self, placed: list[Spell]) -> Iterator[tuple[Spell, int]]:
-        """Yield what can be added, as early as it can be, with the minutes until all that needs it is finished."""
+        """Yield each possible next activity at its earliest time, and the minutes until its dependents are finished."""
         ends = {spell.name: spell.end for spell in placed}
         for dish in self.instance.dishes:
             if dish.name not in ends and all(other in ends for other in dish.after):
@@ -289,7 +289,7 @@ class _Search:
                 yield Spell(flight.guest, start, start + minutes, None, oven=False), minutes
 
     def earliest(self, placed: list[Spell], ready: int, minutes: int, oven: bool) -> int:
-        """Return the first minute from `ready` on at which an oven or a person is free for so long."""
+        """Return the first minute from `ready` on at which an oven or a person is free for `minutes`."""
         most = self.instance.ovens if oven else len(self.instance.cooks)
         rivals = [spell for spell in placed if spell.oven == oven and spell.end > ready]
         for start in sorted({ready, *(spell.end for spell in rivals)}):
@@ -300,7 +300,7 @@ class _Search:
 
 
 def _dealt(instance: Dinner, spells: Sequence[Spell]) -> Evening:
-    """Return the plan in which every activity that needs a person gets one who is free."""
+    """Return the plan in which every activity that needs a person is assigned to one who is free."""
     guests = {flight.guest for flight in instance.flights}
     free = dict.fromkeys(instance.cooks, -1)
     for spell in spells:

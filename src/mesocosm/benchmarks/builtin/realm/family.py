@@ -1,4 +1,4 @@
-"""What a family of planning problems defines: how instances are made, described, changed, measured and solved."""
+"""The interface of a family of planning problems: generate, describe, disrupt, measure and solve instances."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ import msgspec
 Instance = TypeVar("Instance", bound=msgspec.Struct)
 Plan = TypeVar("Plan", bound=msgspec.Struct)
 MOST_TRIES = 2000
-"""Draws of an instance before we give up; some ten are needed as a rule."""
+"""Draws of an instance before giving up; usually about ten are needed."""
 
 
 class Infeasible(Exception):
@@ -20,17 +20,17 @@ class Infeasible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProblemCase(Generic[Instance]):
-    """An instance as it is posed, and as it is after the disruption where there is one."""
+    """An instance as posed, and after the disruption if there is one."""
 
     posed: Instance
     changed: Instance | None = None
 
 
 class Family(ABC, Generic[Instance, Plan]):
-    """Problems of one kind. Times are whole minutes (days in the supply chain) counted from one common zero.
+    """Problems of one kind. Times are whole minutes (days in the supply chain) counted from a common zero.
 
-    `rules` says in words what a plan must keep and what is counted; `more_is_better` is its direction. Every rule is
-    hard. After a disruption at `since`, what a first plan had begun before stays as it was: see `measure`.
+    `rules` describes the constraints and the objective; `more_is_better` is the objective's direction. Every rule is
+    hard. After a disruption at `since`, activities of a first plan that had already begun cannot change: see `measure`.
     """
 
     instance: ClassVar[type[Any]]
@@ -41,22 +41,22 @@ class Family(ABC, Generic[Instance, Plan]):
 
     @abstractmethod
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Instance] | None:
-        """Return a random case, None when this draw gave no usable one."""
+        """Return a random case, or None if this draw is not usable."""
 
     @abstractmethod
     def measure(self, instance: Instance, plan: Plan, first: Plan | None = None) -> float:
-        """Return what the plan costs, or earns where more is better. Raises Infeasible.
+        """Return the plan's cost, or its value if `more_is_better`. Raises Infeasible.
 
-        `first` is the plan that was carried out until the disruption of `instance`; what it had begun must be kept.
+        `first` is the plan that was executed until the disruption of `instance`; what it had begun must be kept.
         """
 
     @abstractmethod
     def solve(self, instance: Instance, first: Plan | None = None) -> Plan | None:
-        """Return an optimal plan that keeps what `first` had begun; None without a feasible one."""
+        """Return an optimal plan that keeps what `first` had begun, or None if no plan is feasible."""
 
     @abstractmethod
     def free_of_content(self, instance: Instance) -> Sequence[Plan]:
-        """Return plans that anybody could write without solving anything; no drawn instance accepts one."""
+        """Return trivial plans that require no solving; no generated instance accepts one."""
 
     def news(self, changed: Instance) -> str:
         """Return the description of the disruption. Raises ValueError for a family without one."""
@@ -68,12 +68,12 @@ class Family(ABC, Generic[Instance, Plan]):
         return True
 
     def bound(self, instance: Instance) -> float | None:
-        """Return a number that no plan can beat, for instances too large to solve; None where no bound is known."""
+        """Return a bound on the value of any plan, for instances too large to solve, or None if none is known."""
         del instance
         return None
 
     def case(self, rng: Random, *, disrupted: bool) -> ProblemCase[Instance]:
-        """Return a random case that has a solution, and that no plan free of content solves."""
+        """Return a random case that has a solution, but none among the trivial plans."""
         for _ in range(MOST_TRIES):
             case = self.draw(rng, disrupted=disrupted)
             if case is not None and not any(
@@ -91,7 +91,7 @@ class Family(ABC, Generic[Instance, Plan]):
         return True
 
     def ratio(self, value: float, best: float) -> float:
-        """Return the share of the optimum that a feasible plan reached: 1 at best, never more."""
+        """Return the share of the optimum that a feasible plan reached, at most 1."""
         own, other = (value, best) if self.more_is_better else (best, value)
         if other <= 0:
             return 1.0 if own >= other else 0.0
@@ -125,7 +125,7 @@ def once_each(what: str, given: Iterable[str], wanted: Iterable[str]) -> None:
 
 
 def travel_times(rng: Random, places: Sequence[str], size: int = 30) -> dict[str, dict[str, int]]:
-    """Return minutes between places that lie at random on a square: symmetric, and no detour is shorter."""
+    """Return minutes between random places on a square: symmetric, and satisfying the triangle inequality."""
     points = {name: (rng.randint(0, size), rng.randint(0, size)) for name in places}
     return {
         a: {b: abs(points[a][0] - points[b][0]) + abs(points[a][1] - points[b][1]) + 2 for b in places if b != a}

@@ -28,7 +28,7 @@ class TransportRequest(msgspec.Struct, frozen=True):
 
 
 class Vehicle(msgspec.Struct, frozen=True):
-    """A vehicle that stands at `at`, and drives `fuel` minutes at most."""
+    """A vehicle that starts at `at` and can drive at most `fuel` minutes."""
 
     name: str
     at: str
@@ -37,7 +37,7 @@ class Vehicle(msgspec.Struct, frozen=True):
 
 
 class Slowdown(msgspec.Struct, frozen=True):
-    """From minute `since` on, whoever sets out between two places (either way) needs `extra` minutes more."""
+    """From minute `since` on, a drive between two places (in either direction) takes `extra` more minutes."""
 
     since: int
     between: tuple[str, str]
@@ -45,7 +45,7 @@ class Slowdown(msgspec.Struct, frozen=True):
 
 
 class FleetProblem(msgspec.Struct, frozen=True):
-    """An instance; all vehicles may set out at minute `starts`. `since` is the minute of a disruption."""
+    """An instance; all vehicles may leave from minute `starts` on. `since` is the minute of a disruption."""
 
     starts: int
     requests: tuple[TransportRequest, ...]
@@ -55,7 +55,7 @@ class FleetProblem(msgspec.Struct, frozen=True):
     since: int | None = None
 
     def minutes(self, a: str, b: str, departs: int) -> int:
-        """Return how long it takes from `a` to `b` for who sets out at minute `departs`."""
+        """Return the minutes from `a` to `b` when leaving at minute `departs`."""
         if a == b:
             return 0
         slow = self.slowdown
@@ -64,14 +64,14 @@ class FleetProblem(msgspec.Struct, frozen=True):
 
 
 class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that a vehicle does."""
+    """One action of a vehicle."""
 
     action: Literal["pickup", "dropoff"]
     request: str
 
 
 class VehicleRoute(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that a vehicle does, in order."""
+    """All actions of a vehicle, in order."""
 
     vehicle: str
     stops: tuple[Stop, ...]
@@ -84,7 +84,7 @@ class FleetPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Leg(NamedTuple):
-    """One stop as it happened: who set out for it when, and where the vehicle then is, when, and after how much."""
+    """One executed stop: the departure for it, and the vehicle's place, time and driven minutes after it."""
 
     stop: Stop
     departed: int
@@ -94,7 +94,7 @@ class Leg(NamedTuple):
 
 
 def follow(fleet: FleetProblem, vehicle: Vehicle, stops: Sequence[Stop]) -> Iterator[Leg]:
-    """Yield the stops of a vehicle as they happen. Raises Infeasible at the first that cannot be."""
+    """Yield a vehicle's stops as they are executed. Raises Infeasible at the first impossible one."""
     requests = {request.name: request for request in fleet.requests}
     aboard: dict[str, TransportRequest] = {}
     minute, place, driven = fleet.starts, vehicle.at, 0
@@ -120,7 +120,7 @@ def follow(fleet: FleetProblem, vehicle: Vehicle, stops: Sequence[Stop]) -> Iter
 
 
 def begun(fleet: FleetProblem, plan: FleetPlan | None) -> dict[str, tuple[Stop, ...]]:
-    """Return for each vehicle the stops for which it had set out before the disruption."""
+    """Return for each vehicle the stops for which it had left before the disruption."""
     found: dict[str, tuple[Stop, ...]] = {vehicle.name: () for vehicle in fleet.vehicles}
     if plan is None or fleet.since is None:
         return found
@@ -133,14 +133,14 @@ def begun(fleet: FleetProblem, plan: FleetPlan | None) -> dict[str, tuple[Stop, 
                     break
                 kept.append(leg.stop)
         except Infeasible:
-            # What is broken after the disruption is for the revised plan to mend; what lies before it stays.
+            # The revised plan must fix what is infeasible after the disruption; earlier stops are kept.
             pass
         found[vehicle.name] = tuple(kept)
     return found
 
 
 def measure(fleet: FleetProblem, plan: FleetPlan, first: FleetPlan | None) -> float:
-    """Return the minutes that all vehicles drive. Raises Infeasible."""
+    """Return the total driving minutes of all vehicles. Raises Infeasible."""
     vehicles = {vehicle.name: vehicle for vehicle in fleet.vehicles}
     names = [route.vehicle for route in plan.routes]
     need(len(set(names)) == len(names), "a vehicle has two routes")
@@ -168,7 +168,7 @@ Table = dict[int, tuple[int, tuple[Stop, ...]]]
 
 
 def solve(fleet: FleetProblem, first: FleetPlan | None) -> FleetPlan | None:
-    """Return routes with the fewest minutes: the best of each vehicle for each set of requests, then the split."""
+    """Return the routes with the fewest minutes: the best of each vehicle for each set of requests, then the split."""
     kept = begun(fleet, first)
     whole = (1 << len(fleet.requests)) - 1
     elsewhere = {
@@ -187,7 +187,7 @@ def solve(fleet: FleetProblem, first: FleetPlan | None) -> FleetPlan | None:
 
 
 class _Search:
-    """All routes of one vehicle that keep the rules; of each set of requests the shortest is kept."""
+    """All valid routes of one vehicle; for each set of requests the shortest is kept."""
 
     def __init__(self, fleet: FleetProblem, vehicle: Vehicle, elsewhere: set[str]) -> None:
         self.fleet = fleet
@@ -211,7 +211,8 @@ class _Search:
                 else:
                     del aboard[name]
         except Infeasible:
-            # A passenger may still be aboard at the end of what is kept: the caller kept only what is right.
+            # The kept stops may end with a passenger aboard, which `follow` reports as infeasible; this is expected
+            # here.
             pass
         self.branch(place, minute, driven, taken, tuple(aboard.values()), tuple(kept))
         return self.table
@@ -225,7 +226,7 @@ class _Search:
         aboard: tuple[TransportRequest, ...],
         stops: tuple[Stop, ...],
     ) -> None:
-        """Collect whatever can be collected next, or deliver everybody who wants to one place."""
+        """Try every next pickup, and every delivery of all passengers to one destination."""
         fleet = self.fleet
         if any(minute + fleet.minutes(place, one.destination, minute) > one.due for one in aboard):
             return

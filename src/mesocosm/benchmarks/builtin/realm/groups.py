@@ -1,4 +1,4 @@
-"""P2: visitor groups are given guides and starting times."""
+"""P2: assign guides and starting times to visitor groups."""
 
 from collections.abc import Sequence
 from random import Random
@@ -14,7 +14,7 @@ GUIDES = ("Ana", "Bruno", "Clara", "David", "Elif", "Farid")
 
 
 class VisitorGroup(msgspec.Struct, frozen=True):
-    """Visitors who want one guided tour of `minutes`, beginning between `earliest` and `latest`."""
+    """Visitors who want one guided tour of `minutes` that begins between `earliest` and `latest`."""
 
     name: str
     size: int
@@ -25,7 +25,7 @@ class VisitorGroup(msgspec.Struct, frozen=True):
 
 
 class Guide(msgspec.Struct, frozen=True):
-    """Someone who takes up to `most_visitors` at once, works from `starts` to `ends`, and gets `fee` for each tour."""
+    """A guide who takes up to `most_visitors` at once, works from `starts` to `ends`, and gets `fee` for each tour."""
 
     name: str
     languages: tuple[str, ...]
@@ -36,7 +36,7 @@ class Guide(msgspec.Struct, frozen=True):
 
 
 class GroupProblem(msgspec.Struct, frozen=True):
-    """An instance; a guide needs `pause` minutes between two tours, a minute of waiting costs `waiting_price`."""
+    """An instance; a guide needs `pause` minutes between two tours, and a minute of waiting costs `waiting_price`."""
 
     groups: tuple[VisitorGroup, ...]
     guides: tuple[Guide, ...]
@@ -45,7 +45,7 @@ class GroupProblem(msgspec.Struct, frozen=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who leads a group, and from when."""
+    """The guide and starting minute of a group."""
 
     group: str
     guide: str
@@ -74,7 +74,7 @@ class GroupFamily(Family[GroupProblem, Assignments]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[GroupProblem] | None:
-        """Return a case that was made around a random timetable."""
+        """Return a case built around a random timetable."""
         del disrupted
         pause = rng.choice((5, 10, 15))
         guides: list[Guide] = []
@@ -97,7 +97,7 @@ class GroupFamily(Family[GroupProblem, Assignments]):
         return ProblemCase(GroupProblem(named, tuple(guides), pause, rng.choice((1, 2))))
 
     def measure(self, instance: GroupProblem, plan: Assignments, first: Assignments | None = None) -> float:
-        """Return fees and the price of waiting."""
+        """Return the fees plus the price of waiting."""
         del first
         groups = {group.name: group for group in instance.groups}
         guides = {guide.name: guide for guide in instance.guides}
@@ -142,7 +142,7 @@ class GroupFamily(Family[GroupProblem, Assignments]):
         return float(len(instance.groups) * min(guide.fee for guide in instance.guides))
 
     def free_of_content(self, instance: GroupProblem) -> Sequence[Assignments]:
-        """Nothing, one group again and again, all groups with one guide, all in turn."""
+        """Plans that are empty, repeat one group, give all groups to one guide, or assign guides in turn."""
         groups, guides = instance.groups, instance.guides
         once = Assignment(groups[0].name, guides[0].name, groups[0].earliest)
         one = [tuple(Assignment(group.name, guide.name, group.earliest) for group in groups) for guide in guides]
@@ -153,7 +153,7 @@ class GroupFamily(Family[GroupProblem, Assignments]):
 
 
 def _timetables(instance: GroupProblem, guide: Guide) -> dict[int, tuple[int, tuple[Assignment, ...]]]:
-    """Return for each set of groups (bits) that `guide` can lead the lowest cost and how."""
+    """Return for each set of groups (bit mask) that `guide` can lead the lowest cost and its assignments."""
     found: dict[int, tuple[int, tuple[Assignment, ...]]] = {}
 
     def lead(mask: int, minute: int, cost: int, given: tuple[Assignment, ...]) -> None:

@@ -19,21 +19,21 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 class ShopJob(msgspec.Struct, frozen=True):
-    """Steps that follow each other."""
+    """Operations that run one after the other."""
 
     name: str
     operations: tuple[Operation, ...]
 
 
 class JobShop(msgspec.Struct, frozen=True):
-    """An instance. Everything must be finished by minute `deadline`, if there is one."""
+    """An instance. Everything must be finished by minute `deadline`, if it is set."""
 
     jobs: tuple[ShopJob, ...]
     deadline: int | None
 
 
 class MachineOrder(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """In which order a machine takes the jobs; a job that needs it several times is named as often."""
+    """The order in which a machine takes the jobs; a job that needs it several times is listed as often."""
 
     machine: str
     jobs: tuple[str, ...]
@@ -46,7 +46,7 @@ class MachinePlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class JobShopFamily(Family[JobShop, MachinePlan]):
-    """Job shop; the optimum by branch and bound over active schedules (Giffler and Thompson, 1960)."""
+    """Job shop; solved by branch and bound over active schedules (Giffler and Thompson, 1960)."""
 
     instance: ClassVar[type[JobShop]] = JobShop
     plan: ClassVar[type[MachinePlan]] = MachinePlan
@@ -61,7 +61,7 @@ class JobShopFamily(Family[JobShop, MachinePlan]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[JobShop] | None:
-        """Return a case of four jobs and three machines, due a fifth after the earliest possible end."""
+        """Return a case of four jobs and three machines, with a deadline 20 % after the earliest possible end."""
         del disrupted
         machines = ["M1", "M2", "M3"]
         jobs = tuple(
@@ -104,7 +104,7 @@ class JobShopFamily(Family[JobShop, MachinePlan]):
         return sum(len(job.operations) for job in instance.jobs) <= MOST_OPERATIONS
 
     def bound(self, instance: JobShop) -> float | None:
-        """The longest job, or the busiest machine with the shortest way to it and from it to an end."""
+        """The longest job, or the load of a machine plus the shortest work before and after it."""
         bounds = [sum(step.minutes for step in job.operations) for job in instance.jobs]
         for machine in _uses(instance):
             load, heads, tails = 0, [], []
@@ -118,7 +118,7 @@ class JobShopFamily(Family[JobShop, MachinePlan]):
         return float(max(bounds))
 
     def free_of_content(self, instance: JobShop) -> Sequence[MachinePlan]:
-        """Nothing, and on every machine the jobs as they are listed, backwards, or those that need it early first."""
+        """An empty plan, and plans that take jobs in listed or reverse order, or by their earliest operation."""
         uses = _uses(instance)
         steps = sorted((i, job.name, step.machine) for job in instance.jobs for i, step in enumerate(job.operations))
         early = tuple(MachineOrder(name, tuple(job for _, job, machine in steps if machine == name)) for name in uses)
@@ -128,7 +128,7 @@ class JobShopFamily(Family[JobShop, MachinePlan]):
 
 
 def _uses(instance: JobShop) -> dict[str, list[str]]:
-    """Return for each machine the jobs that need it, as often as they do."""
+    """Return for each machine the jobs that need it, once per operation."""
     uses: dict[str, list[str]] = {}
     for job in instance.jobs:
         for step in job.operations:
@@ -137,7 +137,7 @@ def _uses(instance: JobShop) -> dict[str, list[str]]:
 
 
 def _end(instance: JobShop, orders: dict[str, tuple[str, ...]]) -> int:
-    """Return the minute of the last end when every machine keeps its order. Raises Infeasible for a circle."""
+    """Return the end of the last operation if every machine keeps its order. Raises Infeasible for a cycle."""
     jobs = {job.name: job for job in instance.jobs}
     ready, step = dict.fromkeys(jobs, 0), dict.fromkeys(jobs, 0)
     free, place = dict.fromkeys(orders, 0), dict.fromkeys(orders, 0)
@@ -160,7 +160,7 @@ def _end(instance: JobShop, orders: dict[str, tuple[str, ...]]) -> int:
 
 
 class _Search:
-    """The best active schedule so far, as (job, machine) in the order of starts."""
+    """The best active schedule so far, as (job, machine) in order of starts."""
 
     def __init__(self, instance: JobShop) -> None:
         self.jobs = [[(step.machine, step.minutes) for step in job.operations] for job in instance.jobs]
@@ -175,7 +175,7 @@ class _Search:
         free: dict[str, int],
         taken: tuple[tuple[int, str], ...],
     ) -> None:
-        """Take every operation that competes for the machine which could be finished first."""
+        """Branch on every operation that competes for the machine with the earliest possible end."""
         open_jobs = [i for i, job in enumerate(self.jobs) if steps[i] < len(job)]
         if not open_jobs:
             if max(ready) < self.end:

@@ -1,8 +1,8 @@
-"""Job shop instances as text, in the two forms that are usual.
+"""Parse job shop instances from text, in the two usual formats.
 
-Standard: a line `jobs machines`, then for each job a line of pairs `machine minutes`, machines counted from 0.
+Standard: a line `jobs machines`, then for each job a line of pairs `machine minutes`, with machines counted from 0.
 Taillard's: after a line that begins with the numbers of jobs and machines, a block `Times` and a block `Machines` with
-one line for each job, machines counted from 1. Lines that begin with # and other lines of words are passed over.
+one line per job, with machines counted from 1. Lines that begin with # and other lines of words are skipped.
 """
 
 from mesocosm.benchmarks.builtin.realm.job_shop import JobShop, Operation, ShopJob
@@ -37,7 +37,7 @@ def read_job_shop(file: str, data: bytes) -> JobShop:
 
 
 def _taillard(file: str, blocks: dict[str, list[Line]]) -> list[Line]:
-    """Return the rows of a file in Taillard's form as pairs, machines counted from 0."""
+    """Return the rows of a file in Taillard's format as pairs, with machines counted from 0."""
     times, machines = blocks.get("times", []), blocks.get("machines", [])
     if len(times) != len(machines):
         raise _wrong(file, "", f"has {len(times)} lines of times and {len(machines)} of machines")

@@ -1,4 +1,4 @@
-"""The world of one problem: it is posed, planned, perhaps disrupted, and planned again."""
+"""The environment of one problem: it is posed, planned, possibly disrupted, and planned again."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ KEPT_CHARACTERS = 60_000
 
 
 def posed(referee: Referee) -> str:
-    """Return what is said of a problem: its rules, its data, and the form of an answer."""
+    """Return the prompt of a problem: its rules, its data, and the form of an answer."""
     family = referee.problem.family
     data = msgspec.json.format(msgspec.json.encode(hidden(referee.case.posed)), indent=1).decode()
     return (
@@ -29,13 +29,13 @@ def posed(referee: Referee) -> str:
 
 
 def hidden(instance: Any) -> dict[str, Any]:
-    """Return an instance as it is shown: without what only a disruption fills in."""
+    """Return an instance as it is shown, without the fields that only a disruption sets."""
     shown: dict[str, Any] = msgspec.to_builtins(instance)
     return {name: value for name, value in shown.items() if name not in HIDDEN}
 
 
 class Planning:
-    """Implements core.ports.Environment. `replies` is how many the agent has; those to spare are for corrections."""
+    """Implements core.ports.Environment. `replies` is the number of replies; spare ones are for corrections."""
 
     def __init__(self, referee: Referee, replies: int) -> None:
         self._referee = referee
@@ -48,11 +48,11 @@ class Planning:
         return self._referee.case.changed is not None
 
     async def reset(self) -> Observation:
-        """Pose the problem."""
+        """Return the problem."""
         return self._say(posed(self._referee))
 
     async def step(self, action: Any) -> Step:
-        """Take a plan. A usable first one may be disrupted; an unusable one may be corrected while replies are left."""
+        """Process a plan. A valid first plan may be disrupted; an invalid one may be corrected in the replies left."""
         text = read_answer(action).text[:KEPT_CHARACTERS]
         self._left -= 1
         stage = FIRST if self._first is None else REVISED
@@ -80,7 +80,7 @@ class Planning:
         return best
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _over(self) -> Step:
         return Step(Observation(None), terminated=True, info=dict(self._texts))

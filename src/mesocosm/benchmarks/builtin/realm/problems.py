@@ -1,4 +1,4 @@
-"""The eleven problems: which family each is of, and whether its plans are disrupted."""
+"""The eleven problems, with their families and whether they are disrupted."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +17,7 @@ from mesocosm.benchmarks.builtin.realm.transport import TransportFamily, Wedding
 
 @dataclass(frozen=True, slots=True)
 class RealmProblem:
-    """One of the eleven."""
+    """One of the eleven problems."""
 
     name: str
     title: str
@@ -41,9 +41,9 @@ PROBLEMS: dict[str, RealmProblem] = {
         RealmProblem("P11", "job shop", JobShopFamily()),
     )
 }
-"""By name, numbered as in REALM-Bench (arXiv 2502.18836). Its instances are not distributed here."""
+"""Problems by name, numbered as in REALM-Bench (arXiv 2502.18836). Its instances are not distributed here."""
 HIDDEN = frozenset({"since", "slowdown", "closed"})
-"""Members of instances that only a disruption fills in."""
+"""Fields of instances that only a disruption sets."""
 
 
 @lru_cache(maxsize=1024)

@@ -1,12 +1,11 @@
-"""Instances that users bring: our own form, the published form of REALM-Bench, and job shop text files.
+"""Instances from users: our own form, the published form of REALM-Bench, and job shop text files.
 
-Own form: an object with `problem` (P1 to P11) and the members of that problem's instance, as a prompt shows them.
-Published form: the keys of REALM-Bench's files, see mesocosm.benchmarks.builtin.realm.conversion for each problem and
-what is taken for granted where they say nothing. Job shop: text files, see
-mesocosm.benchmarks.builtin.realm.job_shop_text.
+Own form: an object with `problem` (P1 to P11) and the fields of that problem's instance, as a prompt shows them.
+Published form: the keys of REALM-Bench's files; mesocosm.benchmarks.builtin.realm.conversion describes each problem and
+the defaults of missing keys. Job shop: text files, see mesocosm.benchmarks.builtin.realm.job_shop_text.
 
-The problem is that of the key `problem`, else what the file's or its folder's name begins with. Disruptions of such
-files are not played.
+The problem is given by the key `problem`, or else by the start of the file's or folder's name. Instances from such
+files are not disrupted.
 """
 
 import re
@@ -30,7 +29,7 @@ _NAME = re.compile(r"(P[0-9]{1,2})(?![0-9])", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class PublishedInstance:
-    """An instance, its problem, and a name that is unique in what was read."""
+    """An instance, its problem, and a unique name."""
 
     problem: str
     name: str
@@ -40,7 +39,7 @@ class PublishedInstance:
 def read_instances(place: Path, problems: Sequence[str], most: int | None) -> list[PublishedInstance]:
     """Return the first `most` instances (None: all) of each of `problems` in a file or folder.
 
-    Raises UsageError when there are no instances, InvalidInput naming file and key.
+    Raises UsageError if there are no instances, and InvalidInput naming file and key.
     """
     taken: dict[str, int] = {}
     found: list[PublishedInstance] = []
@@ -69,7 +68,7 @@ def _files(place: Path) -> Iterator[Path]:
 
 
 def _problem_of(file: Path, place: Path) -> str | None:
-    """Return the problem that the name of the file or of a folder around it begins with."""
+    """Return the problem named at the start of the file's name or of a folder above it, or None."""
     inside = file.relative_to(place).parts if place in file.parents else (file.name,)
     for name in (*reversed(inside), place.name):
         match = _NAME.match(name)
@@ -114,7 +113,7 @@ def _instance(part: FileValue, name: str, guessed: str | None) -> PublishedInsta
 
 
 def _checked(part: FileValue, problem: str, instance: Any) -> Any:
-    """Return the instance once simple plans could be held against it: names that lead nowhere come to light."""
+    """Return the instance after checking it with trivial plans, which reveal undefined names."""
     family = PROBLEMS[problem].family
     try:
         for plan in family.free_of_content(instance):

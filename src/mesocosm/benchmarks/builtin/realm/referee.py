@@ -1,4 +1,4 @@
-"""Reads plans, holds them against the rules, and compares them with the best one."""
+"""Parse plans, check them against the rules, and compare them with the best one."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from mesocosm.benchmarks.builtin.realm.problems import RealmProblem
 from mesocosm.core.foreign import read_json
 
 MOST_CHARACTERS = 50_000
-"""Of a reply; the longest sensible plan has some two thousand."""
+"""Maximum characters of a reply; the longest sensible plan has about two thousand."""
 _FENCED = re.compile(r"```[a-zA-Z]{0,8}[ \t]*\r?\n(.*?)```", re.DOTALL)
 
 
 class Unmeasured(Exception):
-    """A feasible plan of an instance that is too large to solve, and for which no bound is known."""
+    """A feasible plan of an instance that is too large to solve and has no known bound."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,13 @@ class Referee:
 
     @cached_property
     def first_best(self) -> Any:
-        """The best plan before any disruption; None where the instance is too large to solve, or has none."""
+        """The best plan before any disruption; None if the instance is too large to solve, or has no solution."""
         family = self.problem.family
         return family.solve(self.case.posed) if family.exact(self.case.posed) else None
 
     @cached_property
     def best_value(self) -> float | None:
-        """What counts as the optimum: after a disruption that of whoever had planned best before it."""
+        """The reference optimum; after a disruption, the optimum when the best plan was executed until then."""
         family, changed = self.problem.family, self.case.changed
         if self.first_best is None:
             return None if family.exact(self.case.posed) else family.bound(self.case.posed)
@@ -45,7 +45,7 @@ class Referee:
         return None if revised is None else family.measure(changed, revised, self.first_best)
 
     def read(self, text: str) -> Any:
-        """Return the plan that a reply holds: JSON alone, or one fenced block of JSON. Raises Infeasible."""
+        """Return the plan in a reply: JSON alone, or one fenced block of JSON. Raises Infeasible."""
         if len(text) > MOST_CHARACTERS:
             raise Infeasible(f"the reply has {len(text)} characters, more than {MOST_CHARACTERS}")
         plain = text.strip()
@@ -64,7 +64,7 @@ class Referee:
             raise Infeasible(f"the plan has not the form that was asked for: {error}") from error
 
     def first(self, text: str) -> Any:
-        """Return the plan of a first reply. Raises Infeasible when it does not keep the rules."""
+        """Return the plan of a first reply. Raises Infeasible if it breaks a rule."""
         plan = self.read(text)
         self.problem.family.measure(self.case.posed, plan)
         return plan
@@ -76,7 +76,7 @@ class Referee:
         return plan
 
     def score(self, first: str, revised: str) -> float:
-        """Return feasibility times optimality: 0 to 1. Raises Infeasible with what is wrong, Unmeasured."""
+        """Return feasibility times optimality, from 0 to 1. Raises Infeasible with the reason, or Unmeasured."""
         family = self.problem.family
         plan = self.first(first)
         value = family.measure(self.case.posed, plan)
@@ -92,7 +92,7 @@ class Referee:
         return family.ratio(value, best)
 
     def best(self, first: Any = None) -> Any:
-        """Return the plan of the oracle, after the disruption when `first` was carried out until then."""
+        """Return the oracle's plan; with `first`, its plan after the disruption."""
         family = self.problem.family
         plan = self.first_best if first is None else family.solve(self.case.changed, first)
         return msgspec.to_builtins(plan)

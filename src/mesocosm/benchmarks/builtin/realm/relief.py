@@ -1,4 +1,4 @@
-"""P7: loads of relief goods go to regions by truck, and a road is lost on the way."""
+"""P7: send loads of relief goods to regions by truck; a road is closed during the operation."""
 
 from collections.abc import Iterator, Sequence
 from random import Random
@@ -34,14 +34,14 @@ class Truck(msgspec.Struct, frozen=True):
 
 
 class Closure(msgspec.Struct, frozen=True):
-    """A way that is closed to departures."""
+    """A road that is closed to departures."""
 
     depot: str
     region: str
 
 
 class Relief(msgspec.Struct, frozen=True):
-    """An instance; `stock` counts loads by depot and resource, `travel` minutes from depot to region."""
+    """An instance; `stock` has loads by depot and resource, `travel` the minutes from depot to region."""
 
     regions: tuple[Region, ...]
     trucks: tuple[Truck, ...]
@@ -83,7 +83,7 @@ class ReliefFamily(Family[Relief, Shipments]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Relief] | None:
-        """Return a case with five trucks; the disruption closes a way that is still to be used."""
+        """Return a case with five trucks; the disruption closes a road that is still needed."""
         depots = DEPOTS
         regions = tuple(
             Region(
@@ -120,7 +120,7 @@ class ReliefFamily(Family[Relief, Shipments]):
         return msgspec.structs.replace(posed, closed=Closure(depots[hit.truck], hit.region), since=since)
 
     def measure(self, instance: Relief, plan: Shipments, first: Shipments | None = None) -> float:
-        """Return the sum of severities of all loads."""
+        """Return the sum of the severities of all loads."""
         trucks = {truck.name: truck for truck in instance.trucks}
         regions = {region.name: region for region in instance.regions}
         stock = {depot: dict(loads) for depot, loads in instance.stock.items()}
@@ -158,7 +158,7 @@ class ReliefFamily(Family[Relief, Shipments]):
             need(not shut, f"the way from {closed.depot} to {closed.region} is closed")
 
     def solve(self, instance: Relief, first: Shipments | None = None) -> Shipments | None:
-        """Branch and bound over what each truck takes where."""
+        """Branch and bound over the load and destination of each truck."""
         kept = _begun(instance, first)
         gone = {shipment.truck for shipment in kept}
         trucks = [truck for truck in instance.trucks if truck.name not in gone]
@@ -193,7 +193,7 @@ class ReliefFamily(Family[Relief, Shipments]):
         return best[1]
 
     def _choices(self, instance: Relief, truck: Truck) -> list[Shipment]:
-        """Return all that a truck can do, the most severe first."""
+        """Return all possible shipments of a truck, those to the most severe region first."""
         departs = truck.ready if instance.since is None else max(truck.ready, instance.since)
         closed = (instance.closed.depot, instance.closed.region) if instance.closed else None
         found = [
@@ -209,13 +209,13 @@ class ReliefFamily(Family[Relief, Shipments]):
         return len(instance.trucks) <= MOST_TRUCKS and sum(len(r.needs) for r in instance.regions) <= MOST_CHOICES
 
     def bound(self, instance: Relief) -> float | None:
-        """Every truck counts at most its most severe reachable region."""
+        """Each truck counts at most its most severe reachable region."""
         severity = {region.name: region.severity for region in instance.regions}
         options = (self._choices(instance, truck) for truck in instance.trucks)
         return float(sum(max((severity[found.region] for found in choices), default=0) for choices in options))
 
     def news(self, changed: Relief) -> str:
-        """Return what happened."""
+        """Return the description of the disruption."""
         closed = changed.closed
         way = f"from {closed.depot} to {closed.region}" if closed else ""
         return (
@@ -224,7 +224,7 @@ class ReliefFamily(Family[Relief, Shipments]):
         )
 
     def free_of_content(self, instance: Relief) -> Sequence[Shipments]:
-        """Nothing, everything for one region, all trucks with the first thing at minute 0."""
+        """Plans that are empty, send everything to one region, or send each truck to the next region in turn."""
         trucks, regions = instance.trucks, instance.regions
         worst = max(regions, key=lambda region: region.severity)
         same = tuple(Shipment(truck.name, worst.name, next(iter(worst.needs)), truck.ready) for truck in trucks)
@@ -250,7 +250,7 @@ def _same(instance: Relief, given: Sequence[Shipment], resource: str) -> Iterato
 
 
 def _room(instance: Relief, given: Sequence[Shipment], option: Shipment, depot: str) -> bool:
-    """Return whether stock and need are left for one more load."""
+    """Return whether stock and need allow one more load."""
     same = list(_same(instance, given, option.resource))
     wanted = next(region.needs[option.resource] for region in instance.regions if region.name == option.region)
     sent = sum(place == depot for place, _ in same)

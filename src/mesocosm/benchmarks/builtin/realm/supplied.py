@@ -1,4 +1,4 @@
-"""Values inside a user's file, each knowing where it stands, so that every complaint names file and key."""
+"""Values in a user's file that know their position, so that every error names file and key."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,25 +12,25 @@ _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])")
 
 @dataclass(frozen=True, slots=True)
 class FileValue:
-    """A value of a file at `path`. Every method raises InvalidInput when the value is not what it asks for."""
+    """A value of a file at `path`. Every method raises InvalidInput if the value does not have the required type."""
 
     file: str
     path: str
     value: Any
 
     def wrong(self, message: str) -> InvalidInput:
-        """Return the complaint about this value."""
+        """Return an error about this value."""
         return InvalidInput(self.file, [Problem(self.path, message)])
 
     def maybe(self, *names: str) -> "FileValue | None":
-        """Return the value under the first of `names` that is there."""
+        """Return the value under the first of `names` that is present, or None."""
         if not isinstance(self.value, Mapping):
             raise self.wrong(f"is {self.value!r:.60}, no object")
         found = next((name for name in names if self.value.get(name) is not None), None)
         return None if found is None else FileValue(self.file, f"{self.path}.{found}".lstrip("."), self.value[found])
 
     def part(self, *names: str) -> "FileValue":
-        """Return the value under the first of `names` that is there, which one must be."""
+        """Return the value under the first of `names` that is present. Raises InvalidInput if none is."""
         found = self.maybe(*names)
         if found is None:
             others = f" (or {', '.join(names[1:])})" if len(names) > 1 else ""
@@ -44,7 +44,7 @@ class FileValue:
         return [FileValue(self.file, f"{self.path}[{i}]", value) for i, value in enumerate(self.value)]
 
     def named(self, *keys: str) -> "Iterator[tuple[str, FileValue]]":
-        """Yield name and value: of an object its members, of a list its objects, named by one of `keys`."""
+        """Yield name and value: of an object its members; of a list its objects, named by one of `keys`."""
         if isinstance(self.value, Mapping):
             for name in self.value:
                 yield str(name), FileValue(self.file, f"{self.path}.{name}", self.value[name])
@@ -56,23 +56,23 @@ class FileValue:
                 yield item.part(*keys).text(), item
 
     def text(self) -> str:
-        """Return a name; a number becomes its digits."""
+        """Return a name; a number is converted to text."""
         if isinstance(self.value, bool) or not isinstance(self.value, str | int):
             raise self.wrong(f"is {self.value!r:.60}, no name")
         return str(self.value)
 
     def number(self) -> float:
-        """Return a number from 0 on."""
+        """Return a non-negative number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float) or not 0 <= self.value < 1e12:
             raise self.wrong(f"is {self.value!r:.60}, no number from 0 on")
         return self.value
 
     def whole(self) -> int:
-        """Return a number, rounded to a whole one."""
+        """Return a non-negative number, rounded to an integer."""
         return round(self.number())
 
     def minute(self, unit: int = 1) -> int:
-        """Return a time of the day in minutes: "HH:MM", or a number of `unit` minutes each (60 for hours)."""
+        """Return a time of day in minutes, from "HH:MM" or a number in units of `unit` minutes (60 for hours)."""
         if isinstance(self.value, str):
             clock = _CLOCK.fullmatch(self.value.strip())
             if clock is None:
@@ -89,7 +89,7 @@ class FileValue:
 
 
 def distances(table: FileValue, places: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return minutes between all places, from keys "a-b" (either way) or objects inside objects."""
+    """Return minutes between all places, from keys "a-b" (either way) or nested objects."""
     rows = table.value if isinstance(table.value, Mapping) else {}
 
     def between(a: str, b: str) -> int:

@@ -1,4 +1,4 @@
-"""P10: components are ordered from suppliers within a budget, and one supplier closes."""
+"""P10: order components from suppliers within a budget; one supplier closes."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ SUPPLIERS = ("Axion", "Borealis", "Cobalt", "Dynamo")
 
 
 class Component(msgspec.Struct, frozen=True):
-    """What is needed: exactly `lots` at the factory by day `due`."""
+    """A required component: exactly `lots` at the factory by day `due`."""
 
     name: str
     lots: int
@@ -24,7 +24,7 @@ class Component(msgspec.Struct, frozen=True):
 
 
 class Supplier(msgspec.Struct, frozen=True):
-    """Who delivers up to `most_lots` in all; every order costs `fee`; orders are taken from day `opens` on."""
+    """A supplier of up to `most_lots` in total; every order costs `fee`, and orders are taken from day `opens` on."""
 
     name: str
     most_lots: int
@@ -33,7 +33,7 @@ class Supplier(msgspec.Struct, frozen=True):
 
 
 class SupplierOffer(msgspec.Struct, frozen=True):
-    """A component of a supplier: `price` for a lot, delivered `lead` days after the order."""
+    """A supplier's offer of a component: `price` per lot, delivered `lead` days after the order."""
 
     supplier: str
     component: str
@@ -42,7 +42,7 @@ class SupplierOffer(msgspec.Struct, frozen=True):
 
 
 class Supply(msgspec.Struct, frozen=True):
-    """An instance. From day `since` on the supplier `closed` takes no orders."""
+    """An instance. From day `since` on, the supplier `closed` takes no orders."""
 
     components: tuple[Component, ...]
     suppliers: tuple[Supplier, ...]
@@ -82,7 +82,7 @@ class SupplyFamily(Family[Supply, SupplyPlan]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Supply] | None:
-        """Return a case with four components and three suppliers, its budget close to the lowest cost."""
+        """Return a case with four components and three suppliers, with a budget close to the lowest cost."""
         components = tuple(
             Component(name, rng.randint(2, 4), rng.randint(12, 20)) for name in rng.sample(COMPONENTS, 4)
         )
@@ -120,7 +120,7 @@ class SupplyFamily(Family[Supply, SupplyPlan]):
         return msgspec.structs.replace(posed, closed=rng.choice(later), since=since)
 
     def measure(self, instance: Supply, plan: SupplyPlan, first: SupplyPlan | None = None) -> float:
-        """Return prices and fees."""
+        """Return the sum of prices and fees."""
         offers = {(offer.supplier, offer.component): offer for offer in instance.offers}
         suppliers = {supplier.name: supplier for supplier in instance.suppliers}
         left = {component.name: component.lots for component in instance.components}
@@ -152,7 +152,7 @@ class SupplyFamily(Family[Supply, SupplyPlan]):
         return float(cost)
 
     def solve(self, instance: Supply, first: SupplyPlan | None = None) -> SupplyPlan | None:
-        """Branch and bound: one component after the other, every split over its suppliers."""
+        """Branch and bound: one component after the other, over every split among its suppliers."""
         kept = _placed(instance, first)
         fees = {supplier.name: supplier.fee for supplier in instance.suppliers}
         prices = {(offer.supplier, offer.component): offer.price for offer in instance.offers}
@@ -195,7 +195,7 @@ class SupplyFamily(Family[Supply, SupplyPlan]):
         return small and len(instance.components) <= MOST_COMPONENTS and len(instance.suppliers) <= len(SUPPLIERS)
 
     def bound(self, instance: Supply) -> float | None:
-        """Every component costs at least its lots at the lowest price and one lowest fee."""
+        """Each component costs at least its lots at the lowest price plus the lowest fee."""
         fees = {supplier.name: supplier.fee for supplier in instance.suppliers}
         floors = [
             _floor(component.lots, [(o.price, fees[o.supplier]) for o, _ in _usable(instance, component.name)])
@@ -204,14 +204,14 @@ class SupplyFamily(Family[Supply, SupplyPlan]):
         return float(sum(floors)) if all(floor < float("inf") for floor in floors) else None
 
     def news(self, changed: Supply) -> str:
-        """Return what happened."""
+        """Return the description of the disruption."""
         return (
             f"It is day {changed.since}. Orders placed before that day stay and will be delivered; no other order can "
             f"be placed on an earlier day. {changed.closed} takes no orders from now on. The budget is the same."
         )
 
     def free_of_content(self, instance: Supply) -> Sequence[SupplyPlan]:
-        """Nothing, everything from one supplier, everything from whoever is listed first or is cheapest, on day 0."""
+        """Plans that are empty, or order all on day 0 from one supplier, the first listed, or the cheapest."""
         needed = {component.name: component.lots for component in instance.components}
         one = [
             tuple(SupplyOrder(supplier.name, name, lots, supplier.opens) for name, lots in needed.items())
@@ -239,7 +239,7 @@ def _placed(instance: Supply, plan: SupplyPlan | None) -> tuple[SupplyOrder, ...
 
 
 def _usable(instance: Supply, component: str) -> list[tuple[SupplierOffer, int]]:
-    """Return the offers for a component that arrive in time when ordered as early as still possible, and that day."""
+    """Return the offers for a component that can still arrive in time, each with its earliest possible order day."""
     opens = {supplier.name: supplier.opens for supplier in instance.suppliers}
     due = next(found.due for found in instance.components if found.name == component)
     found: list[tuple[SupplierOffer, int]] = []

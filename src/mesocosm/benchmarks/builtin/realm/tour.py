@@ -22,7 +22,7 @@ class TourStop(msgspec.Struct, frozen=True):
 
 
 class Tour(msgspec.Struct, frozen=True):
-    """An instance; the tour leaves `home` at minute `leaves`, and is at `end` (default home) by minute `back_by`."""
+    """An instance; the tour leaves `home` at minute `leaves`, and reaches `end` (default home) by minute `back_by`."""
 
     home: str
     leaves: int
@@ -33,7 +33,7 @@ class Tour(msgspec.Struct, frozen=True):
 
     @property
     def goal(self) -> str:
-        """Where the tour ends."""
+        """The place at which the tour ends."""
         return self.end or self.home
 
 
@@ -58,7 +58,7 @@ class TourFamily(Family[Tour, TourPlan]):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[Tour] | None:
-        """Return a case with windows around a random tour."""
+        """Return a case with time windows around a random tour."""
         del disrupted
         names = rng.sample(NAMES, 6)
         travel = travel_times(rng, ["Home", *names])
@@ -122,12 +122,12 @@ class TourFamily(Family[Tour, TourPlan]):
         return len(instance.places) <= MOST_PLACES
 
     def bound(self, instance: Tour) -> float | None:
-        """Every place must be left for somewhere: the sum of the shortest ways out."""
+        """Each place must be left once: the sum of the shortest legs out of each place."""
         starts = [instance.home, *(place.name for place in instance.places)]
         return float(sum(min(instance.travel[name].values()) for name in starts))
 
     def free_of_content(self, instance: Tour) -> Sequence[TourPlan]:
-        """No place, one, all as they are listed, backwards, and sorted by the clock (windows lie around some tour)."""
+        """Plans with no place, one place, all in listed or reverse order, and sorted by time window."""
         names = [place.name for place in instance.places]
         closing = [place.name for place in sorted(instance.places, key=lambda place: place.closes)]
         opening = [place.name for place in sorted(instance.places, key=lambda place: place.opens)]

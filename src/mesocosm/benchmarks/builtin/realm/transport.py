@@ -47,7 +47,7 @@ class TransportFamily(Family[FleetProblem, FleetPlan]):
     rules = f"Plan rides for passengers. {_RULES}"
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[FleetProblem] | None:
-        """Return a case made around random routes; a disruption is a slow road or one more passenger."""
+        """Return a case built around random routes; a disruption is a slow road or one more passenger."""
         places = rng.sample(PLACES, 6)
         travel = travel_times(rng, places, 20)
         starts = rng.randrange(420, 900, 15)
@@ -83,7 +83,7 @@ class TransportFamily(Family[FleetProblem, FleetPlan]):
         return fleets.exact(instance)
 
     def news(self, changed: FleetProblem) -> str:
-        """Return what happened."""
+        """Return the description of the disruption."""
         slow = changed.slowdown
         kept = (
             f"It is minute {changed.since}. Every stop for which a vehicle set out before that minute stays as it was "
@@ -98,7 +98,7 @@ class TransportFamily(Family[FleetProblem, FleetPlan]):
         return f"{kept}One more request has come in: {added}"
 
     def free_of_content(self, instance: FleetProblem) -> Sequence[FleetPlan]:
-        """Nothing, dropoffs alone, pickups alone, everything by one vehicle, in turn, or dealt out by the clock."""
+        """Plans that are empty, only drop off, only pick up, use one vehicle, or assign requests in turn or by time."""
         names = [request.name for request in instance.requests]
         first = instance.vehicles[0].name
         off = tuple(Stop("dropoff", name) for name in names)
@@ -115,7 +115,7 @@ class TransportFamily(Family[FleetProblem, FleetPlan]):
 
 
 def _by_the_clock(instance: FleetProblem) -> Iterator[FleetPlan]:
-    """Yield plans that deal out the requests by their windows: in turn or in parts, one by one or all at once."""
+    """Yield plans that assign requests by their windows: in turn or in parts, one by one or all at once."""
     names = [request.name for request in sorted(instance.requests, key=lambda found: found.earliest)]
     vehicles = [vehicle.name for vehicle in instance.vehicles]
     count, size = len(vehicles), -(-len(names) // len(vehicles))
@@ -138,7 +138,7 @@ class WeddingFamily(TransportFamily):
     )
 
     def draw(self, rng: Random, *, disrupted: bool) -> ProblemCase[FleetProblem] | None:
-        """Return a case made around random rounds of two cars; a disruption is a slow road or a late request."""
+        """Return a case built around random rounds of two cars; a disruption is a slow road or a late request."""
         shops, gates = rng.sample(SHOPS, 2), rng.sample(GATES, 3)
         travel = travel_times(rng, [VENUE, *shops, *gates], 18)
         starts, slack = rng.randrange(480, 720, 15), 20 if disrupted else 6
@@ -165,7 +165,7 @@ class WeddingFamily(TransportFamily):
         return ProblemCase(posed, None) if not disrupted else self._disrupted(rng, posed)
 
     def free_of_content(self, instance: FleetProblem) -> Sequence[FleetPlan]:
-        """Also errands alone."""
+        """Return the plans of the base class, and one with only the errands."""
         errands = [request.name for request in instance.requests if not request.seats]
         stops = tuple(stop for name in errands for stop in (Stop("pickup", name), Stop("dropoff", name)))
         return [*super().free_of_content(instance), FleetPlan((VehicleRoute(instance.vehicles[0].name, stops),))]
@@ -184,7 +184,7 @@ def _lived(
     trips: Sequence[TransportRequest],
     slack: int,
 ) -> tuple[list[TransportRequest], int]:
-    """Return the trips with windows around the times at which one vehicle did them one by one, and its driving."""
+    """Return the trips with windows around their times when one vehicle does them in turn, and its driving minutes."""
     minute, place, driven = starts, vehicle.at, 0
     made: list[TransportRequest] = []
     for trip in trips:
@@ -205,7 +205,7 @@ def _numbered(rng: Random, requests: list[TransportRequest]) -> tuple[TransportR
 
 
 def _legs(fleet: FleetProblem, plan: FleetPlan) -> list[tuple[int, str, str]]:
-    """Return when, from where and to where the vehicles drive."""
+    """Return the drives of all vehicles as (departure, from, to), in order of departure."""
     found: list[tuple[int, str, str]] = []
     at = {vehicle.name: vehicle for vehicle in fleet.vehicles}
     for route in plan.routes:
@@ -218,7 +218,7 @@ def _legs(fleet: FleetProblem, plan: FleetPlan) -> list[tuple[int, str, str]]:
 
 
 def _slowed(rng: Random, posed: FleetProblem, plan: FleetPlan) -> FleetProblem | None:
-    """Slow down a road that the best plan still has to use."""
+    """Slow down a road that the best plan still uses, or return None."""
     legs = _legs(posed, plan)
     if len(legs) < 4:
         return None
@@ -231,7 +231,7 @@ def _slowed(rng: Random, posed: FleetProblem, plan: FleetPlan) -> FleetProblem |
 
 
 def _asked(rng: Random, posed: FleetProblem, plan: FleetPlan) -> FleetProblem | None:
-    """Add a request that comes when a third of the driving is done."""
+    """Add a request that arrives after a third of the drives, or return None."""
     legs = _legs(posed, plan)
     since = legs[len(legs) // 3][0] + 1
     a, b = rng.choice(posed.requests), rng.choice(posed.requests)

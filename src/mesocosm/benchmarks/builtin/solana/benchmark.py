@@ -10,7 +10,7 @@ from mesocosm.core.ports import Benchmark
 
 
 class RecordedSolana(RecordedBenchmark):
-    """Scores runs that were recorded elsewhere."""
+    """Scores recorded runs."""
 
     def read(self) -> ItemsFile:
         """Return the recorded runs. Raises UsageError."""

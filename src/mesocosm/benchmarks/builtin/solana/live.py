@@ -1,8 +1,9 @@
-"""Runs the gym and writes its score as `result.json`.
+"""Run the gym and write its score as `result.json`.
 
     python -m mesocosm.benchmarks.builtin.solana.live --gym FOLDER --output FOLDER --entry FILE
 
-A program of its own. Model and settings reach the gym by the variables that it reads. It ends as the gym ends.
+A separate program. Model and settings reach the gym through environment variables. Its exit code is the gym's, or 1 if
+the gym recorded nothing.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def collect(recorded: Path, result: Path) -> int:
-    """Write the score of what the gym recorded; return 1 when it recorded nothing."""
+    """Write the score of what the gym recorded; return 1 if there is nothing to score."""
     found = locate(recorded, PATTERNS)
     if found is None:
         print(f"the gym wrote none of {', '.join(PATTERNS)} into OUTPUT_DIR", file=sys.stderr)

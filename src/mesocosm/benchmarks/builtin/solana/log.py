@@ -16,7 +16,7 @@ _DISCOVERED = ("final_programs", "programs_discovered")
 
 
 def read_log(path: Path) -> ItemsFile:
-    """Return one item for each recorded run at `path`. Raises UsageError without any."""
+    """Return one item for each recorded run at `path`. Raises UsageError if there is none."""
     files = (
         sorted(file for ending in ("json", "jsonl") for file in path.rglob(f"*.{ending}")) if path.is_dir() else [path]
     )
@@ -37,7 +37,7 @@ def _item(number: int, file: Path, root: Path) -> ProgramItem:
 
 
 def _document(file: Path) -> Any:
-    """Return the JSON of a file, or the list of its lines. Raises Unreadable."""
+    """Return the JSON of a file, or the list of its lines. Raises ResultFileError."""
     if file.suffix != ".jsonl":
         return read_document(file)
     if file.stat().st_size > MOST_BYTES:
@@ -49,7 +49,7 @@ def _document(file: Path) -> Any:
 
 
 def judged(document: Any) -> tuple[ResultValue, tuple[Score, ...]]:
-    """Return the score of a recorded run, and its points by origin. Whatever cannot be trusted is missing."""
+    """Return the score of a recorded run, and its points by origin. Untrustworthy values are missing."""
     transactions = document
     if isinstance(document, Mapping):
         transactions = next((document[name] for name in _LISTS if isinstance(document.get(name), list)), None)
@@ -70,13 +70,13 @@ def judged(document: Any) -> tuple[ResultValue, tuple[Score, ...]]:
 
 
 def scores(found: Reward) -> tuple[Score, ...]:
-    """Return the points of a run, all and by origin."""
+    """Return the points of a run, in total and by origin."""
     parts = {"reward": found.total, "template_reward": found.template, "model_reward": found.model}
     return tuple(Score(name, float(value)) for name, value in parts.items())
 
 
 def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...]]:
-    """Judge metrics of the gym: the reward must agree with everything that they say beside it."""
+    """Judge metrics of the gym: the reward must agree with all other values in them."""
     reward = document.get("final_reward")
     if reward is None:
         return ResultValue(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
@@ -102,7 +102,7 @@ def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...
 
 
 def _discovered(document: Mapping[str, Any]) -> int | None:
-    """Return how many pairs the metrics list; None where they list none by byte."""
+    """Return how many pairs the metrics list, or None if they do not list pairs."""
     for name in _DISCOVERED:
         programs = document.get(name)
         if isinstance(programs, Mapping) and programs and all(isinstance(found, list) for found in programs.values()):

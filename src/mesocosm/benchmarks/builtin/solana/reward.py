@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 REACHABLE = 236
-"""Pairs that can be reached; the score is the reward divided by it."""
+"""Number of reachable pairs; the score is the reward divided by it."""
 CATALOGUE = 364
 """Number of pairs: the highest possible reward."""
 _BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
@@ -20,12 +20,12 @@ Pair = tuple[str, int]
 
 
 class Unusable(ValueError):
-    """A transaction that cannot be read; the text says why."""
+    """A transaction that cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reward:
-    """Points of a run: those of templates, and those that the model earned beyond them."""
+    """Points of a run: those from templates, and those that the model earned beyond them."""
 
     template: int
     model: int
@@ -42,9 +42,9 @@ class Reward:
 
 
 def rewarded(transactions: Iterable[Any]) -> Reward:
-    """Return the points of transactions in their order. Raises Unusable for one that cannot be read.
+    """Return the points of transactions in order. Raises Unusable for one that cannot be read.
 
-    A pair counts once, for whoever came first; transactions that failed earn nothing.
+    A pair counts once, for its first occurrence; failed transactions earn nothing.
     """
     seen: set[Pair] = set()
     points = {True: 0, False: 0}
@@ -60,14 +60,14 @@ def rewarded(transactions: Iterable[Any]) -> Reward:
 
 
 def failed(transaction: Mapping[str, Any]) -> bool:
-    """Return whether a transaction did not go through."""
+    """Return whether a transaction failed."""
     meta = transaction.get("meta")
     error = transaction.get("err", transaction.get("error")) or (meta.get("err") if isinstance(meta, Mapping) else None)
     return bool(error) or transaction.get("success") is False
 
 
 def from_template(transaction: Mapping[str, Any]) -> bool:
-    """Return whether a transaction was written by the gym's authors and not by the model."""
+    """Return whether a transaction comes from the gym's authors and not from the model."""
     return any(str(transaction.get(name, "")).lower() in _TEMPLATES for name in _ORIGIN)
 
 
@@ -103,9 +103,9 @@ def _program(instruction: Mapping[str, Any], keys: Any, where: str) -> str:
 
 
 def first_byte(instruction: Mapping[str, Any], where: str) -> int | None:
-    """Return the first byte of an instruction's data, None where it has no data. Raises Unusable.
+    """Return the first byte of an instruction's data, or None if it has no data. Raises Unusable.
 
-    Data is a list of numbers, a text in base58 (as validators tell it), or a pair of text and encoding.
+    Data is a list of numbers, a string in base58 (as validators return it), or a pair of string and encoding.
     """
     given = next((instruction[name] for name in _BYTE if instruction.get(name) is not None), None)
     if given is not None:
@@ -144,7 +144,7 @@ def _decoded(text: str, encoding: str) -> bytes:
 
 
 def base58(text: str) -> bytes:
-    """Return what a base58 text stands for. Raises ValueError."""
+    """Decode a base58 string. Raises ValueError."""
     if len(text) > 4096:
         raise ValueError("too long for a transaction")
     number = 0

@@ -1,1 +1,1 @@
-"""Repairs of real repositories, played in a matrix of execution modes and providers."""
+"""Repairs of real repositories, in a matrix of execution modes and providers."""

@@ -1,4 +1,4 @@
-"""swe_bench_orchestrated: repairs of the bundled sample, of SWE-bench, or of a file."""
+"""swe_bench_orchestrated: repairs from the bundled sample, from SWE-bench, or from a file."""
 
 import os
 import shutil
@@ -59,16 +59,16 @@ class SweBench(MatrixBenchmark):
         return LoadedTasks(tasks, digest([rows.content, bool(available())]))
 
     def job(self, task: Task) -> CellJob:
-        """Return the repair of an instance."""
+        """Return the repair job of an instance."""
         return Repair(_instance(task), self._repositories, shell=bool(available()))
 
     def offered(self) -> tuple[str, ...]:
-        """Return the capabilities of the tools that there are."""
+        """Return the capabilities of the available tools."""
         tools = work_tools(CheckoutWorkspace(Path()), shell=bool(available()))
         return tuple(dict.fromkeys(own.capability for own in tools))
 
     def usual(self) -> tuple[str, ...]:
-        """Return all that a repair may need; a machine without a sandbox offers no shell."""
+        """Return all that a repair may need, although a machine without a sandbox offers no shell."""
         return ("code.read", "code.write", "code.edit", "code.search", "code.shell")
 
     async def verdict(self, task: Task, episode: Episode) -> Sequence[Score]:
@@ -139,7 +139,7 @@ class SweBench(MatrixBenchmark):
 
     @property
     def split(self) -> str:
-        """The name of the data: a file that is named goes over the sample."""
+        """The name of the dataset: a given file takes precedence over the sample."""
         dataset = str(self.parameter("dataset"))
         return "jsonl" if dataset == "sample" and self.setup.path("data_path") is not None else dataset
 
@@ -156,7 +156,7 @@ class SweBench(MatrixBenchmark):
         return read_rows(subject, path, HUBS[self.split])
 
     def _refuse(self) -> None:
-        """Raise UsageError for what other tools took and did not do."""
+        """Raise UsageError for options that other tools accept without honouring them."""
         reasons = {
             "no_baseline": (
                 False,
@@ -181,7 +181,7 @@ def _task(instance: Instance) -> Task:
 
 
 def _instance(task: Task) -> Instance:
-    """Return the instance of a task; what is shown of it and its gold data together."""
+    """Return the instance of a task, assembled from its input and its gold data."""
     shown, target = task.input, task.target
     gold = msgspec.convert(target["gold"], Gold)
     name = str(task.metadata.get("instance", task.id))

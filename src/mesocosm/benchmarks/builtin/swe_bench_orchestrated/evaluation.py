@@ -1,10 +1,10 @@
-"""Whether a patch applies, and whether it resolves an instance: by running tests, or not at all.
+"""Check whether a patch applies, and whether it resolves an instance, by running tests.
 
-`Confined` runs the instance's own `test_command` behind bubblewrap. The code under test runs in the same process as
-the tests, so it could end that process early or print what a test runner prints. Therefore each test must be reported
-as passed by name, and tests that must fail, made afresh for every run and added to the instance's tests, must be
-reported as failed: whoever silences assertions or makes up a report cannot tell them from the others (see twins). Who
-guesses, for each of the hidden tests, which of two it is, is right once in two to the power of their number.
+`Confined` runs the instance's own `test_command` in bubblewrap. The code under test runs in the same process as the
+tests, so it could end that process early or fake the output of a test runner. Therefore each test must be reported as
+passed by name, and tests that must fail, generated for every run and added to the instance's tests, must be reported as
+failed. Code that disables assertions or fakes a report cannot tell them from the others (see twins); guessing which one
+of each pair is real succeeds with probability 1/2 per hidden test.
 
 `Official` runs the package swebench with docker.
 """
@@ -41,26 +41,26 @@ _PYTEST_LAST = re.compile(r"^(?P<name>\S+::\S+) (?P<word>PASSED|FAILED|ERROR)\b"
 
 @dataclass(frozen=True, slots=True)
 class PatchVerdict:
-    """Whether an instance is resolved; None where that could not be decided. `reason` says why."""
+    """Whether an instance is resolved; None if that could not be decided. `reason` says why."""
 
     resolved: bool | None
     reason: str
 
 
 class Evaluator(Protocol):
-    """Something that can tell whether a patch resolves an instance."""
+    """Decides whether a patch resolves an instance."""
 
     def fits(self, instance: Instance) -> bool:
-        """Return whether it can tell it of this instance."""
+        """Return whether this evaluator can judge the instance."""
         ...
 
     async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
-        """Return what comes of a patch that applies. Raises EpisodeError."""
+        """Return the verdict on a patch that applies. Raises EpisodeError."""
         ...
 
 
 async def apply_check(instance: Instance, patch: str, repositories: Repositories) -> str:
-    """Return why a patch does not apply to a clean checkout; nothing when it does. Raises EpisodeError."""
+    """Return why a patch does not apply to a clean checkout; empty if it does. Raises EpisodeError."""
     if not patch.strip():
         return "there is no change"
     checkout = await repositories.checkout(instance)
@@ -77,7 +77,7 @@ class Confined:
     repositories: Repositories
 
     def fits(self, instance: Instance) -> bool:
-        """Return whether the instance says how its tests are run and which of them must pass."""
+        """Return whether the instance defines its test command and which tests must pass."""
         return bool(instance.gold.test_command and instance.gold.failing)
 
     async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
@@ -112,7 +112,7 @@ class Confined:
 
 
 def _decoys(folder: Path, tests: Sequence[str], gold: Gold) -> tuple[str, ...]:
-    """Add tests that must fail to the files with tests, and return their names: twins, or one that stands alone."""
+    """Add tests that must fail to the test files, and return their names: twins, or else a single separate test."""
     files = [folder / path for path in tests if path.endswith(".py") and (folder / path).is_file()]
     wanted = {re.sub(r"\[.*", "", name).split(" ")[0].replace(":", ".").split(".")[-1] for name in gold.failing}
     found: list[str] = []
@@ -125,7 +125,7 @@ def _decoys(folder: Path, tests: Sequence[str], gold: Gold) -> tuple[str, ...]:
 
 
 def _alone(files: Sequence[Path]) -> tuple[str, ...]:
-    """Add a test that must fail to the first file, and return its name; nothing where there is no file."""
+    """Add a test that must fail to the first file, and return its name; empty if there is no file."""
     place = next(iter(files), None)
     if place is None:
         return ()
@@ -139,7 +139,7 @@ def _alone(files: Sequence[Path]) -> tuple[str, ...]:
 
 
 def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> PatchVerdict:
-    """Return what the report of a test runner says (unittest -v, pytest -v or -rA); the tests `decoys` must fail."""
+    """Return the verdict from a test runner's report (unittest -v, pytest -v or -rA); the tests `decoys` must fail."""
     results = read_report(report)
     failed = {part for name, words in results.items() if words <= _FAILED for part in parts(name)}
     if not failed.issuperset(decoys):
@@ -161,7 +161,7 @@ def _unresolved(reason: str) -> PatchVerdict:
 
 
 def read_report(report: str) -> dict[str, set[str]]:
-    """Return what was said of each test, by every name under which it is known."""
+    """Return the reported outcomes of each test, under every name by which it is known."""
     found: dict[str, set[str]] = {}
     for line in report.splitlines():
         match = _UNITTEST.match(line)
@@ -188,7 +188,7 @@ class Official:
         return bool(instance.gold.row) and not instance.gold.test_command
 
     async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
-        """Return what the official report says. Raises EpisodeError."""
+        """Return the verdict of the official report. Raises EpisodeError."""
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place)
             (folder / "data.jsonl").write_bytes(msgspec.json.encode(instance.gold.row) + b"\n")

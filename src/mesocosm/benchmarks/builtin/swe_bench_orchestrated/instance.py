@@ -1,4 +1,4 @@
-"""Instances in the published columns of SWE-bench, and in two of our own."""
+"""Instances in SWE-bench's published columns, and two columns of our own."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from mesocosm.core.foreign import read_json
 
 
 class Gold(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What only the grader and the oracle know.
+    """Data that only the grader and the oracle may use.
 
-    `patch` is the reference repair, `test_patch` brings the tests; those of `failing` fail before a repair and pass
-    after it, those of `passing` pass before and after. `row` is the published row, for the official evaluation.
+    `patch` is the reference repair, `test_patch` adds the tests; those of `failing` fail before a repair and pass after
+    it, those of `passing` pass before and after. `row` is the published row, for the official evaluation.
     """
 
     patch: str
@@ -25,7 +25,7 @@ class Gold(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Instance(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One instance. `files` are those of a repository that is given with it, else it is cloned."""
+    """One instance. `files` is its repository if included; otherwise the repository is cloned."""
 
     id: str
     repository: str
@@ -39,7 +39,7 @@ _NEEDED = ("instance_id", "repo", "base_commit", "problem_statement", "patch")
 
 
 def read_instances(subject: str, rows: Sequence[Mapping[str, Any]]) -> list[Instance]:
-    """Return the instances that rows describe. Raises InvalidInput naming every invalid row."""
+    """Return the instances in `rows`. Raises InvalidInput listing every invalid row."""
     found: dict[str, Instance] = {}
     problems: list[Problem] = []
     for place, row in enumerate(rows, 1):
@@ -99,7 +99,7 @@ def _plain(value: object) -> bool:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Return test names, which are published as a list or as the JSON text of one. Raises ValueError."""
+    """Return test names, which are published as a list or as the JSON text of a list. Raises ValueError."""
     if isinstance(value, str):
         try:
             value = read_json(value) if value.strip() else []
@@ -113,7 +113,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 
 def touched(patch: str) -> Iterator[str]:
-    """Yield the paths that a patch changes or makes, as its headers name them."""
+    """Yield the paths that a patch changes or creates, from its headers."""
     for line in patch.splitlines():
         if line.startswith("+++ b/"):
             yield line.removeprefix("+++ b/").rstrip("\t")

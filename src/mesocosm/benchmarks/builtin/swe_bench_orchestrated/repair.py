@@ -1,4 +1,4 @@
-"""The work on one instance: a checkout, tools in it, and the diff that comes of it."""
+"""The work on one instance: a checkout, tools for it, and the resulting diff."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -58,23 +58,23 @@ class Repair:
 
     @property
     def finish(self) -> Tool:
-        """The tool that hands the repository in."""
+        """The tool that submits the repository."""
         return FINISH
 
     @property
     def script(self) -> Sequence[CalledTool]:
-        """Look around, and apply the reference repair."""
+        """The calls that look around and apply the reference repair."""
         calls = [CalledTool("list_files", {}), CalledTool("search", {"text": definition_of(self._instance.problem)})]
         return [*calls, CalledTool("apply_patch", {"patch": self._instance.gold.patch})]
 
     @property
     def solution(self) -> str:
-        """There is nothing to say."""
+        """A fixed text; the result is the diff."""
         return "done"
 
     @property
     def checkout(self) -> Checkout:
-        """The checkout, once there is one."""
+        """The checkout. Raises RuntimeError before `open`."""
         if self._checkout is None:
             raise RuntimeError("the work was not opened")
         return self._checkout
@@ -86,12 +86,12 @@ class Repair:
         self.tools = {own.tool.name: own for own in work_tools(space, shell=self._shell)}
 
     def answer_in(self, text: str) -> str | None:
-        """Return nothing: words do not end a repair."""
+        """Return None: text does not end a repair."""
         del text
         return None
 
     async def result(self, answer: str | None) -> dict[str, Any]:
-        """Return the diff of the checkout; where it is too large, only its size."""
+        """Return the diff of the checkout; if it is too large, only its size."""
         patch = await self.checkout.diff()
         found: dict[str, Any] = {"finished": answer is not None, "patch_characters": len(patch)}
         return {**found, "patch": patch if len(patch) <= MOST_PATCH else ""}

@@ -1,7 +1,7 @@
-"""Repositories by git, in such a way that nothing which an agent leaves in a checkout can run here.
+"""Git repositories, used so that no file an agent leaves in a checkout can be executed here.
 
-The history lies outside of every checkout: an agent sees neither what came later nor a configuration that git would
-obey. Git runs with our configuration alone, and what a checkout holds is only read.
+The history is stored outside of every checkout: an agent sees neither later commits nor a configuration that git would
+obey. Git runs only with our configuration, and the content of a checkout is only read.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from mesocosm.benchmarks.orchestrated.confinement import passable
 from mesocosm.core.failure import Cause, EpisodeError
 
 MOST_PATCH = 400_000
-"""Characters; a larger diff is not a repair."""
+"""Maximum characters of a diff; a larger one is not a repair."""
 _CLONE_SECONDS = 1800.0
 _GIT_SECONDS = 300.0
 _NETWORK = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -26,7 +26,7 @@ _IGNORED = "__pycache__/\n*.pyc\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n*.e
 
 @dataclass(frozen=True, slots=True)
 class GitResult:
-    """How git ended."""
+    """The result of a git command."""
 
     code: int
     output: bytes
@@ -34,7 +34,7 @@ class GitResult:
 
 
 async def git(words: Sequence[str], cwd: Path, env: Mapping[str, str] | None = None, data: bytes = b"") -> GitResult:
-    """Run git with our configuration and `data` as its input. Raises EpisodeError when it cannot be run or hangs."""
+    """Run git with our configuration and `data` as its input. Raises EpisodeError if it cannot be run or hangs."""
     program = shutil.which("git")
     if program is None:
         raise EpisodeError(Cause.SANDBOX_FAILED, "there is no program git on PATH; install it")
@@ -70,8 +70,8 @@ async def git(words: Sequence[str], cwd: Path, env: Mapping[str, str] | None = N
 
 
 async def applies(patch: str, folder: Path) -> str:
-    """Apply a patch to the files of a folder; return why it does not apply, nothing when it did."""
-    # No repository at all: one that an agent left in the folder could have git run its filters.
+    """Apply a patch to the files of a folder; return why it does not apply, or an empty string."""
+    # Without any repository: one that an agent left in the folder could make git run its filters.
     done = await git(
         ["apply", "--whitespace=nowarn", "-"], folder, {"GIT_DIR": "/nonexistent"}, patch.encode("utf-8", "replace")
     )
@@ -80,14 +80,14 @@ async def applies(patch: str, folder: Path) -> str:
 
 @dataclass
 class Checkout:
-    """The files of a commit in `folder`; what git knows of them lies elsewhere."""
+    """The files of a commit in `folder`; git's own data is stored elsewhere."""
 
     folder: Path
     variables: Mapping[str, str]
     commit: str
 
     async def diff(self) -> str:
-        """Return what was changed as a patch. Raises EpisodeError when git cannot tell."""
+        """Return the changes as a patch. Raises EpisodeError if git fails."""
         await asyncio.to_thread(_remove_foreign_git, self.folder)
         for words in (["add", "-A"], ["diff", "--cached", "--binary", "--no-ext-diff", "--no-textconv", self.commit]):
             done = await git(words, self.folder, self.variables)
@@ -96,9 +96,9 @@ class Checkout:
         return done.output.decode("utf-8", "replace")
 
     async def restore(self, paths: Sequence[str]) -> None:
-        """Bring files back to the commit; those that are not in it are removed."""
+        """Restore files to the commit; those that are not in it are removed."""
         for path in paths:
-            # What is above may have become a link, which would lead out of here.
+            # A parent folder may have become a link that leads out of the checkout.
             above = [self.folder / parent for parent in reversed(Path(path).parents) if parent.name]
             for place in (*above, self.folder / path):
                 if place.is_symlink() or (place.is_file() and place not in above):
@@ -108,7 +108,7 @@ class Checkout:
 
 
 def _remove_foreign_git(folder: Path) -> None:
-    """Remove what would make git take a folder inside for a repository of its own, and obey its configuration."""
+    """Remove nested `.git` entries, which would make git treat a folder as a repository and obey its configuration."""
     for place, folders, files in os.walk(folder):
         for name in [*folders, *files]:
             if name.lower() == ".git":
@@ -124,7 +124,7 @@ def _remove_foreign_git(folder: Path) -> None:
 class Repositories:
     """The repositories of all instances, each fetched once. `local` is a folder with repositories, if there is one.
 
-    `root` is an absolute path without links. Use it as long as that folder lives.
+    `root` is an absolute path without links. Do not use this after that folder is removed.
     """
 
     root: Path
@@ -160,7 +160,7 @@ class Repositories:
         return done.output.decode().strip()
 
     async def _objects(self, instance: Instance) -> Path:
-        """Return the git directory that holds an instance's commit; clone or make it the first time."""
+        """Return the git directory that holds an instance's commit; clone or create it on first use."""
         key = instance.id if instance.files else instance.repository
         async with self._locks.setdefault(key, asyncio.Lock()):
             if key not in self._known:
@@ -193,7 +193,7 @@ class Repositories:
         return place
 
     async def _made(self, instance: Instance) -> Path:
-        """Return a new repository with one commit, the same whenever it is made."""
+        """Return a new repository with one commit, with the same digest every time."""
         place = Path(tempfile.mkdtemp(dir=self.root))
         for path, text in instance.files.items():
             (place / path).parent.mkdir(parents=True, exist_ok=True)

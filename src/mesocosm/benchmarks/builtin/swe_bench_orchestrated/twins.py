@@ -1,8 +1,8 @@
-"""Twins of hidden tests: copies of which one expected value is another, so that whoever passes the test fails its twin.
+"""Twins of hidden tests: copies with one different expected value, so that correct code fails each twin.
 
-The code under test runs in the process of the tests, and may have read this file. It can silence assertions, make up a
-report, or read the tests and give back what they expect; but only who knows what is right can tell a test from its
-twin. All tests of a file are written anew, so that neither place nor spelling tells them apart.
+The code under test runs in the process of the tests, and may have read this file. It can disable assertions, fake a
+report, or read the tests and return what they expect; but only correct code can tell a test from its twin. All tests of
+a file are rewritten, so that neither position nor formatting distinguishes them.
 """
 
 import ast
@@ -19,14 +19,14 @@ _EQUAL = ("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", 
 
 @dataclass(frozen=True, slots=True)
 class Twinned:
-    """The text of a file of tests with twins in it, and the names of these; each must fail."""
+    """The source of a test file with twins, and the names of these; each must fail."""
 
     source: str
     names: tuple[str, ...]
 
 
 def twinned(source: str, wanted: Collection[str]) -> Twinned:
-    """Return a file of tests with a twin for each test in `wanted` that compares for equality."""
+    """Return a test file with a twin for each test in `wanted` that compares for equality."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
@@ -49,12 +49,12 @@ def twinned(source: str, wanted: Collection[str]) -> Twinned:
 
 
 def parts(name: str) -> list[str]:
-    """Return the parts of a test's name as reports spell it."""
+    """Return the parts of a test's name in a report."""
     return re.split(r"[.:\s()\[\]]+", name)
 
 
 def _name(like: str, words: list[str], known: Collection[str], rng: SystemRandom) -> str:
-    """Return a new name out of the words of the others, as long as `like`."""
+    """Return a new name made of words from the other names, as long as `like`."""
     count = min(max(len(like.split("_")) - 1, 2), len(words))
     for _ in range(20):
         name = "_".join(("test", *rng.sample(words, count)))
@@ -64,7 +64,7 @@ def _name(like: str, words: list[str], known: Collection[str], rng: SystemRandom
 
 
 def _twin(test: ast.FunctionDef, rng: SystemRandom) -> ast.FunctionDef | None:
-    """Return a copy of a test that expects something else in one comparison; None where it compares nothing."""
+    """Return a copy of a test with another expected value in one comparison; None if it compares nothing."""
     if any(isinstance(node, ast.Return) for node in ast.walk(test)):
         return None
     twin = copy.deepcopy(test)
@@ -78,7 +78,7 @@ def _twin(test: ast.FunctionDef, rng: SystemRandom) -> ast.FunctionDef | None:
 
 
 def _expected(test: ast.FunctionDef) -> Iterator[tuple[list[ast.expr], int]]:
-    """Yield where expected values stand, in statements that are reached whenever the test passes."""
+    """Yield the positions of expected values, in statements that always run when the test passes."""
     for statement in test.body:
         if isinstance(statement, ast.Assert) and isinstance(statement.test, ast.Compare):
             compared = statement.test
@@ -100,7 +100,7 @@ def _literal(node: ast.expr) -> bool:
 
 
 def _other(node: ast.expr, rng: SystemRandom) -> ast.expr:
-    """Return another value of the same kind; of what is not a literal, a list of it."""
+    """Return another value of the same kind; for an expression that is not a literal, a list of it."""
     if not _literal(node):
         return ast.List([node], ast.Load())
     return ast.parse(repr(_changed(ast.literal_eval(node), rng)), mode="eval").body

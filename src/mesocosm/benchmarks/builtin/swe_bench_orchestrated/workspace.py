@@ -1,4 +1,4 @@
-"""Tools on the files of a checkout. Paths cannot leave it, whatever links a worker makes."""
+"""Tools on the files of a checkout. Paths cannot leave it, even through links that a worker creates."""
 
 import os
 import re
@@ -19,7 +19,7 @@ _PATH = {"path": "a path in the repository"}
 
 
 class CheckoutWorkspace:
-    """The folder of a checkout, and what a worker does in it."""
+    """The folder of a checkout, and the worker's operations in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,7 +34,7 @@ class CheckoutWorkspace:
         return "\n".join(found[:_LISTED]) + more or "(no files)"
 
     async def read(self, arguments: Arguments) -> str:
-        """Return a file with the numbers of its lines, from a line on."""
+        """Return a file with line numbers, starting from a given line."""
         lines = self._text(arguments["path"]).splitlines()
         first = arguments.get("first_line", "1")
         if not first.isdigit() or int(first) < 1:
@@ -43,7 +43,7 @@ class CheckoutWorkspace:
         return "\n".join(f"{number:6} {line}" for number, line in chosen) or "(no lines)"
 
     async def searched(self, arguments: Arguments) -> str:
-        """Return the lines that hold a text."""
+        """Return the lines that contain a text."""
         wanted = arguments["text"]
         if not wanted:
             raise ToolError("text must not be empty")
@@ -63,7 +63,7 @@ class CheckoutWorkspace:
         return f"{arguments['path']} was written."
 
     async def edited(self, arguments: Arguments) -> str:
-        """Put a text in the place of another that is there exactly once."""
+        """Replace a text that occurs exactly once."""
         path, old = self._inside(arguments["path"]), arguments["old"]
         text = self._text(arguments["path"])
         times = text.count(old) if old else 0
@@ -123,7 +123,7 @@ class CheckoutWorkspace:
             raise ToolError(f"the file cannot be written: {error}") from error
 
     def _files(self, root: Path) -> Iterator[str]:
-        """Yield files below a folder, or the one file, relative to the repository; links are not followed."""
+        """Yield the files below a folder, or the single file, relative to the repository; links are not followed."""
         if root.is_file():
             yield root.relative_to(self.folder.resolve()).as_posix()
             return
@@ -142,7 +142,7 @@ class CheckoutWorkspace:
 
 
 def work_tools(space: CheckoutWorkspace, *, shell: bool) -> list[WorkTool]:
-    """Return the tools of a worker; a shell only where it can be confined."""
+    """Return the tools of a worker, with a shell only if it can be confined."""
     below = {"path": "only below this path"}
     change = {**_PATH, "old": "text that is in the file exactly once", "new": "what takes its place"}
     found = [
@@ -174,6 +174,6 @@ def work_tools(space: CheckoutWorkspace, *, shell: bool) -> list[WorkTool]:
 
 
 def definition_of(problem: str) -> str:
-    """Return a word of a text to look for, as a worker would."""
+    """Return a word of a text to search for, as a worker would."""
     found = re.findall(r"`(\w+)", problem) or re.findall(r"\w{4,}", problem) or ["def"]
     return str(found[0])
