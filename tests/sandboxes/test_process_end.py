@@ -145,7 +145,7 @@ for number in range(2000):
     if os.fork():
         time.sleep(600)
     os.setsid()
-    print("born", os.getpid())
+    print(f"born {os.getpid()}\\n", end="", flush=True)
     time.sleep(0.002)
 """
     process = await programs.start(script)

@@ -188,9 +188,9 @@ async def test_files_of_an_earlier_attempt_and_links_that_lead_outside_are_no_re
         ({"score": True}, Cause.VALUE_UNUSABLE, "True"),
         ('{"score": NaN}', Cause.VALUE_UNUSABLE, "nan"),
         ({"score": 90}, Cause.VALUE_UNUSABLE, "outside of [0, 1]"),
-        ({"score": 10**400}, Cause.VALUE_UNUSABLE, "no finite number"),
-        ("\x00 garbage", Cause.VALUE_UNUSABLE, "no JSON"),
-        ("[" * 100_000, Cause.VALUE_UNUSABLE, "no JSON"),
+        ({"score": 10**400}, Cause.VALUE_UNUSABLE, "not a finite number"),
+        ("\x00 garbage", Cause.VALUE_UNUSABLE, "not JSON"),
+        ("[" * 100_000, Cause.VALUE_UNUSABLE, "not JSON"),
     ],
 )
 async def test_a_score_that_is_none_is_missing_and_never_zero(shop: Any, written: Any, cause: Cause, told: str) -> None:
