@@ -95,6 +95,7 @@ async def test_a_client_that_waits_to_be_asked_for_its_body_is() -> None:
         (b"nonsense\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nx: " + b"y" * 100_000 + b"\r\n\r\n", b"400"),
         (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 2000\r\n\r\n" + b"y" * 2000, b"413"),
+        (b"POST / HTTP/1.1\r\nhost: x\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nlies", b"400"),
     ],
 )
 async def test_what_cannot_be_taken_is_refused(sent: bytes, status: bytes, monkeypatch: pytest.MonkeyPatch) -> None:

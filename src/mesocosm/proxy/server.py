@@ -134,6 +134,11 @@ class ProxyServer:
         except web.HTTPRequestEntityTooLarge as error:
             error.force_close()
             raise
+        except web.RequestPayloadError as error:
+            # The body is not what its content-encoding says. A 500 would be repeated by every client.
+            refused = web.HTTPBadRequest(text=f"The request body cannot be read: {error}")
+            refused.force_close()
+            raise refused from error
         target = request.raw_path
         # Two leading slashes are part of a path here and do not start a host.
         path = target.partition("?")[0] if target.startswith("/") else request.path
