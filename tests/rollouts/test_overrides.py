@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import InvalidInput, UsageError
-from mesocosm.rollouts.configuration import read_config
-from mesocosm.rollouts.overrides import parse_override, parse_overrides
+from mesocosm.rollouts.configuration import parse_overrides, read_config
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def path(tmp_path: Path) -> Path:
     ],
 )
 def test_a_value_is_toml_or_else_text(text: str, value: Any) -> None:
-    parsed = parse_override(text)[1]
+    [parsed] = parse_overrides([text]).values()
     assert (parsed, type(parsed)) == (value, type(value))
 
 
@@ -53,17 +52,17 @@ def test_a_value_is_toml_or_else_text(text: str, value: Any) -> None:
 )
 def test_what_is_no_assignment_is_refused_with_the_form(text: str) -> None:
     with pytest.raises(UsageError, match=r"--set .*evaluation\.n=3"):
-        parse_override(text)
+        parse_overrides([text])
 
 
 def test_an_unknown_section_comes_with_a_suggestion() -> None:
     with pytest.raises(UsageError, match=r"--set evaluaton\.n.*did you mean evaluation"):
-        parse_override("evaluaton.n=3")
+        parse_overrides(["evaluaton.n=3"])
 
 
 def test_a_refused_assignment_never_repeats_its_value() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_override("enf.KEY=sk-12345")
+        parse_overrides(["enf.KEY=sk-12345"])
     assert "12345" not in str(caught.value)
 
 

@@ -15,9 +15,8 @@ from mesocosm.cli.eval.init import init
 from mesocosm.cli.main import call
 from mesocosm.core.failure import UsageError
 from mesocosm.rollouts.checking import KEYS
-from mesocosm.rollouts.configuration import read_config
-from mesocosm.rollouts.overrides import TABLES
-from mesocosm.rollouts.project import read_rollout
+from mesocosm.rollouts.configuration import TABLES, read_config
+from mesocosm.rollouts.processes.requirement import declared
 from mesocosm.rollouts.scaffold import scaffold
 
 WRITTEN = [
@@ -56,8 +55,7 @@ def test_the_configuration_is_read_without_notes_and_names_the_rest(tmp_path: Pa
 
 def test_the_rollout_needs_nothing_installed(tmp_path: Path) -> None:
     scaffold("quiz", tmp_path)
-    rollout = read_rollout(tmp_path / "rollouts" / "quiz", "main.py")
-    assert (rollout.name, rollout.dependencies) == ("quiz", ())
+    assert declared(tmp_path / "rollouts" / "quiz").requirements == ()
 
 
 def test_the_dataset_has_eight_rows_with_prompt_truth_and_a_column_to_slice_by(tmp_path: Path) -> None:

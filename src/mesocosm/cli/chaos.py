@@ -187,10 +187,9 @@ def _model(context: click.Context) -> "ModelName":
 
 
 def _config(context: click.Context) -> "Config":
-    from mesocosm.rollouts.configuration import read_config
-    from mesocosm.rollouts.overrides import parse_override
+    from mesocosm.rollouts.configuration import parse_overrides, read_config
 
-    return read_config(context.params["config"], dict(map(parse_override, context.params["assignments"])))
+    return read_config(context.params["config"], parse_overrides(context.params["assignments"]))
 
 
 def _settings(context: click.Context) -> list[str]:

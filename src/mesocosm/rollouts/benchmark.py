@@ -1,5 +1,7 @@
 """A rollout and its dataset as a benchmark: each row is a task, which the workflow runs."""
 
+import asyncio
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,7 +32,6 @@ from mesocosm.rollouts.executor import (
     RowOutcome,
 )
 from mesocosm.rollouts.rows import RolloutRow
-from mesocosm.rollouts.verdict import Judging, SampleScore
 
 KIND = "rollout"
 RATE = "pass_rate"
@@ -47,9 +48,16 @@ ROW, TRIAL = "row", "trial"
 """Metadata of a task: the index of the row in its dataset, and the repetition."""
 
 
+FRAMES = 6
+"""Number of innermost frames of a ready-made grader's traceback to keep."""
+
 OF_GRADER = frozenset({Cause.GRADER_ERROR, Cause.GRADER_TIMEOUT})
 
 _OWN = frozenset({REWARD, RATE})
+
+
+MakeGrader = Callable[[], Any]
+"""Returns a new ready-made grader. It grades in this process, outside the reach of the rollout's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ class RolloutSource:
 
 
 class RolloutBenchmark:
-    """Implements core.ports.Benchmark. `executor` runs the rows; `judging` replaces the rollout's grader.
+    """Implements core.ports.Benchmark. `executor` runs the rows; `grader` makes graders that replace the rollout's own.
 
     At most as many rows are in flight as the executor has capacity for; if it is unlimited, `capped` limits it to
     UNBOUNDED.
@@ -109,7 +117,7 @@ class RolloutBenchmark:
         terms: GradingTerms,
         executor: RolloutExecutor,
         *,
-        judging: Judging | None = None,
+        grader: MakeGrader | None = None,
         content: Content | None = None,
         artifacts: Path = Path("artifacts"),
         capped: bool = False,
@@ -118,7 +126,7 @@ class RolloutBenchmark:
         self.rows = rows
         self.terms = terms
         self._executor = executor
-        self._judging = judging
+        self._grader = grader
         self._content = content
         self._artifacts = artifacts
         self._capped = capped
@@ -186,16 +194,7 @@ class RolloutBenchmark:
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the environment of one row."""
-        terms = self.terms
-        return RowEpisode(
-            task,
-            episode_id,
-            self._executor,
-            seed=terms.seed,
-            seconds=(terms.workflow_seconds, terms.grader_seconds),
-            artifacts=self._artifacts / episode_id,
-            judging=self._judging,
-        )
+        return RowEpisode(task, episode_id, self._executor, self.terms, self._artifacts / episode_id, self._grader)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return the reward and metrics that the grader stored in the episode; grading is not repeated."""
@@ -209,34 +208,20 @@ class RolloutBenchmark:
         await self._executor.close()
 
 
+@dataclass(frozen=True, slots=True)
 class RowEpisode:
-    """Implements core.ports.Environment and core.proxy.Program for one row.
+    """Implements core.ports.Environment and core.proxy.Program for one row."""
 
-    `judging` is a ready-made grader that replaces the rollout's own.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        episode_id: str,
-        executor: RolloutExecutor,
-        *,
-        seed: int,
-        seconds: tuple[float | None, float | None],
-        artifacts: Path,
-        judging: Judging | None,
-    ) -> None:
-        self._task = task
-        self._id = episode_id
-        self._executor = executor
-        self._seed = seed
-        self._seconds = seconds
-        self._artifacts = artifacts
-        self._judging = judging
+    task: Task
+    id: str
+    executor: RolloutExecutor
+    terms: GradingTerms
+    artifacts: Path
+    grader: MakeGrader | None
 
     async def reset(self) -> Observation:
         """Return the row as the observation."""
-        return Observation(self._task.input)
+        return Observation(self.task.input)
 
     async def step(self, action: Any) -> Step:
         """Raise RunAborted: the workflow acts by itself, so there are no steps."""
@@ -245,9 +230,9 @@ class RowEpisode:
 
     async def oracle(self) -> Any:
         """Return the row's label, for builtin/oracle. Raises EpisodeError if the row has no label."""
-        if self._task.target is None:
-            raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"row {self._task.id} has no label that an oracle could say")
-        return self._task.target
+        if self.task.target is None:
+            raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"row {self.task.id} has no label that an oracle could say")
+        return self.task.target
 
     async def close(self) -> None:
         """Do nothing: the workflow's resources were released in `play`."""
@@ -255,20 +240,19 @@ class RowEpisode:
     async def play(self, address: ProxyAddress, log: LineLog, seconds: float | None = None) -> Step:
         """Run workflow and grader and return their result. Raises EpisodeError."""
         job = self._job(address, seconds)
-        ended = await self._executor.run(job, log)
+        ended = await self.executor.run(job, log)
         facts = self._facts(ended)
         failure, sample = ended.failure, ended.sample
         if failure is not None and failure.cause not in OF_GRADER:
             if sample is not None and sample.messages:
                 facts["partial"] = list(sample.messages)
-            if self._task.target is not None:
-                facts["label"] = self._task.target
+            if self.task.target is not None:
+                facts["label"] = self.task.target
             raise EpisodeError(failure.cause, _words(failure), detail=failure.detail, facts=facts)
         if sample is None and failure is None:
             raise EpisodeError(Cause.WORKFLOW_INVALID, NO_SAMPLE, facts=facts)
-        if sample is not None and self._judging is not None:
-            verdict = await self._judging.judge(job, sample)
-            return self._step(sample, {**facts, **_judged(verdict, sample)})
+        if sample is not None and self.grader is not None:
+            return self._step(sample, {**facts, **await _graded_by(self.grader, job, sample)})
         if failure is not None:
             failed = EpisodeError(failure.cause, _words(failure), detail=failure.detail).failure()
             return self._step(sample or PlayedSample(), {**facts, GRADER_FAILED: msgspec.to_builtins(failed)})
@@ -276,22 +260,22 @@ class RowEpisode:
         return self._step(sample, {**facts, **_graded(ended, sample)})
 
     def _job(self, address: ProxyAddress, seconds: float | None) -> RowJob:
-        shown: Mapping[str, Any] = self._task.input
+        shown: Mapping[str, Any] = self.task.input
         judge = address.judge
-        row, trial = int(self._task.metadata[ROW]), int(self._task.metadata[TRIAL])
+        row, trial = int(self.task.metadata[ROW]), int(self.task.metadata[TRIAL])
         return RowJob(
-            id=self._id,
+            id=self.id,
             prompt=shown["prompt"],
-            label=self._task.target,
+            label=self.task.target,
             metadata=shown.get("metadata"),
             row=row,
             trial=trial,
-            seed=crc32(b"%d:%d:%d" % (self._seed, row, trial)),
+            seed=crc32(b"%d:%d:%d" % (self.terms.seed, row, trial)),
             model=_access(address),
             judge=None if judge is None else _access(judge),
-            artifacts=self._artifacts,
-            workflow_seconds=self._seconds[0] if seconds is None else seconds,
-            grader_seconds=self._seconds[1],
+            artifacts=self.artifacts,
+            workflow_seconds=self.terms.workflow_seconds if seconds is None else seconds,
+            grader_seconds=self.terms.grader_seconds,
         )
 
     def _facts(self, ended: RowOutcome) -> dict[str, Any]:
@@ -300,17 +284,17 @@ class RowEpisode:
             "workflow_s": round(ended.workflow_s, 6),
             "grader_s": round(ended.grader_s, 6),
         }
-        facts: dict[str, Any] = {ROW: int(self._task.metadata[ROW]), "timing": timing}
+        facts: dict[str, Any] = {ROW: int(self.task.metadata[ROW]), "timing": timing}
         if ended.blocked is not None:
             facts["blocked"] = {"seconds": round(ended.blocked.seconds, 3), "where": ended.blocked.where}
-        if self._artifacts.is_dir() and any(self._artifacts.iterdir()):
-            facts["artifacts"] = f"{self._artifacts.parent.name}/{self._artifacts.name}"
+        if self.artifacts.is_dir() and any(self.artifacts.iterdir()):
+            facts["artifacts"] = f"{self.artifacts.parent.name}/{self.artifacts.name}"
         return facts
 
     def _step(self, sample: PlayedSample, info: dict[str, Any]) -> Step:
         shown: dict[str, Any] = {"messages": list(sample.messages)}
-        if self._task.target is not None:
-            shown["label"] = self._task.target
+        if self.task.target is not None:
+            shown["label"] = self.task.target
         reward = info.get(REWARD)
         return Step(
             Observation(shown), reward=reward if isinstance(reward, int | float) else 0.0, terminated=True, info=info
@@ -389,8 +373,39 @@ def _graded(ended: RowOutcome, sample: PlayedSample) -> dict[str, Any]:
     return found
 
 
-def _judged(verdict: SampleScore, sample: PlayedSample) -> dict[str, Any]:
-    found: dict[str, Any] = {METRICS: {**sample.metrics, **verdict.scores}}
-    if verdict.failure is not None:
-        return {**found, GRADER_FAILED: msgspec.to_builtins(verdict.failure)}
-    return {**found, REWARD: verdict.value, "explanation": verdict.explanation}
+async def _graded_by(make: MakeGrader, job: RowJob, sample: PlayedSample) -> dict[str, Any]:
+    """Return what a ready-made grader finds, or its failure, for the info of the last step."""
+    # Importing the SDK is slow, so it is imported only when grading happens here.
+    from mesocosm.rollouts.sdk.context import GraderContext
+    from mesocosm.rollouts.sdk.judge import Judge
+    from mesocosm.rollouts.sdk.sample import RolloutSample
+
+    context = GraderContext(
+        label=job.label,
+        sample=RolloutSample(messages=list(sample.messages), label=job.label),
+        metadata=None if job.metadata is None else dict(job.metadata),
+        artifacts_dir=job.artifacts,
+        row_index=job.row,
+        trial=job.trial,
+        seed=job.seed,
+        judge=None if job.judge is None else Judge(job.judge.base_url, job.judge.api_key, job.judge.model),
+    )
+    graded, deadline = None, asyncio.timeout(job.grader_seconds)
+    failed = EpisodeError(Cause.GRADER_ERROR, "the grader set no reward")
+    try:
+        async with deadline:
+            await make().grade(context)
+        graded = context.sample
+    except Exception as error:  # noqa: BLE001 - users' code may raise anything; only this sample loses its verdict
+        frames = "".join(traceback.format_exception(error, limit=-FRAMES))
+        failed = EpisodeError(Cause.GRADER_ERROR, f"{type(error).__name__}: {error}", detail=frames)
+        if deadline.expired():
+            failed = EpisodeError(Cause.GRADER_TIMEOUT, f"grader exceeded its {job.grader_seconds:g}s deadline")
+    if graded is None or graded.reward is None:
+        return {METRICS: dict(sample.metrics), GRADER_FAILED: msgspec.to_builtins(failed.failure())}
+    scores = {name: float(value) for name, value in graded.metrics.items() if isinstance(value, int | float)}
+    return {
+        METRICS: {**sample.metrics, **scores},
+        REWARD: graded.reward,
+        "explanation": str(graded.extra_fields.get("explanation", "")),
+    }

@@ -6,7 +6,7 @@ Everything is checked here, before anything runs, and all problems are reported 
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
@@ -18,9 +18,8 @@ from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, nearest
 from mesocosm.rollouts import checking
 from mesocosm.rollouts.older import translate
-from mesocosm.rollouts.overrides import FLAG, TABLES, apply
 from mesocosm.rollouts.project import Workspace, find_workspace
-from mesocosm.rollouts.section import Section, describe_value
+from mesocosm.rollouts.section import Section, describe_value, kind
 from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
 __all__ = [
@@ -31,8 +30,19 @@ __all__ = [
     "Experiment",
     "GraderTable",
     "ModelTable",
+    "parse_overrides",
     "read_config",
 ]
+
+FLAG = "--set"
+TABLES = ("experiment", "evaluation", "dataset", "grader", "model", "advanced", "env", "secrets")
+"""The tables of a configuration."""
+
+_FORM = f"write {FLAG} section.key=value, for example {FLAG} evaluation.n=3"
+_KEY = re.compile(r"[\w-]+(\.[\w-]+){1,15}", re.ASCII)
+_MOST_PARTS = 15
+_TEXTS = ("experiment.", "env.", "dataset.revision", "dataset.split", "dataset.config")
+"""Keys that are always text, even if the value looks like a number: commits, years, variables."""
 
 _LARGEST = 2**20
 _DEEPEST = 32
@@ -86,6 +96,11 @@ class Config:
         return self.advanced.get("workers")
 
 
+def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
+    """Return the values of several `--set section.key=value`; the last one of a key counts. Raises UsageError."""
+    return dict(map(_parse_override, texts))
+
+
 def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
     """Read and check the configuration at `path`; `overrides` maps `section.key` to values that take precedence.
 
@@ -95,7 +110,7 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     done = translate(_document(path))
     problems, notes = done.problems, done.notes
     tables = _tables(done.document, problems)
-    problems += apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))
+    problems += _apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))
     unusable = list(_unusable(tables))
     config = _config(path.resolve(), workspace, tables, problems, notes)
     hopeless = {problem.path for problem in unusable}
@@ -231,3 +246,51 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _leaves(join(path, place), item)
     else:
         yield path, value
+
+
+def _parse_override(text: str) -> tuple[str, Any]:
+    """Return key and value of `section.key=value`.
+
+    The value is parsed as TOML (`3`, `["A", "B"]`), else taken as a string (`all`). Raises UsageError, which never
+    repeats the value.
+    """
+    key, equals, value = text.partition("=")
+    key = key.strip()
+    if not equals or not _KEY.fullmatch(key):
+        raise UsageError(f"{FLAG} {key!r}: {'that is not a section.key' if equals else 'there is no ='}; {_FORM}")
+    section = key.partition(".")[0]
+    if section not in TABLES:
+        near = nearest(section, TABLES)
+        hint = f"did you mean {near}?" if near else f"known: {', '.join(TABLES)}"
+        raise UsageError(f"{FLAG} {key}: there is no section {section!r}; {hint}")
+    return key, _value(key, value.strip())
+
+
+def _apply(tables: MutableMapping[str, Any], overrides: Mapping[str, Any]) -> list[Problem]:
+    """Add `overrides` to `tables` in place; return a problem for each override without a valid place."""
+    problems = []
+    for path, value in overrides.items():
+        *sections, key = path.split(".")
+        if not sections or sections[0] not in TABLES or len(sections) > _MOST_PARTS:
+            problems.append(Problem(path, "names no key of a section", _FORM))
+            continue
+        place: Any = tables
+        for name in sections:
+            place = place.setdefault(name, {})
+            if not isinstance(place, MutableMapping):
+                problems.append(Problem(path, f"lies below {name}, which is {kind(place)}"))
+                break
+        else:
+            place[key] = value
+    return problems
+
+
+def _value(key: str, text: str) -> Any:
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return text
+    # More than one key: the text contained a line break, and TOML parsed what followed as further keys.
+    if list(read) != ["value"] or (key.startswith(_TEXTS) and not isinstance(read["value"], str)):
+        return text
+    return read["value"]

@@ -12,10 +12,9 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.rollouts.benchmark import KIND, GradingTerms, RolloutBenchmark, RolloutSource, Rows
+from mesocosm.rollouts.benchmark import KIND, GradingTerms, MakeGrader, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import RolloutExecutor
 from mesocosm.rollouts.source import read_source
-from mesocosm.rollouts.verdict import Judging
 
 IN_PROCESS = "in-process"
 
@@ -89,7 +88,7 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
         ),
         _place(folder, options, content),
         content=content,
-        judging=_judging(options.grader),
+        grader=_grader(options.grader),
         artifacts=Path(options.artifacts or "artifacts"),
         capped=options.capped,
     )
@@ -187,7 +186,7 @@ def _secrets(names: tuple[str, ...]) -> Mapping[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-def _judging(options: Mapping[str, Any]) -> Judging | None:
+def _grader(options: Mapping[str, Any]) -> MakeGrader | None:
     if not options:
         return None
     from mesocosm.rollouts.graders.catalogue import open_grader
@@ -195,4 +194,4 @@ def _judging(options: Mapping[str, Any]) -> Judging | None:
     given = dict(options)
     use = str(given.pop("use", ""))
     open_grader(use, given)  # raises for invalid options before anything runs
-    return Judging(lambda: open_grader(use, given))
+    return lambda: open_grader(use, given)

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, overload
 
 import msgspec
 
+from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import canonical_json
+from mesocosm.core.reading import format_value, nearest
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.table import DataTable
-from mesocosm.rollouts.messages import NoPrompt, conversation
-from mesocosm.rollouts.roles import ColumnRoles, NoObject, find_roles, open_secret
 from mesocosm.rollouts.tables import Columns
 
 __all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
@@ -18,8 +20,69 @@ __all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
 LONGEST_LABEL = 80
 """Maximum length of a text that becomes a fact to slice by."""
 
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+
+_USUAL = ("question", "prompt", "input", "instruction", "problem", "query", "text", "messages", "conversation")
+_USUAL_TRUTH = ("answer", "solution", "target", "expected", "output", "completion", "reference", "gold")
+_DEFAULTS = Columns()
+
 _encode = msgspec.json.Encoder().encode
 _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
+
+
+class NoPrompt(ValueError):
+    """A cell is not a valid prompt: the problem, and its fix. `system`: the cell is the system prompt's."""
+
+    def __init__(self, message: str, fix: str = "", *, system: bool = False) -> None:
+        super().__init__(message)
+        self.fix = fix
+        self.system = system
+
+
+class NoObject(ValueError):
+    """A metadata cell is not a JSON object."""
+
+
+@dataclass(frozen=True)
+class ColumnRoles:
+    """The columns by role; empty if no column has the role.
+
+    With `metadata` the table is in metadata mode, else in prompt mode. `extras`: in prompt mode, columns without a role
+    are metadata.
+    """
+
+    user_prompt: str
+    system_prompt: str
+    ground_truth: tuple[str, ...]
+    metadata: str
+    extras: bool = True
+
+    @cached_property
+    def taken(self) -> tuple[str, ...]:
+        """The columns with a role."""
+        return tuple(filter(None, (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata)))
+
+    @property
+    def mode(self) -> str:
+        """`metadata` or `prompt`: what every row must provide."""
+        return "metadata" if self.metadata else "prompt"
+
+    def metadata_of(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the metadata of a row, or None if it has none. Raises NoObject."""
+        if not self.metadata:
+            taken = self.taken
+            return {name: row[name] for name in row if name not in taken} or None if self.extras else None
+        value = row.get(self.metadata)
+        if isinstance(value, str) and value and not value.isspace():
+            try:
+                value = read_json(value)
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+                raise NoObject(f"is not a JSON object: {error}") from error
+        elif isinstance(value, str):
+            value = None
+        if value is not None and not isinstance(value, Mapping):
+            raise NoObject(f"is {format_value(value)}, no JSON object")
+        return dict(value) if value else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +146,7 @@ class Rows(Sequence[RolloutRow]):
         roles = self.roles
         given = row.get(roles.user_prompt) if roles.user_prompt else None
         system = row.get(roles.system_prompt) if roles.system_prompt else None
-        return conversation(given, system)
+        return _conversation(given, system)
 
     def _labels(self, row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, str]:
         facts = [(name, row[name]) for name in row if name not in self.roles.taken]
@@ -98,7 +161,7 @@ class Rows(Sequence[RolloutRow]):
         for index, row in enumerate(self.table.rows):
             self._check(index, row, faults, unlabelled)
         faults.check(self.table.name)
-        seen = open_secret(self.table, self.roles)
+        seen = _open_secret(self.table, self.roles)
         if seen:
             self.notes = (seen,)
         if unlabelled and self.roles.ground_truth:
@@ -156,9 +219,101 @@ def read_rows(table: DataTable, columns: Columns | None = None, *, extras: bool 
     row needs a user prompt, and the columns without a role are its metadata.
     Raises InvalidInput with the problems of all rows, each with its row (from 1), its column and a fix.
     """
-    rows = Rows(table, find_roles(table, columns or Columns(), extras=extras))
+    rows = Rows(table, _find_roles(table, columns or Columns(), extras=extras))
     rows.check()
     return rows
+
+
+def _find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> ColumnRoles:
+    """Return the roles of the existing columns. Raises InvalidInput for columns that are configured but missing."""
+    there = frozenset(table.columns)
+    problems = [
+        _missing(table, role, name)
+        for role, name, usual in (
+            ("system_prompt", columns.system_prompt, _DEFAULTS.system_prompt),
+            ("metadata", columns.metadata, _DEFAULTS.metadata),
+        )
+        if name and name not in there and name != usual
+    ]
+    truths = tuple(name for name in columns.ground_truth if name in there)
+    if columns.ground_truth and not truths and columns.ground_truth != _DEFAULTS.ground_truth:
+        problems.append(_missing(table, "ground_truth", columns.ground_truth[0]))
+    metadata = columns.metadata if columns.metadata in there else ""
+    named = columns.user_prompt != _DEFAULTS.user_prompt
+    if columns.user_prompt not in there and (named or not metadata):
+        problems.insert(0, _missing(table, "user_prompt", columns.user_prompt))
+    if problems:
+        raise InvalidInput(table.name, problems)
+    prompt = columns.user_prompt if columns.user_prompt in there else ""
+    system = columns.system_prompt if columns.system_prompt in there else ""
+    return ColumnRoles(prompt, system, truths, metadata, extras)
+
+
+def _open_secret(table: DataTable, roles: ColumnRoles) -> str:
+    """Return a warning if the workflow probably sees the ground truth as metadata; empty if not."""
+    if roles.ground_truth or roles.metadata or not roles.extras:
+        return ""
+    there = _usual(table, _USUAL_TRUTH)
+    if not there or there[0] in roles.taken:
+        return ""
+    mapped = f"columns = {{ ground_truth = {msgspec.json.encode(there[0]).decode()} }}"
+    return f"no column is the ground truth, and the workflow sees {there[0]} as metadata; if that is it: {mapped}"
+
+
+def _usual(table: DataTable, words: Sequence[str]) -> list[str]:
+    """Return the columns with one of these names, ignoring case."""
+    folded = {column.strip().lower(): column for column in reversed(table.columns)}
+    return [folded[word] for word in words if word in folded]
+
+
+def _missing(table: DataTable, role: str, name: str) -> Problem:
+    usual = _usual(table, _USUAL if role == "user_prompt" else _USUAL_TRUTH if role == "ground_truth" else ())
+    guess = nearest(name, table.columns) or (usual[0] if usual else "")
+    given = msgspec.json.encode(guess).decode() if guess else '"…"'
+    listed = ", ".join(table.columns[:12]) + (", …" if len(table.columns) > 12 else "")
+    what = f"is missing; the columns are {listed}"
+    return Problem(f"column {name}", what, f"map it: [dataset] columns = {{ {role} = {given} }}")
+
+
+def _conversation(prompt: object, system: object) -> tuple[dict[str, Any], ...]:
+    """Return the messages of a prompt (a text, or a list of messages), preceded by the system prompt's message.
+
+    A text of only white space counts as missing. Raises NoPrompt.
+    """
+    first = _system(system)
+    if prompt is None or (isinstance(prompt, str) and (not prompt or prompt.isspace())):
+        return first
+    if isinstance(prompt, str):
+        return (*first, {"role": "user", "content": prompt})
+    if not isinstance(prompt, Sequence) or not prompt:
+        what = "an empty list" if isinstance(prompt, Sequence) else format_value(prompt)
+        raise NoPrompt(f"is {what}, no text and no list of messages", 'write a text, or [{"role": …, "content": …}]')
+    messages = tuple(_message(place, item) for place, item in enumerate(prompt, 1))
+    if first and messages[0]["role"] in ("system", "developer"):
+        raise NoPrompt("begins with a system message, and the row has a system prompt too", "keep one of the two")
+    return (*first, *messages)
+
+
+def _system(system: object) -> tuple[dict[str, Any], ...]:
+    if system is None:
+        return ()
+    if not isinstance(system, str):
+        raise NoPrompt(f"is {format_value(system)}, no text", system=True)
+    return () if not system or system.isspace() else ({"role": "system", "content": system},)
+
+
+def _message(place: int, item: object) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        raise NoPrompt(f"message {place} is {format_value(item)}, no object", 'write {"role": "user", "content": "…"}')
+    # Tabular formats give every message every field; null means that the field is absent.
+    message = {key: value for key, value in item.items() if value is not None or key == "content"}
+    role = message.get("role")
+    if role not in ROLES:
+        raise NoPrompt(f"message {place} has the role {format_value(role)}", f"choose one of {', '.join(ROLES)}")
+    content = message.get("content")
+    if not isinstance(content, (str, list)) and not (content is None and role == "assistant"):
+        raise NoPrompt(f"message {place} has the content {format_value(content)}, no text and no list of parts")
+    return message
 
 
 def _fact(value: Any) -> str:

@@ -32,8 +32,7 @@ from mesocosm.engine.grading import remeasure
 from mesocosm.engine.rerun_decision import lacks_too_much, other_server, servers
 from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND, REWARD
-from mesocosm.rollouts.configuration import Config, read_config
-from mesocosm.rollouts.overrides import parse_override
+from mesocosm.rollouts.configuration import Config, parse_overrides, read_config
 from mesocosm.rollouts.secret_values import resolve
 from mesocosm.rollouts.source import Commit, read_changes, read_commit
 from mesocosm.rollouts.spec import SpecOverrides, run_spec
@@ -90,8 +89,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
             raise UsageError("--fresh starts again and --retry-failed continues: choose one")
         chosen.part(GateFlags).check()
         check_name(flags.name)
-        overrides = dict(parse_override(text) for text in flags.assignments)
-        self.config: Config = read_config(path, overrides)
+        self.config: Config = read_config(path, parse_overrides(flags.assignments))
         self.secrets = _secrets(self.config, flags.secrets_file)
         self.spec: RunSpec = run_spec(self.config, _choice(flags, chosen))
         long = [value for value in self.secrets if len(value) >= SHORTEST_SECRET]
