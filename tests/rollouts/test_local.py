@@ -18,8 +18,7 @@ from mesocosm.rollouts.executor import ModelAccess, RolloutExecutor, RowJob
 from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, ConcurrencyConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext, get_rollout_context
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput, Grader
 from mesocosm.rollouts.source import read_source
 
 HEAD = """

@@ -11,8 +11,7 @@ from mesocosm.rollouts.executor import ModelAccess, RowJob, RowOutcome
 from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.output import RowOutput, capture, current_output
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 
 LEFT: dict[str, Any] = {}
 

@@ -75,10 +75,11 @@ class RowFailure:
 
 @dataclass(frozen=True, slots=True)
 class BlockedLoop:
-    """How long a row's code blocked its event loop, and where (`main.py:31 in run`), if known."""
+    """How long the code of the row `name` blocked its event loop, and where (`main.py:31 in run`), if known."""
 
-    seconds: float
+    seconds: float = 0.0
     where: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

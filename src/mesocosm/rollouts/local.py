@@ -21,15 +21,14 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.source import FreshLoader, fresh_modules
 from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.output import RowOutput, capture, current_output
-from mesocosm.rollouts.processes.entry import EntryError, find_rollout
-from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, Replies, job_fields, outcome_of
+from mesocosm.rollouts.processes.run_entry_file import EntryError, find_rollout
+from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, job_fields, outcome_of
 from mesocosm.rollouts.sdk.backend import LocalBackend
 from mesocosm.rollouts.sdk.callback import encode_completion, encode_grading
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
-from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 from mesocosm.sandboxes.telemetry import OFF
 
 SHIM = Path(__file__).parents[1] / "compat" / "osmosis"
@@ -128,7 +127,7 @@ class InProcessExecutor:
         token = current_output.set(output)
         try:
             with RolloutContext(job.model.base_url, job.model.api_key, job.id):
-                request = ExecutionRequest.of(job_fields(job, job.id, Replies("", "", "")), job.id)
+                request = ExecutionRequest.of(job_fields(job, job.id), job.id)
                 await _on(self._loop, backend.execute(request, complete, grade))
         except RuntimeError as error:
             raise EpisodeError(Cause.ROLLOUT_FAILED, f"the rollout could not be executed: {error}") from error

@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import InvalidInput, UnknownName
-from mesocosm.rollouts.graders.catalogue import NAMES, grader_class, open_grader
+from mesocosm.rollouts.graders import NAMES
+from mesocosm.rollouts.graders.catalogue import grader_class, open_grader
 from mesocosm.rollouts.graders.numeric import NumericGrader
 from mesocosm.rollouts.sdk.config import GraderConfig
 from mesocosm.rollouts.sdk.context import GraderContext
-from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.rollouts.sdk.workflow import Grader
 
 NEEDED: dict[str, dict[str, Any]] = {
     "regex": {"match": "a"},

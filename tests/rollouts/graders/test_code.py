@@ -9,8 +9,8 @@ import pytest
 
 from mesocosm.rollouts.graders.answer import MissingLabel
 from mesocosm.rollouts.graders.code import CodeConfig, CodeRule
+from mesocosm.rollouts.graders.ready import GraderVerdict
 from mesocosm.rollouts.graders.tests_of import read_tests
-from mesocosm.rollouts.graders.verdict import GraderVerdict
 from mesocosm.sandboxes import bubblewrap
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.testing.model_server import ModelServer

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from mesocosm.rollouts.graders.judge import JudgeConfig, JudgeGrader, JudgeReplyError, JudgeRule
-from mesocosm.rollouts.graders.verdict import GraderVerdict
+from mesocosm.rollouts.graders.ready import GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
 from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.sample import RolloutSample

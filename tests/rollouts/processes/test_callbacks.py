@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from mesocosm.http.client import HttpClient
-from mesocosm.rollouts.processes.callbacks import Callbacks, PendingResults
+from mesocosm.rollouts.processes.http_transport import Callbacks
+from mesocosm.rollouts.processes.transport import PendingResults
 
 
 class Sender:

@@ -8,9 +8,8 @@ from types import ModuleType
 import pytest
 
 from mesocosm.rollouts.executor import LineLog, RowJob
-from mesocosm.rollouts.processes.entry import EntryError, find_rollout
 from mesocosm.rollouts.processes.executor import ProcessExecutor
-from mesocosm.rollouts.processes.run_entry_file import serves_itself
+from mesocosm.rollouts.processes.run_entry_file import EntryError, find_rollout, serves_itself
 
 Opened = Callable[..., Awaitable[ProcessExecutor]]
 Working = Callable[..., RowJob]

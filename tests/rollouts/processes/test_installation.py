@@ -14,8 +14,7 @@ from mesocosm.core.failure import InvalidInput, MesocosmError, UsageError
 from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.processes.executor import ProcessExecutor
 from mesocosm.rollouts.processes.installation import MARK, Installation
-from mesocosm.rollouts.processes.interpreter import fits
-from mesocosm.rollouts.processes.requirement import declared, satisfied
+from mesocosm.rollouts.processes.requirement import declared, fits, satisfied
 
 Opened = Callable[..., Awaitable[ProcessExecutor]]
 Working = Callable[..., RowJob]
@@ -200,14 +199,26 @@ def test_nothing_is_declared_without_a_project_file(tmp_path: Path) -> None:
     assert declared(tmp_path).requirements == ()
 
 
-def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text("[project\n")
+@pytest.mark.parametrize("content", [b"[project\n", b"\xff", b"a = " + b"[" * 5000])
+def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
     with pytest.raises(UsageError, match=r"pyproject\.toml cannot be read"):
         declared(tmp_path)
 
 
-def test_dependencies_that_are_no_list_are_named(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = "cheese"\nrequires-python = 3\n')
+@pytest.mark.parametrize(
+    ("content", "paths"),
+    [
+        (
+            '[project]\ndependencies = "cheese"\nrequires-python = 3\n',
+            ["project.dependencies", "project.requires-python"],
+        ),
+        ("[project]\ndependencies = [1]\n", ["project.dependencies"]),
+        ("project = 1\n", ["project"]),
+    ],
+)
+def test_what_a_project_file_declares_wrongly_is_named(tmp_path: Path, content: str, paths: list[str]) -> None:
+    (tmp_path / "pyproject.toml").write_text(content)
     with pytest.raises(InvalidInput) as caught:
         declared(tmp_path)
-    assert [problem.path for problem in caught.value.problems] == ["project.dependencies", "project.requires-python"]
+    assert [problem.path for problem in caught.value.problems] == paths

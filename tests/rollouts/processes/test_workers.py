@@ -321,8 +321,8 @@ async def test_an_entry_file_that_serves_itself_takes_its_rows_from_the_socket(
     (rollout / "main.py").write_text(MAIN + SERVING.replace("HOW", how))
     executor = await opened()
     assert words(await executor.run(working("fine"), log)) == "fine"
-    assert executor._opened is not None
-    assert executor._opened.pool._shared[0].transport.shareable
+    assert executor._pool is not None
+    assert executor._pool._shared[0].transport.shareable
     await executor.close()
     assert (rollout / "began").exists()
     assert (rollout / "ended").exists()

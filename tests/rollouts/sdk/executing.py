@@ -6,10 +6,9 @@ from typing import Any
 from mesocosm.rollouts.sdk.backend import LocalBackend
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext, SampleSource
-from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 
 ANSWER = [{"role": "assistant", "content": "4"}]
 PROMPT = [{"role": "user", "content": "2 + 2"}]

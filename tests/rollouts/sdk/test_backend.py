@@ -249,7 +249,7 @@ def test_references_are_loaded_and_checked() -> None:
         ("mesocosm.rollouts.sdk.workflow", ValueError),
         ("mesocosm.rollouts.sdk.workflow:Nothing", ImportError),
         ("mesocosm.rollouts.nowhere:Nothing", ImportError),
-        ("mesocosm.rollouts.sdk.grader:Grader", TypeError),
+        ("mesocosm.rollouts.sdk.workflow:Grader", TypeError),
     ]:
         with pytest.raises(error):
             LocalBackend(workflow=wrong)

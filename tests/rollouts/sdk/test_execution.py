@@ -27,11 +27,10 @@ from mesocosm.rollouts.sdk.context import (
     SampleSource,
     get_rollout_context,
 )
-from mesocosm.rollouts.sdk.grader import Grader
 from mesocosm.rollouts.sdk.request import ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput, Grader
 
 
 async def test_a_list_of_messages_is_a_sample_with_the_label(backends: Make) -> None:

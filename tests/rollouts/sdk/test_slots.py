@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mesocosm.rollouts.sdk.slots import Slots
+from mesocosm.rollouts.sdk.backend import Slots
 
 
 async def test_slots_are_given_in_the_order_of_asking() -> None:

@@ -8,8 +8,7 @@ from pydantic import ValidationError
 
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.context import AgentWorkflowContext, HarborAgentWorkflowContext
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput, Grader
 
 
 class Own(AgentWorkflowConfig):

@@ -7,33 +7,13 @@ Except for running code they need only the standard library, pydantic and `mesoc
 import importlib
 from typing import Any
 
+NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
+"""The names of the ready-made graders in configurations."""
+
 _PLACES = {
-    "ChoiceConfig": "choice",
-    "ChoiceGrader": "choice",
-    "ChoiceRule": "choice",
-    "CodeConfig": "code",
-    "CodeGrader": "code",
-    "CodeRule": "code",
+    **{f"{name.title().replace('_', '')}{part}": name for name in NAMES for part in ("Config", "Grader", "Rule")},
     "Criterion": "judge",
-    "ExactConfig": "exact",
-    "ExactGrader": "exact",
-    "ExactRule": "exact",
-    "JsonSchemaConfig": "json_schema",
-    "JsonSchemaGrader": "json_schema",
-    "JsonSchemaRule": "json_schema",
-    "JudgeConfig": "judge",
-    "JudgeGrader": "judge",
-    "JudgeRule": "judge",
-    "NormalisedConfig": "normalised",
-    "NormalisedGrader": "normalised",
-    "NormalisedRule": "normalised",
-    "NumericConfig": "numeric",
-    "NumericGrader": "numeric",
-    "NumericRule": "numeric",
-    "RegexConfig": "regex",
-    "RegexGrader": "regex",
-    "RegexRule": "regex",
-    "Verdict": "verdict",
+    "GraderVerdict": "ready",
     "answer_text": "answer",
     "open_grader": "catalogue",
 }

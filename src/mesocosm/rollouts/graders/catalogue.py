@@ -9,10 +9,10 @@ from pydantic import ValidationError
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName
 from mesocosm.core.reading import format_value
 from mesocosm.core.registry import fold, suggestion
+from mesocosm.rollouts.graders import NAMES
 from mesocosm.rollouts.graders.answer import AnswerConfig
 from mesocosm.rollouts.graders.ready import ReadyGrader
 
-NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
 _PYDANTIC = "Input should be "
 _SPELLINGS = {"normalized": "normalised", "multiple-choice": "choice", "number": "numeric", "schema": "json_schema"}
 

@@ -16,8 +16,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
 
 _MOST_STATED = 2
 _STATED = re.compile(

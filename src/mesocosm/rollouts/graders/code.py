@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced
-from mesocosm.rollouts.graders.ready import ReadyGrader
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, ReadyGrader
 from mesocosm.rollouts.graders.tests_of import Dialogue, Tests, read_tests
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
 from mesocosm.rollouts.sdk.context import GraderContext
 
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
 
 
 class ExactConfig(AnswerConfig):

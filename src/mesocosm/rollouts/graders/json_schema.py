@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from pydantic import Field, field_validator, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels, members_once
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
 
 if TYPE_CHECKING:
     from types import ModuleType

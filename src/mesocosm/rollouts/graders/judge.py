@@ -17,8 +17,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, members_once, task_text
-from mesocosm.rollouts.graders.ready import ReadyGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, ReadyGrader
 from mesocosm.rollouts.sdk.context import GraderContext
 
 NO_JUDGE = (

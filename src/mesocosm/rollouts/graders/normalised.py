@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
 
 _ARTICLE = re.compile(r"\b(?:a|an|the)\b")
 

@@ -10,8 +10,7 @@ from pydantic import Field
 
 from mesocosm.core.number import first_sentence, last_sentence, single, stated_number
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
 
 
 class NumericConfig(AnswerConfig):

@@ -2,18 +2,40 @@
 
 import asyncio
 from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, answer_text
-from mesocosm.rollouts.graders.verdict import GraderVerdict
 from mesocosm.rollouts.sdk.config import GraderConfig
 from mesocosm.rollouts.sdk.context import GraderContext
-from mesocosm.rollouts.sdk.grader import Grader
+from mesocosm.rollouts.sdk.workflow import Grader
 
 EXPLANATION = "explanation"
 """The extra field of a sample that explains its reward."""
 
+NOTHING = "there is no answer"
+
 C = TypeVar("C", bound=AnswerConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class GraderVerdict:
+    """`value` is the reward, from 0 to 1; `scores` are further numbers by name; `explanation` is for readers."""
+
+    value: float
+    scores: Mapping[str, float] = field(default_factory=dict)
+    explanation: str = ""
+
+
+def passed(explanation: str = "") -> GraderVerdict:
+    """Return the verdict with the full reward."""
+    return GraderVerdict(1.0, explanation=explanation)
+
+
+def failed(explanation: str) -> GraderVerdict:
+    """Return the verdict without reward, and why."""
+    return GraderVerdict(0.0, explanation=explanation)
 
 
 class AnswerRule(Protocol):

@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
-from mesocosm.rollouts.graders.ready import RuleGrader
-from mesocosm.rollouts.graders.verdict import NOTHING, GraderVerdict, failed, passed
+from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
 
 LABEL = "{label}"
 _ANYTHING = ("0", "no", "\x00", "Zq7 - !")

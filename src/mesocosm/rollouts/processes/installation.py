@@ -14,8 +14,17 @@ from pathlib import Path
 
 from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.rollouts.processes.interpreter import Interpreter, fits, fitting, own
-from mesocosm.rollouts.processes.requirement import SERVER, SPOKEN, Declared, declared, satisfied
+from mesocosm.rollouts.processes.requirement import (
+    SERVER,
+    SPOKEN,
+    Declared,
+    Interpreter,
+    declared,
+    fits,
+    fitting,
+    own,
+    satisfied,
+)
 
 MARK = "mesocosm.json"
 """An environment that contains this file is complete."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.rollouts.processes.process import ABANDONED, ProcessSlot, WorkerProcess
+from mesocosm.rollouts.processes.process import Launch, ProcessSlot, WorkerProcess
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -31,18 +31,16 @@ the row's progress, so short waits are better."""
 
 _GRACE_S = 1.0
 
-Starter = Callable[[], Awaitable[WorkerProcess]]
-
 
 class WorkerPool:
-    """Assigns processes to rows, and ends those that are no longer usable.
+    """Starts processes by `launch`, assigns them to rows, and ends those that are no longer usable.
 
-    `start` returns a process that is ready, or raises RunAborted. Rows share at most `workers` processes; after a row
+    Rows share at most `workers` processes; after a row
     has blocked one (`isolated`), at most `most` rows run, each in its own process.
     """
 
-    def __init__(self, start: Starter, workers: int, most: int | None, notice: Callable[[str], None]) -> None:
-        self._start = start
+    def __init__(self, launch: Launch, workers: int, most: int | None, notice: Callable[[str], None]) -> None:
+        self._launch = launch
         self._workers = workers
         self._most = most
         self._notice = notice
@@ -160,11 +158,6 @@ class WorkerPool:
         elif not slot.process.lost.done():
             self._do(self._cancel(slot.process, name))
 
-    def wear(self, process: WorkerProcess) -> None:
-        """Count an abandoned row that still runs in the process."""
-        process.abandoned += 1
-        process.retired = process.retired or process.abandoned > ABANDONED
-
     def end(self, process: WorkerProcess) -> None:
         """End a process in the background."""
         process.retired = True
@@ -213,7 +206,7 @@ class WorkerPool:
     async def _cancel(self, process: WorkerProcess, name: str) -> None:
         if await process.transport.cancel(name):
             return
-        self.wear(process)
+        process.wear()
         # Such a row occupies its slot in the server forever.
         process.retired = process.retired or process.abandoned * 4 >= (process.transport.capacity or 1000)
         if process.retired and not process.attempts:
@@ -232,7 +225,7 @@ class WorkerPool:
             raise EpisodeError(Cause.ROLLOUT_FAILED, str(error)) from error
 
     async def _begin(self) -> WorkerProcess:
-        process = await self._start()
+        process = await self._launch.start()
         self._failed = 0
         self._alive.add(process)
         self._shared = [other for other in self._shared if other.usable or other.attempts]

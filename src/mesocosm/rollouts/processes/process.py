@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import uuid4
 
 import mesocosm
@@ -19,14 +19,16 @@ from mesocosm.core.failure import EpisodeError, RunAborted
 from mesocosm.core.redact import Redactor
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
-from mesocosm.rollouts.executor import LineLog
-from mesocosm.rollouts.processes.callbacks import Callbacks
-from mesocosm.rollouts.processes.output import LogFile, ProcessOutput
-from mesocosm.rollouts.processes.transport import HttpTransport, RowTransport, SocketTransport
+from mesocosm.rollouts.executor import BlockedLoop, LineLog
+from mesocosm.rollouts.processes.http_transport import Callbacks, HttpTransport, ServerFiles
+from mesocosm.rollouts.processes.transport import RowTransport, SocketTransport
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.processes.executor import RowAttempt
 
 RUN_ENTRY_FILE = Path(__file__).with_name("run_entry_file.py")
 PACKAGE = Path(mesocosm.__file__).parent
@@ -44,22 +46,10 @@ ABANDONED = 3
 CERTAIN_S = 0.2
 """A row that was seen on the event loop for less time may be innocent."""
 
+FILE_BYTES = 16 * 1024 * 1024
+_FULL = b"[the rest is not kept: the log has reached its size limit]\n"
 _LOOK_S = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
-_END_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How to start a process of a rollout. `prefix` begins the names of its rows; `scratch` is its temporary folder."""
-
-    python: str
-    folder: Path
-    entrypoint: str
-    environment: Mapping[str, str] = field(repr=False)
-    prefix: str
-    scratch: Path
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +76,6 @@ class RowLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLoop:
-    """How long a row held the event loop, in seconds, and the line where that was observed."""
-
-    seconds: float = 0.0
-    where: str = ""
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class ProcessSlot:
     """A process for one row; `alone`: only for this row."""
 
@@ -102,20 +83,43 @@ class ProcessSlot:
     alone: bool
 
 
-class RunningRow(Protocol):
-    """A row that a process runs. `accepted`: the process has accepted it. `seconds`: the time limit of its workflow."""
+class LogFile:
+    """A file for the lines of all processes, up to FILE_BYTES. After a write error no more lines are written."""
 
-    log: LineLog
-    seconds: float | None
-    accepted: bool
+    def __init__(self, path: Path | None, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self._path = path
+        self._file: BinaryIO | None = None
+        self._room = FILE_BYTES
 
-    def move(self, words: str) -> None:
-        """End the attempt, because the row should run in another process."""
-        ...
+    def open(self) -> None:
+        """Open the file for appending; without success, lines are dropped."""
+        if self._path is None:
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._path.open("ab", buffering=0)
+        except OSError:
+            self._file = None
 
-    def fail(self, error: Exception) -> None:
-        """End the attempt with an error."""
-        ...
+    def write(self, line: str) -> None:
+        """Write a line, if there is room."""
+        if self._file is None:
+            return
+        data = f"{line}\n".encode("utf-8", "replace")
+        try:
+            self._file.write(data if len(data) <= self._room else _FULL)
+        except OSError:
+            self._room = 0
+        self._room -= len(data)
+        if self._room < 0:
+            self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
 
 class WorkerProcess:
@@ -124,27 +128,20 @@ class WorkerProcess:
     `retired`: it gets no more rows; `abandoned` counts abandoned rows that still run in it.
     """
 
-    def __init__(self, watch: Path, redactor: Redactor) -> None:
-        self.transport: RowTransport
-        self.attempts: dict[str, RunningRow] = {}
+    process: ForeignProcess
+    transport: RowTransport
+
+    def __init__(self, watch: Path, file: LogFile) -> None:
+        self.attempts: dict[str, RowAttempt] = {}
         self.retired = False
         self.abandoned = 0
         self.lost: asyncio.Future[ProcessLoss] = asyncio.get_running_loop().create_future()
+        self.logs = {name: Log(heard=partial(self._on_output, name)) for name in ("stdout", "stderr")}
+        self._rest = dict.fromkeys(self.logs, b"")
+        self._file = file
         self._watch = watch
-        self._redactor = redactor
         self._seen: tuple[int, dict[str, Any]] = (0, {})
-        self._process: ForeignProcess | None = None
         self._ended: asyncio.Task[None] | None = None
-
-    @property
-    def process(self) -> ForeignProcess:
-        """The running process."""
-        assert self._process is not None, "start it first"
-        return self._process
-
-    @process.setter
-    def process(self, process: ForeignProcess) -> None:
-        self._process = process
 
     @property
     def usable(self) -> bool:
@@ -159,23 +156,50 @@ class WorkerProcess:
         """Give it up because it does not answer."""
         now = self.holder()
         if now.seconds < CERTAIN_S or now.name not in self.attempts:
-            now = HeldLoop()
+            now = BlockedLoop()
         alone = len(self.attempts) < 2 and not self.abandoned
         self._lose(ProcessLoss(words, died=False, alone=alone, stderr=self.words(), culprit=now.name, where=now.where))
 
-    def holder(self) -> HeldLoop:
+    def holder(self) -> BlockedLoop:
         """Return the row that holds the event loop now, and for how long."""
         now = self._read_watch().get("now") or {}
-        return HeldLoop(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
+        return BlockedLoop(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
 
-    def held(self) -> dict[str, HeldLoop]:
+    def held(self) -> dict[str, BlockedLoop]:
         """Return the rows that held the event loop for a noticeable time."""
         total = self._read_watch().get("total", {})
-        return {name: HeldLoop(seen["seconds"], seen["where"], name) for name, seen in total.items()}
+        return {name: BlockedLoop(seen["seconds"], seen["where"], name) for name, seen in total.items()}
 
     def words(self) -> str:
         """Return the end of its output, without secrets."""
-        return self._redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
+        return self._file.redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
+
+    def wear(self) -> None:
+        """Count an abandoned row that still runs in the process."""
+        self.abandoned += 1
+        self.retired = self.retired or self.abandoned > ABANDONED
+
+    def on_line(self, name: str, stream: str, line: str) -> None:
+        """Keep a line that a row printed."""
+        attempt = self.attempts.get(name)
+        shown = self._keep(stream, line, None if attempt is None else attempt.log)
+        self.logs["stdout" if stream == "stdout" else "stderr"].remember(f"{shown}\n".encode("utf-8", "replace"))
+
+    def _on_output(self, stream: str, data: bytes) -> None:
+        """Keep what the process wrote. Of several rows, the one that wrote it is unknown."""
+        *lines, rest = (self._rest[stream] + data).split(b"\n")
+        self._rest[stream] = rest[-65536:]
+        log = next(iter(self.attempts.values())).log if len(self.attempts) == 1 else None
+        for raw in lines:
+            self._keep(stream, raw.decode("utf-8", "replace").rstrip("\r"), log)
+
+    def _keep(self, stream: str, line: str, log: LineLog | None) -> str:
+        """Write a line without secrets to the file and to `log`, and return it."""
+        shown = self._file.redactor.text(line)
+        self._file.write(shown)
+        if log is not None:
+            log(stream, shown)
+        return shown
 
     async def stop(self, grace: float = 0.0) -> None:
         """End the process with its children."""
@@ -221,59 +245,65 @@ def quoted(words: str) -> str:
     return "; its last words:\n" + "\n".join(f"  | {line}" for line in words.splitlines()) if words else ""
 
 
-async def start(
-    launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile, content: Content | None = None
-) -> WorkerProcess:
-    """Start a process and return it once it is ready. Raises RunAborted with the end of its output.
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start a process of a rollout. `prefix` begins the names of its rows.
 
-    Raises EpisodeError (cancelled) if the rollout's `content` changed before the process had loaded it.
+    A server that is not our own is talked to with `client`, answers to `callbacks` and may write `files`. If there is
+    `content`, it must not change before the process has loaded it.
     """
-    for left in reversed(range(PORTS)):
-        if content is not None:
-            await content.check()
-        starting = _Start(launch, client, callbacks, file)
-        worker = await starting.started()
-        try:
-            await starting.answering(worker)
-            if content is not None:
-                await content.check()
-        except RunAborted:
-            words = worker.words()
-            await worker.stop()
-            if left and any(sign in words.lower() for sign in TAKEN):
-                continue
-            raise
-        except BaseException:
-            await worker.stop()
-            raise
-        worker.follow()
-        return worker
-    raise AssertionError("the last try returns or raises")
+
+    python: str
+    folder: Path
+    entrypoint: str
+    environment: Mapping[str, str] = field(repr=False)
+    prefix: str
+    seconds: float
+    client: HttpClient
+    callbacks: Callbacks
+    files: ServerFiles
+    log: LogFile
+    content: Content | None
+
+    async def start(self) -> WorkerProcess:
+        """Start a process and return it once it is ready. Raises RunAborted with the end of its output.
+
+        Raises EpisodeError (cancelled) if the rollout's content changed.
+        """
+        for left in reversed(range(PORTS)):
+            if self.content is not None:
+                await self.content.check()
+            starting = _Start(self)
+            worker = await starting.started()
+            try:
+                await starting.answering()
+                if self.content is not None:
+                    await self.content.check()
+            except RunAborted:
+                words = worker.words()
+                await worker.stop()
+                if left and any(sign in words.lower() for sign in TAKEN):
+                    continue
+                raise
+            except BaseException:
+                await worker.stop()
+                raise
+            worker.follow()
+            return worker
+        raise AssertionError("the last try returns or raises")
 
 
 class _Start:
     """One start of a process. It may answer on its socket (our own SDK) or over HTTP (any other server)."""
 
-    def __init__(self, launch: Launch, client: HttpClient, callbacks: Callbacks, file: LogFile) -> None:
+    def __init__(self, launch: Launch) -> None:
         self._launch = launch
-        self._client = client
-        self._file = file
-        self._instance, key = uuid4().hex, token_urlsafe(24)
+        self._instance, self._key = uuid4().hex, token_urlsafe(24)
         self._port = free_port()
-        self._variables = {
-            "_OSMOSIS_ROLLOUT_PORT": str(self._port),
-            "ROLLOUT_PORT": str(self._port),
-            "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT": str(launch.scratch),
-            "_OSMOSIS_ROLLOUT_INSTANCE_ID": self._instance,
-            "MESOCOSM_ROLLOUT_KEY": key,
-        }
-        self._watch = launch.scratch / f"{self._instance}.json"
-        self._worker = WorkerProcess(self._watch, file.redactor)
-        self._lines = ProcessOutput(file, self._listener)
-        self._stdout = Log(heard=partial(self._lines.write, "stdout"))
-        self._stderr = Log(heard=partial(self._lines.write, "stderr"))
-        self._socket = SocketTransport(self._on_line, self._on_worn)
-        self._http = HttpTransport(self._port, key, client, callbacks)
+        self._watch = launch.files.folder / f"{self._instance}.json"
+        self._worker = WorkerProcess(self._watch, launch.log)
+        self._socket = SocketTransport(self._worker.on_line, self._worker.wear)
+        self._http = HttpTransport(self._port, self._key, launch.client, launch.callbacks, launch.files)
         self._answer = ""
 
     async def started(self) -> WorkerProcess:
@@ -281,14 +311,21 @@ class _Start:
         launch = self._launch
         ours, theirs = socket.socketpair()
         words = (launch.folder, launch.entrypoint, SHIM, PACKAGE, launch.prefix, self._watch, theirs.fileno())
+        variables = {
+            "_OSMOSIS_ROLLOUT_PORT": str(self._port),
+            "ROLLOUT_PORT": str(self._port),
+            "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT": str(launch.files.folder),
+            "_OSMOSIS_ROLLOUT_INSTANCE_ID": self._instance,
+            "MESOCOSM_ROLLOUT_KEY": self._key,
+        }
         with theirs:
             try:
                 self._worker.process = await start_process(
                     [launch.python, str(RUN_ENTRY_FILE), *map(str, words)],
                     cwd=launch.folder,
-                    env={**PYTHON, **launch.environment, **self._variables},
-                    stdout=self._stdout,
-                    stderr=self._stderr,
+                    env={**PYTHON, **launch.environment, **variables},
+                    stdout=self._worker.logs["stdout"],
+                    stderr=self._worker.logs["stderr"],
                     pass_fds=(theirs.fileno(),),
                 )
             except EpisodeError as error:
@@ -298,9 +335,9 @@ class _Start:
         await self._socket.connect(ours)
         return self._worker
 
-    async def answering(self, worker: WorkerProcess) -> None:
+    async def answering(self) -> None:
         """Wait until the process is ready. Raises RunAborted."""
-        launch, ready = self._launch, self._socket.ready
+        launch, worker, ready = self._launch, self._worker, self._socket.ready
         name = f"rollout {launch.folder.name}: {launch.entrypoint}"
         ended = asyncio.ensure_future(worker.process.wait())
         look = asyncio.create_task(self._look())
@@ -334,7 +371,7 @@ class _Start:
         pause = _FIRST_PAUSE
         while True:
             try:
-                response = await self._client.request("GET", f"{self._http.url}/health", timeout=_LOOK_S)
+                response = await self._launch.client.request("GET", f"{self._http.url}/health", timeout=_LOOK_S)
                 shown = response.body[:80].decode("utf-8", "replace")
                 self._answer = f"status {response.status} and {shown!r} instead of a healthy JSON object"
                 health = response.json() if 200 <= response.status < 300 else None
@@ -345,21 +382,6 @@ class _Start:
                 pass
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST_PAUSE)
-
-    def _listener(self) -> LineLog | None:
-        # With several rows, the row of a line is unknown.
-        attempts = self._worker.attempts
-        return next(iter(attempts.values())).log if len(attempts) == 1 else None
-
-    def _on_line(self, name: str, stream: str, line: str) -> None:
-        attempt = self._worker.attempts.get(name)
-        shown = self._lines.keep(stream, line, None if attempt is None else attempt.log)
-        log = self._stdout if stream == "stdout" else self._stderr
-        log.remember(f"{shown}\n".encode("utf-8", "replace"))
-
-    def _on_worn(self) -> None:
-        self._worker.abandoned += 1
-        self._worker.retired = self._worker.retired or self._worker.abandoned > ABANDONED
 
 
 def _capacity(health: Mapping[str, Any]) -> int | None:

@@ -1,7 +1,12 @@
-"""The declared requirements of a rollout, and whether our own interpreter satisfies them."""
+"""What a rollout requires, and whether our own environment or another interpreter of this machine satisfies it."""
 
+import asyncio
+import os
 import re
+import shutil
+import sys
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,6 +32,14 @@ _EXTRAS = {
 """What the extras of the replaced package would install, as far as rollouts use it."""
 
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[([^\]]*)\])?")
+
+MINORS = range(11, 21)
+"""The Python 3.N to look for. Older ones cannot run rollouts."""
+
+KEPT = (".pyenv/versions/3.*/bin/python3", ".local/share/uv/python/*/bin/python3")
+"""Where version managers keep interpreters below the home directory, on the path or not."""
+
+_CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +70,14 @@ def declared(folder: Path) -> Declared:
         return Declared()
     except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{path} cannot be read: {error}") from error
+    if not isinstance(project, Mapping):
+        raise InvalidInput(str(path), [Problem("project", "not a table", "write it as [project]")])
     lines, python = project.get("dependencies", []), project.get("requires-python", "")
     problems = []
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
-        problems.append(Problem("project.dependencies", "not a list of strings"))
+        problems.append(Problem("project.dependencies", "not a list of strings", 'for example ["openai>=1.70"]'))
     if not isinstance(python, str):
-        problems.append(Problem("project.requires-python", "not a string"))
+        problems.append(Problem("project.requires-python", "not a string", 'for example ">=3.11"'))
     if problems:
         raise InvalidInput(str(path), problems)
     return Declared(tuple(lines), python)
@@ -104,3 +119,93 @@ def _brought(line: str) -> tuple[str, ...]:
     extras = re.split(r"\s*,\s*", match.group(2).strip()) if match and match.group(2) else []
     names = list(_EXTRAS) if "full" in extras else extras
     return tuple(one for extra in names for one in _EXTRAS.get(extra, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """A Python interpreter: the path of its program and its version."""
+
+    path: str
+    version: tuple[int, int, int]
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self.version))
+
+
+def own() -> Interpreter:
+    """Return the interpreter of this process."""
+    return Interpreter(sys.executable, sys.version_info[:3])
+
+
+def fits(version: tuple[int, int, int], wanted: str) -> bool:
+    """Return whether a version satisfies `requires-python` (PEP 440, releases only).
+
+    A clause that cannot be parsed excludes nothing.
+    """
+    return all(_holds(version, clause) for clause in wanted.split(",") if clause.strip())
+
+
+async def fitting(wanted: str, environment: Mapping[str, str]) -> Interpreter | None:
+    """Return an interpreter with a fitting version: our own, one on the path, or one of a version manager.
+
+    Return None if there is none.
+    """
+    if fits(own().version, wanted):
+        return own()
+    for path in _candidates(environment):
+        found = await _asked(path, environment)
+        if found is not None and found.version >= (3, 11) and fits(found.version, wanted):
+            return found
+    return None
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield programs that may be interpreters; by name the oldest first, because it has the most wheels."""
+    for name in ("python3", *(f"python3.{minor}" for minor in MINORS)):
+        path = shutil.which(name, path=environment.get("PATH", os.defpath))
+        if path is not None:
+            yield path
+    home = Path(environment.get("HOME") or Path.home())
+    for pattern in KEPT:
+        yield from map(str, sorted(home.glob(pattern)))
+
+
+async def _asked(path: str, environment: Mapping[str, str]) -> Interpreter | None:
+    """Return the interpreter at a path, or None if it cannot run (for example the shim of a version manager)."""
+    code = "import sys; print(sys.executable, *sys.version_info[:3], sep='\\n')"
+    try:
+        process = await asyncio.create_subprocess_exec(
+            path,
+            "-I",
+            "-c",
+            code,
+            env=dict(environment),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        said, _ = await process.communicate()
+        executable, *numbers = said.decode().split("\n")[:4]
+        major, minor, micro = map(int, numbers)
+    except (OSError, ValueError):
+        return None
+    return Interpreter(executable, (major, minor, micro))
+
+
+def _holds(version: tuple[int, int, int], clause: str) -> bool:
+    match = _CLAUSE.match(clause)
+    if match is None:
+        return True
+    sign, number, star = match.groups()
+    parts = tuple(map(int, number.split(".")))
+    if sign == "~=":
+        return version >= _padded(parts) and version[: len(parts) - 1] == parts[:-1]
+    if sign in {"==", "===", "!="}:
+        same = version[: len(parts)] == parts if star else version == _padded(parts)
+        return same != (sign == "!=")
+    bound = _padded(parts)
+    return {"<": version < bound, "<=": version <= bound, ">": version > bound, ">=": version >= bound}[sign]
+
+
+def _padded(parts: tuple[int, ...]) -> tuple[int, int, int]:
+    major, minor, micro = (*parts, 0, 0)[:3]
+    return major, minor, micro

@@ -9,7 +9,9 @@ import msgspec
 
 from mesocosm.core.failure import Cause
 from mesocosm.rollouts.executor import NO_SAMPLE, PlayedSample, RowFailure, RowJob, RowOutcome
+from mesocosm.rollouts.sdk.context import joined
 from mesocosm.rollouts.sdk.execution import STILL_RUNNING
+from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.tracebacks import LONGEST_MESSAGE, LONGEST_TRACEBACK, shortened
 
 FIELD = "mesocosm"
@@ -62,19 +64,22 @@ class GradingReport(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """Where a row reports: the addresses of both callbacks, and their key."""
+    """Where a row reports over HTTP: the addresses of both callbacks, and their key."""
 
-    completion: str
-    grading: str
-    key: str = field(repr=False)
+    completion: str = ""
+    grading: str = ""
+    key: str = field(default="", repr=False)
 
 
-def encode_job(job: RowJob, name: str, replies: Replies) -> bytes:
+NO_REPLIES = Replies()
+
+
+def encode_job(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> bytes:
     """Return the body of `POST /rollout` for a row that the server knows as `name`."""
     return msgspec.json.encode(job_fields(job, name, replies))
 
 
-def job_fields(job: RowJob, name: str, replies: Replies) -> dict[str, Any]:
+def job_fields(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> dict[str, Any]:
     """Return the fields of `POST /rollout`."""
     told: dict[str, Any] = {
         "row": job.row,
@@ -212,22 +217,17 @@ def _partial(completion: CompletionReport) -> PlayedSample | None:
 
 
 def _joined(samples: Mapping[str, WireSample]) -> WireSample | None:
-    """Return several samples joined into one, as sdk.context.joined does; None if there is none."""
+    """Return several samples joined into one; None if there is none."""
     if len(samples) < 2:
         return next(iter(samples.values()), None)
-    kept = [sample for sample in samples.values() if not sample.remove_sample]
-    rewards = [sample.reward for sample in kept if sample.reward is not None]
-    metrics: dict[str, Any] = {}
-    for name, sample in samples.items():
-        metrics.update({f"{name}.{key}": value for key, value in sample.metrics.items()})
-        if sample.reward is not None:
-            metrics[f"{name}.reward"] = sample.reward
+    several = joined([RolloutSample(id=name, **msgspec.structs.asdict(sample)) for name, sample in samples.items()])
+    assert several is not None
     return WireSample(
-        messages=[message for sample in samples.values() for message in sample.messages],
-        reward=sum(rewards) / len(rewards) if rewards else None,
-        remove_sample=not kept,
-        metrics=metrics,
-        extra_fields={name: sample.extra_fields for name, sample in samples.items()},
+        [dict(message) for message in several.messages],
+        several.reward,
+        several.remove_sample,
+        several.metrics,
+        several.extra_fields,
     )
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
         SampleSource,
         get_rollout_context,
     )
-    from mesocosm.rollouts.sdk.grader import Grader
     from mesocosm.rollouts.sdk.judge import Judge, JudgeError
     from mesocosm.rollouts.sdk.request import (
         CancelRolloutsRequest,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from mesocosm.rollouts.sdk.sample import MessageDict, Messages, RolloutSample
     from mesocosm.rollouts.sdk.server import ControllerAuth, create_rollout_server
     from mesocosm.rollouts.sdk.status import GraderStatus, MultiTurnMode, RolloutErrorCategory, RolloutStatus
-    from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+    from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput, Grader
 
 __all__ = [
     "AgentWorkflow",
@@ -81,48 +80,38 @@ __all__ = [
     "get_rollout_context",
 ]
 
-PLACES = {
-    "AgentWorkflow": "workflow",
-    "AgentWorkflowConfig": "config",
-    "AgentWorkflowContext": "context",
-    "AgentWorkflowOutput": "workflow",
-    "BaseConfig": "config",
-    "CancelRolloutsRequest": "request",
-    "CancelRolloutsResponse": "request",
-    "ConcurrencyConfig": "config",
-    "ControllerAuth": "server",
-    "ExecutionBackend": "backend",
-    "ExecutionRequest": "request",
-    "ExecutionResult": "request",
-    "Grader": "grader",
-    "GraderCompleteRequest": "request",
-    "GraderConfig": "config",
-    "GraderContext": "context",
-    "GraderInitRequest": "request",
-    "GraderInitResponse": "request",
-    "GraderStatus": "status",
-    "HarborAgentWorkflowContext": "context",
-    "CompletionError": "completion",
-    "Judge": "judge",
-    "JudgeError": "judge",
-    "LocalBackend": "backend",
-    "MessageDict": "sample",
-    "Messages": "sample",
-    "MultiTurnMode": "status",
-    "ResultCallback": "backend",
-    "RolloutCompleteRequest": "request",
-    "RolloutContext": "context",
-    "RolloutErrorCategory": "status",
-    "RolloutInitRequest": "request",
-    "RolloutInitResponse": "request",
-    "RolloutSample": "sample",
-    "RolloutStatus": "status",
-    "RolloutStatusResponse": "request",
-    "SampleSource": "context",
-    "complete": "completion",
-    "create_rollout_server": "server",
-    "get_rollout_context": "context",
+_MODULES = {
+    "backend": ("ExecutionBackend", "LocalBackend", "ResultCallback"),
+    "completion": ("CompletionError", "complete"),
+    "config": ("AgentWorkflowConfig", "BaseConfig", "ConcurrencyConfig", "GraderConfig"),
+    "context": (
+        "AgentWorkflowContext",
+        "GraderContext",
+        "HarborAgentWorkflowContext",
+        "RolloutContext",
+        "SampleSource",
+        "get_rollout_context",
+    ),
+    "judge": ("Judge", "JudgeError"),
+    "request": (
+        "CancelRolloutsRequest",
+        "CancelRolloutsResponse",
+        "ExecutionRequest",
+        "ExecutionResult",
+        "GraderCompleteRequest",
+        "GraderInitRequest",
+        "GraderInitResponse",
+        "RolloutCompleteRequest",
+        "RolloutInitRequest",
+        "RolloutInitResponse",
+        "RolloutStatusResponse",
+    ),
+    "sample": ("MessageDict", "Messages", "RolloutSample"),
+    "server": ("ControllerAuth", "create_rollout_server"),
+    "status": ("GraderStatus", "MultiTurnMode", "RolloutErrorCategory", "RolloutStatus"),
+    "workflow": ("AgentWorkflow", "AgentWorkflowOutput", "Grader"),
 }
+PLACES = {name: module for module, names in _MODULES.items() for name in names}
 """The module of each public name."""
 
 

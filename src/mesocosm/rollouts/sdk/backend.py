@@ -3,23 +3,21 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from mesocosm.rollouts.sdk.classes import RolloutClasses
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import artifact_root
 from mesocosm.rollouts.sdk.execution import Execution
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.references import resolved
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
-from mesocosm.rollouts.sdk.slots import Slots
 from mesocosm.rollouts.sdk.status import RolloutStatus
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 
 UNCONFIGURED = 4
 """Maximum number of concurrent executions for a workflow without a configuration."""
@@ -108,6 +106,48 @@ class RolloutRecord:
         return "cancelled_queued" if queued else "cancelled_running"
 
 
+class Slots:
+    """Slots for executions, assigned in the order of request. A `limit` of None is unlimited."""
+
+    def __init__(self, limit: int | None) -> None:
+        self.limit = limit
+        self.running = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def free(self) -> bool:
+        """Whether a slot is free."""
+        return self.limit is None or (self.running < self.limit and not self._waiting)
+
+    @property
+    def queued(self) -> int:
+        """Number of executions that wait for a slot."""
+        return sum(not waiter.done() for waiter in self._waiting)
+
+    async def take(self) -> None:
+        """Wait for a slot and take it."""
+        if self.free:
+            self.running += 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled():
+                self.give()
+            raise
+
+    def give(self) -> None:
+        """Release a slot; the longest waiting execution gets it."""
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self.running -= 1
+
+
 class LocalBackend(ExecutionBackend):
     """Executes rollouts on the running event loop, at most `max_concurrent` of the workflow's configuration at once.
 
@@ -129,16 +169,15 @@ class LocalBackend(ExecutionBackend):
         grader: type[Grader] | str | None = None,
         grader_config: GraderConfig | str | None = None,
     ) -> None:
-        self.workflow_cls: type[AgentWorkflow[Any]] = _kind(resolved(workflow), AgentWorkflow, "workflow")
+        self.workflow_cls: type[AgentWorkflow[Any]] = _kind(_resolved(workflow), AgentWorkflow, "workflow")
         self.workflow_config: AgentWorkflowConfig | None = _config(workflow_config, AgentWorkflowConfig)
-        self.grader_cls: type[Grader] | None = None if grader is None else _kind(resolved(grader), Grader, "grader")
+        self.grader_cls: type[Grader] | None = None if grader is None else _kind(_resolved(grader), Grader, "grader")
         self.grader_config: GraderConfig | None = _config(grader_config, GraderConfig)
         self.artifact_root: Path = artifact_root()
         limit = UNCONFIGURED if self.workflow_config is None else self.workflow_config.concurrency.max_concurrent
         self._slots = Slots(limit)
         self._records: OrderedDict[str, RolloutRecord] = OrderedDict()
         self._closed = False
-        self._classes = RolloutClasses(self.workflow_cls, self.workflow_config, self.grader_cls, self.grader_config)
 
     @property
     def max_concurrency(self) -> int:
@@ -216,7 +255,7 @@ class LocalBackend(ExecutionBackend):
             try:
                 record.status = RolloutStatus.RUNNING
                 record.waits = stop = asyncio.get_running_loop().create_future()
-                yield Execution(self._classes, request, stop, queued_s=queued_s, root=self.artifact_root), record
+                yield Execution(self, request, stop, queued_s=queued_s), record
             finally:
                 self._slots.give()
         except asyncio.CancelledError:
@@ -249,6 +288,23 @@ class LocalBackend(ExecutionBackend):
         return record
 
 
+def _resolved(reference: Any) -> Any:
+    """Return the object that a text `module:attribute` refers to; return anything else unchanged.
+
+    Raises ValueError for any other form of text, ImportError for a missing module or attribute.
+    """
+    if not isinstance(reference, str):
+        return reference
+    module, colon, attribute = reference.partition(":")
+    if not colon or not module or not attribute:
+        raise ValueError(f"{reference!r} names no object; write it as 'package.module:attribute'")
+    loaded = import_module(module)
+    try:
+        return attrgetter(attribute)(loaded)
+    except AttributeError as error:
+        raise ImportError(f"module {module!r} has no {attribute!r}, which {reference!r} names") from error
+
+
 def _kind(value: Any, kind: type, noun: str) -> Any:
     if isinstance(value, type) and issubclass(value, kind):
         return value
@@ -257,7 +313,7 @@ def _kind(value: Any, kind: type, noun: str) -> Any:
 
 def _config(value: Any, kind: type) -> Any:
     # As in the published package, an empty text means no value.
-    config = resolved(value) if value else None
+    config = _resolved(value) if value else None
     if config is None or isinstance(config, kind):
         return config
     raise TypeError(f"the configuration must be a {kind.__name__}, not {config!r}")

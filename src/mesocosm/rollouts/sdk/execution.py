@@ -1,13 +1,15 @@
 """One execution of a rollout: its workflow, then its grader, each with its own time limit."""
 
 import asyncio
+import copy
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from mesocosm.rollouts.sdk.classes import RolloutClasses, RowMetadata
+from mesocosm.rollouts.sdk.config import BaseConfig
 from mesocosm.rollouts.sdk.context import (
     AgentWorkflowContext,
     GraderContext,
@@ -17,11 +19,15 @@ from mesocosm.rollouts.sdk.context import (
     joined,
     rollout_contextvar,
 )
+from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample, copied
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus, categorise
 from mesocosm.rollouts.sdk.tracebacks import format_message, format_traceback, location_of
 from mesocosm.rollouts.sdk.workflow import AgentWorkflowOutput
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.sdk.backend import LocalBackend
 
 FAILED, INVALID, TIMEOUT = "workflow_failed", "workflow_invalid", "workflow_timeout"
 GRADER_ERROR, GRADER_TIMEOUT = "grader_error", "grader_timeout"
@@ -39,6 +45,32 @@ STILL_RUNNING = "still_running"
 """Key in a result's diagnostics: code of this execution still runs although it was cancelled."""
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RowMetadata:
+    """Facts about a row that the published protocol has no field for."""
+
+    row: int | None = None
+    trial: int = 0
+    seed: int = 0
+    judge: Judge | None = None
+    artifacts: Path | None = None
+
+    @classmethod
+    def of(cls, request: ExecutionRequest) -> Self:
+        """Read the facts from the extra fields of a request. Raises KeyError for an incomplete judge."""
+        told = (request.extra_fields or {}).get("mesocosm")
+        if not isinstance(told, Mapping):
+            return cls()
+        judge, artifacts = told.get("judge"), told.get("artifacts")
+        return cls(
+            told.get("row"),
+            told.get("trial") or 0,
+            told.get("seed") or 0,
+            Judge(judge["base_url"], judge["api_key"], judge["model"]) if judge else None,
+            artifacts if artifacts is None or isinstance(artifacts, Path) else Path(artifacts),
+        )
 
 
 @dataclass(slots=True)
@@ -92,18 +124,17 @@ class Execution:
 
     def __init__(
         self,
-        classes: RolloutClasses,
+        backend: "LocalBackend",
         request: ExecutionRequest,
         stop: "asyncio.Future[None]",
         *,
         queued_s: float,
-        root: Path,
     ) -> None:
-        self._classes = classes
+        self._backend = backend
         self._request = request
         self._stop = stop
         self._row = RowMetadata.of(request)
-        self._artifacts = self._row.artifacts or root / request.id / "artifacts"
+        self._artifacts = self._row.artifacts or backend.artifact_root / request.id / "artifacts"
         self._times = {"queued_s": queued_s, "workflow_s": 0.0, "grader_s": 0.0}
         self._began = time.monotonic()
         self._partial: WorkflowRun | None = None
@@ -112,7 +143,7 @@ class Execution:
         """Return why the outcome of a workflow is not graded; empty if it is graded."""
         if worked.result.status is not RolloutStatus.SUCCESS:
             return "the workflow failed"
-        if self._classes.grader is None:
+        if self._backend.grader_cls is None:
             return "the rollout has no grader"
         if self._request.label is None and self._request.metadata is None:
             return "the row has neither a label nor metadata to grade it by"
@@ -182,7 +213,8 @@ class Execution:
         request, row = self._request, self._row
         metadata = copied(request.metadata)
         with ambient:
-            workflow, config = self._classes.make_workflow()
+            config = _copy(self._backend.workflow_config)
+            workflow = self._backend.workflow_cls(config)
             context = AgentWorkflowContext(
                 copied(request.prompt),
                 config,
@@ -259,7 +291,8 @@ class Execution:
         if row.judge is not None:
             judge = RolloutContext(row.judge.base_url, row.judge.api_key, self._request.id)
         rollout_contextvar.set(judge)
-        grader = self._classes.make_grader()
+        assert self._backend.grader_cls is not None
+        grader = self._backend.grader_cls(_copy(self._backend.grader_config))
         grading: Any = grader.grade(context)
         if not isawaitable(grading):
             raise TypeError(f"{type(grader).__name__}.grade is not a coroutine: write `async def grade(self, ctx)`")
@@ -292,6 +325,19 @@ class Execution:
     def _facts(self, of: str, **more: Any) -> dict[str, Any]:
         self._times[f"{of}_s"] = time.monotonic() - self._began
         return {**self._times, **more}
+
+
+def _copy(config: BaseConfig | None) -> Any:
+    if config is None:
+        return None
+    try:
+        return copy.deepcopy(config)
+    except Exception as error:
+        raise TypeError(
+            f"configuration {config.name!r} ({type(config).__name__}) cannot be copied, and every execution gets "
+            f"a copy of its own ({type(error).__name__}: {error}); keep locks, clients and open files out of it "
+            "and make them in __init__"
+        ) from error
 
 
 def _raise_if_cancelled(error: BaseException) -> None:

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from secrets import token_hex
+from types import ModuleType
 from typing import Any, NoReturn
 
-from mesocosm.rollouts.sdk.bridge import installed_litellm
 from mesocosm.rollouts.sdk.delivery import DeliveryError, send
 
 _OPENAI_URL = "https://api.openai.com/v1"
@@ -156,6 +156,16 @@ async def _ask(judge: _Judge, messages: list[dict[str, str]]) -> str:
             return await ask(judge, {**body, "response_format": plain})
         except _FormatRefused as refused:
             judge.fail(str(refused), cause=refused)
+
+
+def installed_litellm() -> ModuleType | None:
+    """Return the litellm module, or None if it is not installed."""
+    try:
+        import litellm
+    except ModuleNotFoundError:
+        return None
+    module: ModuleType = litellm
+    return module
 
 
 class _FormatRefused(Exception):

@@ -1,12 +1,12 @@
-"""The base class of workflows, which users write to run one row."""
+"""The base classes of workflows and graders, which users write to run one row and to grade its sample."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
-from mesocosm.rollouts.sdk.context import AgentWorkflowContext
+from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
+from mesocosm.rollouts.sdk.context import AgentWorkflowContext, GraderContext
 from mesocosm.rollouts.sdk.sample import MessageDict
 
 TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
@@ -37,3 +37,14 @@ class AgentWorkflow(ABC, Generic[TConfig]):
 
         Return None to take the sample from the source registered with the RolloutContext.
         """
+
+
+class Grader(ABC):
+    """Grades one sample. Every execution gets a new instance and a copy of the configuration."""
+
+    def __init__(self, config: GraderConfig | None = None) -> None:
+        self.config = config
+
+    @abstractmethod
+    async def grade(self, ctx: GraderContext) -> Any:
+        """Set the reward of `ctx`'s sample, or its `remove_sample`. The return value is ignored."""

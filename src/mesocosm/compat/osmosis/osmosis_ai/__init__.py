@@ -41,7 +41,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    import_module("mesocosm.rollouts.sdk.removed_names").refuse(name)
+    import_module(".removed_names", __name__).refuse(name)
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module("mesocosm.rollouts.sdk.rubric"), name)

@@ -13,8 +13,6 @@ from mesocosm.rollouts.sdk.context import (
     SampleSource,
     get_rollout_context,
 )
-from mesocosm.rollouts.sdk.grader import Grader
-from mesocosm.rollouts.sdk.removed_names import refuse
 from mesocosm.rollouts.sdk.request import (
     ExecutionRequest,
     ExecutionResult,
@@ -27,7 +25,7 @@ from mesocosm.rollouts.sdk.request import (
 )
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 from mesocosm.rollouts.sdk.status import GraderStatus, MultiTurnMode, RolloutErrorCategory, RolloutStatus
-from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput
+from mesocosm.rollouts.sdk.workflow import AgentWorkflow, AgentWorkflowOutput, Grader
 
 __all__ = [
     "AgentWorkflow",
@@ -71,7 +69,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    refuse(name)
+    import_module("..removed_names", __name__).refuse(name)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_LATER[name]), name)

@@ -1,6 +1,6 @@
 """Names of `osmosis_ai.rollout.grader`."""
 
-from mesocosm.rollouts.sdk.grader import Grader
+from mesocosm.rollouts.sdk.workflow import Grader
 
 __all__ = [
     "Grader",

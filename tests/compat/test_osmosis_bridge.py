@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from mesocosm.rollouts.sdk import bridge
-from mesocosm.rollouts.sdk.bridge import BridgeError, LiteLLMBridge
+from mesocosm.compat.osmosis.osmosis_ai.rollout import controller
+from mesocosm.compat.osmosis.osmosis_ai.rollout.controller import BridgeError, LiteLLMBridge
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
@@ -15,7 +15,7 @@ COUNTED = ScriptedAnswer("four", prompt_tokens=5, completion_tokens=2)
 
 @pytest.fixture
 def without_litellm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge, "installed_litellm", lambda: None)
+    monkeypatch.setattr(controller, "installed_litellm", lambda: None)
 
 
 @pytest.mark.usefixtures("without_litellm")
@@ -79,7 +79,7 @@ class Litellm:
 
 async def test_litellm_is_asked_by_the_bridges_model(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Litellm()
-    monkeypatch.setattr(bridge, "installed_litellm", lambda: fake)
+    monkeypatch.setattr(controller, "installed_litellm", lambda: fake)
     made = LiteLLMBridge(model="anthropic/claude", api_key="key")
     assert json.loads(await made.complete("r", {**ASKED, "n": 2}))["usage"]["total_tokens"] == 9
     assert (fake.asked["model"], fake.asked["api_key"], fake.asked["n"]) == ("anthropic/claude", "key", 2)
@@ -89,7 +89,7 @@ async def test_litellm_is_asked_by_the_bridges_model(monkeypatch: pytest.MonkeyP
 
 
 async def test_what_litellm_raises_is_a_bridge_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge, "installed_litellm", lambda: Litellm(RuntimeError("no credit")))
+    monkeypatch.setattr(controller, "installed_litellm", lambda: Litellm(RuntimeError("no credit")))
     made = LiteLLMBridge(model="anthropic/claude")
     with pytest.raises(BridgeError, match="RuntimeError: no credit"):
         await made.complete("r", ASKED)

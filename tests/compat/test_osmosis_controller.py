@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
-from mesocosm.rollouts.sdk.bridge import BridgeError
-from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore, TerminalCallbackResult
+from mesocosm.compat.osmosis.osmosis_ai.rollout.controller import (
+    BridgeError,
+    CallbackListener,
+    CallbackStore,
+    TerminalCallbackResult,
+)
 from mesocosm.rollouts.sdk.delivery import CallbackReply, send
 from mesocosm.rollouts.sdk.request import GraderCompleteRequest, RolloutCompleteRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample

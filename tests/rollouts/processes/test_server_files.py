@@ -1,19 +1,20 @@
-"""Temporary folders of rollouts: whose owner was killed is removed by the next one."""
+"""Temporary folders of rollouts: whose owner was killed is removed by a later one."""
 
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
-from mesocosm.rollouts.processes.scratch import ExecutorScratch
+from mesocosm.rollouts.processes.http_transport import ServerFiles
 
 OWNER = """
 import os, sys
-from mesocosm.rollouts.processes.scratch import ExecutorScratch
-print(ExecutorScratch("r1-", {}).folder, flush=True)
+from mesocosm.rollouts.processes.http_transport import ServerFiles
+print(ServerFiles("r1-", {}).folder, flush=True)
 sys.stdin.read()
 """
 
@@ -25,14 +26,15 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_what_a_killed_owner_left_is_removed_by_the_next() -> None:
+def test_what_a_killed_owner_left_is_removed_by_a_later_one() -> None:
     with subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
         assert owner.stdout is not None
         left = Path(os.fsdecode(owner.stdout.readline().strip()))
-        beside = ExecutorScratch("r2-", {})
+        os.utime(left, (time.time() - 86_400,) * 2)
+        beside = ServerFiles("r2-", {})
         assert left.is_dir()
         owner.kill()
-    after = ExecutorScratch("r3-", {})
+    after = ServerFiles("r3-", {})
     assert not left.exists()
     assert beside.folder.is_dir()
     beside.clear()
@@ -40,12 +42,5 @@ def test_what_a_killed_owner_left_is_removed_by_the_next() -> None:
 
 
 def test_nothing_is_left_at_the_end(temporary: Path) -> None:
-    ExecutorScratch("r1-", {}).clear()
+    ServerFiles("r1-", {}).clear()
     assert list(temporary.iterdir()) == []
-
-
-def test_a_folder_that_has_no_lock_yet_is_left_alone(temporary: Path) -> None:
-    other = temporary / "mesocosm-rollout-begun"
-    other.mkdir()
-    ExecutorScratch("r1-", {}).clear()
-    assert other.is_dir()

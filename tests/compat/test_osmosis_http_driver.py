@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mesocosm.rollouts.sdk.controller import CallbackListener, CallbackStore
+from mesocosm.compat.osmosis.osmosis_ai.rollout.controller import CallbackListener, CallbackStore
+from mesocosm.compat.osmosis.osmosis_ai.rollout.driver import RolloutRunRequest
+from mesocosm.compat.osmosis.osmosis_ai.rollout.http_driver import HttpRolloutDriver, RolloutProtocolError
 from mesocosm.rollouts.sdk.delivery import send
-from mesocosm.rollouts.sdk.driver import RolloutRunRequest
-from mesocosm.rollouts.sdk.http_driver import HttpRolloutDriver, RolloutProtocolError
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
