@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -409,6 +410,18 @@ async def test_a_place_that_was_closed_says_so(work: RowJob) -> None:
     with pytest.raises(EpisodeError, match="closed") as raised:
         await place.run(work, ignore)
     assert raised.value.cause is Cause.ROLLOUT_FAILED
+
+
+async def test_a_closed_place_keeps_no_descriptors(tmp_path: Path) -> None:
+    place = entry(tmp_path, HEAD + "\nbackend = LocalBackend(workflow=Player, grader=Judge)\n")
+    await place.open(ignore)
+    loop = place._loop
+    assert loop is not None
+    await place.close()
+    for thread in threading.enumerate():
+        if thread.name == "rollout":
+            await asyncio.to_thread(thread.join, 20)
+    assert loop.is_closed()
 
 
 async def test_its_capacity_is_the_workflows() -> None:

@@ -96,7 +96,7 @@ class InProcessExecutor:
         self._stack.enter_context(_variables(self._environment))
         # A separate loop: code that waits for its model with a blocking client must not block the model proxy.
         loop = self._loop = asyncio.new_event_loop()
-        threading.Thread(target=loop.run_forever, name="rollout", daemon=True).start()
+        threading.Thread(target=_run, args=(loop,), name="rollout", daemon=True).start()
         self._stack.callback(loop.call_soon_threadsafe, loop.stop)
         if self._backend is not None:
             return
@@ -169,6 +169,14 @@ class InProcessExecutor:
         if not isinstance(backend, LocalBackend):
             raise UsageError(f"{self._entry} does not use mesocosm's LocalBackend; run it in worker processes")
         return backend
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped, and close its descriptors."""
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
 
 
 async def _on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

@@ -262,6 +262,7 @@ class LocalBackend(ExecutionBackend):
             record.status = RolloutStatus.CANCELLED
             raise
         finally:
+            record.waits = None
             if not record.ended:
                 record.status = RolloutStatus.FAILURE
 
