@@ -14,7 +14,7 @@ from sqlalchemy.engine import Engine
 from tests.cli.conftest import Invoke, Played
 
 from mesocosm.core.run import RESCORING, Run, RunStatus
-from mesocosm.engine import grading
+from mesocosm.engine import rescoring
 from mesocosm.interop.bundle import Bundle
 from mesocosm.store import Store, open_store
 from mesocosm.store.bundle import Bundles
@@ -122,7 +122,7 @@ def other_rules(played: Played, tmp_path: Path) -> Path:
 def test_a_run_is_rescored_whole_by_the_same_command(
     mesocosm: Invoke, played: Played, other_rules: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(grading, "GROUP", 2)
+    monkeypatch.setattr(rescoring, "GROUP", 2)
     there = tmp_path / "there"
     words = ("run", "rescore", played.run_id, "--manifest", other_rules, "--results-dir", there)
     assert completes(lambda: mesocosm(*words), there, played.results) > 4

@@ -19,7 +19,7 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, Registry, import_
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 GAMES = Path(__file__).with_name("games.py")

@@ -14,9 +14,10 @@ async def test_no_more_than_the_limit_run_at_once() -> None:
 
     async def call() -> None:
         nonlocal most
-        async with limit:
-            most = max(most, limit.active)
-            await asyncio.sleep(0)
+        await limit.acquire()
+        most = max(most, limit.active)
+        await asyncio.sleep(0)
+        limit.release()
 
     await asyncio.gather(*(call() for _ in range(20)))
     assert most == 3

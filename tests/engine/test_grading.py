@@ -14,7 +14,8 @@ from mesocosm.core.run import Limits, Run, RunStatus, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.comparison.runs import compare
-from mesocosm.engine.grading import GROUP, grade, rescore
+from mesocosm.engine.episode import grade
+from mesocosm.engine.rescoring import GROUP, rescore
 from mesocosm.engine.session import Control
 from mesocosm.environments.inprocess import ClassBenchmark
 

@@ -11,7 +11,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.usage import Usage
-from mesocosm.engine import executor
+from mesocosm.engine import execution
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -76,7 +76,7 @@ async def test_episodes_beside_the_one_that_ends_the_run_are_owed(lab: "Lab") ->
 async def test_the_episode_that_ends_the_run_is_not_left_as_running(
     lab: "Lab", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executor, "FLUSH_S", 0.0)
+    monkeypatch.setattr(execution, "FLUSH_S", 0.0)
 
     async def refused(request: ModelRequest) -> str:
         await lab.until(lambda: lab.episodes(lab.only_run()))

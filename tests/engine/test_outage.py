@@ -15,9 +15,8 @@ from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
 from mesocosm.engine import session
 from mesocosm.engine.group import GroupMember, GroupRunner
-from mesocosm.engine.outage import Endpoint
+from mesocosm.engine.outage import Backoff, Endpoint
 from mesocosm.engine.rerun_decision import RerunPolicy
-from mesocosm.engine.retry import Backoff
 from mesocosm.environments.inprocess import ClassBenchmark, ClassEnvironment
 
 if TYPE_CHECKING:
@@ -90,11 +89,11 @@ async def test_the_time_of_an_outage_is_no_time_of_the_episode(lab: "Lab", monke
     waited = asyncio.Event()
     entered = Endpoint.enter
 
-    async def enter(self: Endpoint) -> float:
+    async def enter(self: Endpoint) -> None:
         if not waited.is_set():
             waited.set()
             await asyncio.sleep(0.4)
-        return await entered(self)
+        await entered(self)
 
     monkeypatch.setattr(Endpoint, "enter", enter)
     spec = lab.spec(lab.model(Down(0, 8)), count=1, limits=Limits(episode_seconds=0.3))

@@ -1,7 +1,7 @@
 """How many episodes run at once: what was asked for, within what the environment can take."""
 
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.engine.executor import beyond_default
+from mesocosm.engine.execution import beyond_default
 
 
 def info(**known: int | None) -> BenchmarkInfo:

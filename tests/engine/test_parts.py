@@ -12,8 +12,8 @@ from mesocosm.core.model import ModelRequest
 from mesocosm.core.run import Limits, Run, RunStatus, Selection
 from mesocosm.core.score import Metric, MetricResult, Score
 from mesocosm.core.task import Task
-from mesocosm.engine.grading import remeasure, rescore
 from mesocosm.engine.metrics import so_far
+from mesocosm.engine.rescoring import remeasure, rescore
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab

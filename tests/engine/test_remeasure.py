@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
-from mesocosm.engine.grading import remeasure
+from mesocosm.engine.rescoring import remeasure
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab

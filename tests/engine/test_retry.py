@@ -9,7 +9,8 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
 from mesocosm.core.run import Limits
 from mesocosm.core.usage import Usage
 from mesocosm.engine.limits import Budget
-from mesocosm.engine.retry import Backoff, Caller, Retry
+from mesocosm.engine.outage import Backoff
+from mesocosm.engine.retry import Caller, Retry
 
 
 class Flaky:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mesocosm.engine.scheduler import Scheduler
+from mesocosm.engine.execution import Scheduler
 
 
 async def test_every_item_is_worked_on_once_and_never_too_many_at_a_time() -> None:
@@ -101,11 +101,17 @@ async def test_after_a_stop_running_work_may_end_and_nothing_new_starts() -> Non
 
 
 async def test_a_stop_without_grace_cancels_what_runs() -> None:
+    cancelled: list[int] = []
+
     async def work(item: int) -> None:
         if item == 4:
             scheduler.stop(grace=0)
-        await asyncio.sleep(60)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            cancelled.append(item)
+            raise
 
     scheduler: Scheduler[int] = Scheduler(5, work)
     await asyncio.wait_for(scheduler.run(iter(range(100))), 120)
-    assert scheduler.running == 0
+    assert sorted(cancelled) == [0, 1, 2, 3, 4]

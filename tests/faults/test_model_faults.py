@@ -14,7 +14,7 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine.outage import Backoff
 from mesocosm.interop.replay import all_episodes
 from mesocosm.store import Store, open_store
 from mesocosm.testing.fault import (

@@ -9,7 +9,7 @@ from tests.faults.turning_server import SHAPES, TurningServer
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 WORLD = f"{Path(__file__).with_name('worlds.py')}:Brief"

@@ -26,8 +26,8 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.engine import executor, session
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine import execution, session
+from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def no_provider_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     """Play every program once: what failed for reasons of infrastructure is looked at here, not repeated."""
-    monkeypatch.setattr(executor, "ROUNDS", 1)
+    monkeypatch.setattr(execution, "ROUNDS", 1)
 
 
 @pytest.fixture(scope="session")

@@ -15,8 +15,8 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStat
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine import opening, session
-from mesocosm.engine.grading import rescore
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine.outage import Backoff
+from mesocosm.engine.rescoring import rescore
 from mesocosm.http.client import HttpClient
 from mesocosm.rollouts.benchmark import UNBOUNDED, GradingTerms, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import BlockedLoop, LineLog, ModelAccess, PlayedSample, RowFailure, RowJob, RowOutcome

@@ -10,8 +10,8 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.score import Metric, Score
-from mesocosm.engine.grading import remeasure
 from mesocosm.engine.metrics import so_far
+from mesocosm.engine.rescoring import remeasure
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.permissions.grant import grant
 from mesocosm.server.service import local_service

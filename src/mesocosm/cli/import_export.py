@@ -143,8 +143,7 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     If the scoring is unknown, the metrics stay as imported, and are marked. Raises UsageError if its row contradicts
     its episodes.
     """
-    from mesocosm.engine.grading import outcome
-    from mesocosm.engine.metrics import disagreements, of_episodes
+    from mesocosm.engine.metrics import disagreements, of_episodes, outcome
 
     told, made = [], run.spec.model.name
     # A file from another system may use any model name.

@@ -232,7 +232,7 @@ def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
     import msgspec
 
     from mesocosm.core.registry import BENCHMARKS
-    from mesocosm.engine.grading import rescore as score_again
+    from mesocosm.engine.rescoring import rescore as score_again
 
     run = find_run(store, run_id)
     reference = run.spec.benchmark

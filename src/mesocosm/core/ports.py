@@ -281,23 +281,6 @@ class Planned(msgspec.Struct, frozen=True):
     index: int
 
 
-class Executor(Protocol):
-    """Runs episodes, in this process or, with the same protocol, on a cluster.
-
-    Runs pending episodes with the given parts (or with its own, opened elsewhere from `run.spec`) and passes every
-    outcome to the journal. If a worker dies, its episode runs again: an episode is finished only once it is in the
-    journal.
-    """
-
-    async def execute(self, run: Run, pending: Iterator[Planned], parts: "Parts", journal: "Journal") -> None:
-        """Run episodes until none is pending or `stop` is called. Raise RunAborted, InfrastructureError."""
-        ...
-
-    def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Start no new episodes; cancel the running ones after `grace` seconds. They stay pending."""
-        ...
-
-
 # What is kept
 
 

@@ -12,8 +12,7 @@ from mesocosm.core.ports import Warns
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.run import UNASKED, Run, RunStatus
 from mesocosm.core.score import MetricResult
-from mesocosm.engine.grading import outcome
-from mesocosm.engine.metrics import NOT_RUN, so_far
+from mesocosm.engine.metrics import NOT_RUN, outcome, so_far
 from mesocosm.engine.plan import size
 from mesocosm.engine.rerun_decision import servers
 from mesocosm.engine.session_state import SessionState
@@ -29,7 +28,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
     store, messages = state.store, state.messages
     if store.runs.get(state.record.id).holder != state.holder:
         raise RunLeased(f"run {state.record.id} was taken over by another process")
-    if state.executed.alike:
+    if state.alike:
         # They say nothing about their tasks, so they are run again when the run is resumed.
         store.episodes.reset_failed(state.record.id)
     record = store.runs.get(state.record.id)
@@ -62,7 +61,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
         record.status = RunStatus.STOPPED if stays else RunStatus.FAILED
         reason = str(error) if isinstance(error, MesocosmError) else f"{type(error).__name__}: {error}"
         record.error = messages.redactor.text(writable(reason))
-    elif record.counts.pending and (stopped or not state.executed.withdrawn):
+    elif record.counts.pending and (stopped or not state.withdrawn):
         record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
     else:
         _decide_status(state, record)
@@ -90,8 +89,8 @@ def _name_server(state: SessionState, record: Run) -> None:
         # If the server has moved, keep all its addresses, newest last.
         earlier = [one for one in before.get(name, "").split(", ") if one and one != value]
         found[name] = ", ".join((*earlier, value))
-    judged = state.executed.judge_served if state.parts.judge is not None else ()
-    served = {"served": state.executed.served, "judge_served": judged}
+    judged = state.judge_served if state.parts.judge is not None else ()
+    served = {"served": state.served, "judge_served": judged}
     found |= {name: ", ".join(names) for name, names in served.items() if names}
     if found:
         record.provenance["server"] = {**before, **found}
@@ -106,7 +105,7 @@ def _decide_status(state: SessionState, record: Run) -> None:
     record.status, record.error = outcome(record.metrics, state.spec().limits.max_missing)
     if not record.counts.pending:
         return
-    withdrawn, redactor = state.executed.withdrawn, state.messages.redactor
+    withdrawn, redactor = list(state.withdrawn.values()), state.messages.redactor
     why = "; ".join(_causes(episode for _, episode in withdrawn))
     if record.status is RunStatus.FINISHED:
         state.store.episodes.settle_pending(record.id)

@@ -2,25 +2,27 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from mesocosm.core.episode import Episode, EpisodeStatus
+import msgspec
+
+from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import Environment, Journal, Parts, Planned
+from mesocosm.core.ports import Benchmark, Environment, Journal, Parts, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run
-from mesocosm.core.score import MALFORMED
+from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.episode_context import EpisodeContext, EpisodeOver, boundary, foreign, is_foreign
 from mesocosm.engine.episode_end import Withdrawn, end_by_failure, leave_unscored_pending, of_the_world, write_end
-from mesocosm.engine.grading import grade
 from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
+from mesocosm.stats import usable
 
 
 class Player:
@@ -189,3 +191,50 @@ def _with_counts(info: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]
     """Return an episode's terminal info with the engine's own counts; zero counts are omitted."""
     rest = {key: value for key, value in info.items() if key not in counts}
     return rest | {name: count for name, count in counts.items() if count}
+
+
+async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[Score]:
+    """Return the scores of an episode that has ended.
+
+    The benchmark's grader is called only for episodes that did not fail. A failure of the agent counts as worst; any
+    other failure, or an exception of the grader, leaves every score missing with its cause. A score that a metric needs
+    and the grader did not return is missing too.
+    """
+    names = dict.fromkeys(metric.score for metric in benchmark.info.metrics if metric.covers(task))
+    if episode.status in SCOREABLE:
+        try:
+            with boundary(Cause.GRADER_ERROR, "the grader"):
+                given = {score.name: _usable(score) for score in await benchmark.grade(task, episode)}
+        except EpisodeError as error:
+            return [Score(name, missing=error.cause, explanation=error.failure().message) for name in names]
+        lacking = [Score(name, missing=Cause.VALUE_MISSING) for name in names if name not in given]
+        return [*given.values(), *lacking, *_malformed(episode)]
+    failure = episode.failure
+    if episode.valid and failure is not None:
+        return [Score(name, worst=True, explanation=failure.message) for name in names]
+    cause = failure.cause if failure else Cause.INTERNAL
+    return [Score(name, missing=cause) for name in names]
+
+
+def _malformed(episode: Episode) -> Iterator[Score]:
+    """Yield the score that marks an episode in which replies without a valid action were passed to the environment."""
+    count = episode.terminal_info.get(MALFORMED)
+    if isinstance(count, int) and count > 0:
+        yield Score(MALFORMED, float(count), explanation="passed to the environment as they stood")
+
+
+def _usable(score: Score) -> Score:
+    """Return a score that can be stored; its value is missing with a cause if it is not a finite number.
+
+    Raises TypeError if it is not a Score.
+    """
+    if not isinstance(score, Score) or not isinstance(score.name, str) or not isinstance(score.explanation, str):
+        raise TypeError(f"{score!r:.200} is no score")
+    value = score.value
+    if value is None:
+        valued = score.worst or score.missing is not None
+        return score if valued else msgspec.structs.replace(score, missing=Cause.VALUE_MISSING)
+    if isinstance(value, int | float) and usable(value):
+        return score
+    explanation = score.explanation or f"{value!r:.80} is no finite number"
+    return msgspec.structs.replace(score, value=None, missing=Cause.VALUE_UNUSABLE, explanation=explanation)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
@@ -28,7 +28,7 @@ from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.episode_context import is_foreign
-from mesocosm.engine.opening import new_run, open_parts, probe
+from mesocosm.engine.opening import closing, new_run, open_parts, probe
 from mesocosm.engine.outage import retried
 from mesocosm.engine.rerun_decision import (
     FORCED,
@@ -145,7 +145,7 @@ class GroupRunner:
         """
         await asyncio.to_thread(self._store.groups.add, self.group)
         if control is not None:
-            control.executor = self
+            control.halt = self.stop
             self._stopped = control.reason
         tasks: list[asyncio.Task[MemberResult]] = []
         try:
@@ -292,9 +292,7 @@ async def opened(spec: RunSpec, seconds: float | None = None) -> AsyncIterator[P
         parts = await asyncio.wait_for(_aside(partial(_loaded, spec)), seconds)
     except TimeoutError as error:
         raise UsageError(f"the benchmark was not loaded within {seconds:g} s") from error
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(parts.model.close)
-        stack.push_async_callback(parts.benchmark.close)
+    async with closing(parts):
         yield parts
 
 

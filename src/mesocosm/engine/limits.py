@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections import deque
-from types import TracebackType
 
 from mesocosm.core.failure import RunAborted
 from mesocosm.core.run import Limits
@@ -159,12 +158,3 @@ class AdaptiveLimit:
             if not future.done():
                 self.active += 1
                 future.set_result(None)
-
-    async def __aenter__(self) -> "AdaptiveLimit":
-        await self.acquire()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()

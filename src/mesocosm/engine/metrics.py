@@ -217,6 +217,29 @@ def expected(run: Run) -> int:
     return max(run.counts.planned - int(run.info.get("unscored", 0)), 0)
 
 
+def outcome(metrics: Sequence[MetricResult], max_missing: float) -> tuple[RunStatus, str]:
+    """Return status and error of a run after all its episodes were executed.
+
+    It is failed if it has no score at all, and partial if more than the share `max_missing` of its planned episodes has
+    no value for reasons other than the agent. This is about the primary metric; without one, about the metric that
+    lacks most.
+    """
+    if not any(metric.n_scored for metric in metrics):
+        return RunStatus.FAILED, "no episode could be scored"
+    lacking = [
+        (sum(count for cause, count in metric.missing.items() if cause != AGENT_FAILURE), metric.n_planned)
+        for metric in [metric for metric in metrics if metric.primary] or metrics
+    ]
+    missing, planned = max(lacking, key=lambda count: count[0] / max(count[1], 1))
+    if missing <= max_missing * planned:
+        return RunStatus.FINISHED, ""
+    verb = "has" if missing == 1 else "have"
+    return (
+        RunStatus.PARTIAL,
+        f"{missing:,} of {planned:,} planned episodes {verb} no value, more than {100 * max_missing:.4g} %",
+    )
+
+
 def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricResult:
     """Return one metric as `measure` does; if `planned` is None, only the collected episodes are expected.
 

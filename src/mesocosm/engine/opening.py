@@ -64,12 +64,18 @@ def open_parts(spec: RunSpec) -> Parts:
 @asynccontextmanager
 async def opened(spec: RunSpec) -> AsyncIterator[Parts]:
     """Open the parts of `spec`, and close them at the end. Raises as `open_parts` does."""
-    parts = open_parts(spec)
-    async with AsyncExitStack() as closing:
-        # The last one is closed first; each is closed even if closing another fails.
+    async with closing(open_parts(spec)) as parts:
+        yield parts
+
+
+@asynccontextmanager
+async def closing(parts: Parts) -> AsyncIterator[Parts]:
+    """Close open parts at the end, each even if closing another fails."""
+    async with AsyncExitStack() as stack:
+        # The last one is closed first.
         for part in (parts.judge, parts.model, parts.benchmark):
             if part is not None:
-                closing.push_async_callback(part.close)
+                stack.push_async_callback(part.close)
         yield parts
 
 

@@ -1,10 +1,11 @@
 """Outages of an endpoint: the run pauses, retries from time to time, and gives up in the end."""
 
 import asyncio
+import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from dataclasses import dataclass
 
 from mesocosm.core.failure import Boundary, Cause, EpisodeError
 
@@ -20,12 +21,20 @@ def retried(error: EpisodeError) -> bool:
     return error.rule.retried
 
 
-class Waits(Protocol):
-    """Computes the wait before the next try: engine.retry.Backoff."""
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Seconds before a retry: exponential up to `cap` with jitter (50 to 100 %), or Retry-After up to `longest`."""
+
+    base: float = 0.5
+    factor: float = 2.0
+    cap: float = 30.0
+    longest: float = 300.0
 
     def wait(self, attempt: int, retry_after: float | None) -> float:
-        """Return the seconds before try number `attempt`."""
-        ...
+        """Return the wait before retry number `attempt` (1, 2, …)."""
+        if retry_after is not None:
+            return min(max(retry_after, 0.0), self.longest)
+        return random.uniform(0.5, 1.0) * min(self.base * self.factor ** (attempt - 1), self.cap)
 
 
 class Endpoint:
@@ -40,7 +49,7 @@ class Endpoint:
         self,
         name: str,
         patience: float,
-        waits: Waits,
+        waits: Backoff,
         most: int = MOST_IN_A_ROW,
         *,
         notice: Callable[[str], None] = lambda message: None,
@@ -68,14 +77,13 @@ class Endpoint:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    async def enter(self) -> float:
-        """Wait until this call may be made while the endpoint is down; return the seconds waited."""
+    async def enter(self) -> None:
+        """Wait until this call may be made while the endpoint is down."""
         if not self.down:
-            return 0.0
-        began = time.monotonic()
+            return
         if self._free:
             self._free = False
-            return 0.0
+            return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         try:
@@ -84,7 +92,6 @@ class Endpoint:
             if future.done() and not future.cancelled():
                 self.left()
             raise
-        return time.monotonic() - began
 
     def answered(self) -> None:
         """Record that a call was answered, with any answer: all waiting calls continue."""

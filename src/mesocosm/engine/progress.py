@@ -12,7 +12,6 @@ from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.metrics import PARTS, Collected, measure_one
-from mesocosm.engine.scheduler import Scheduler
 
 SHARE = 0.05
 """Maximum share of time to spend on the running score: for a million episodes it takes seconds."""
@@ -22,7 +21,8 @@ class Tracker:
     """Implements core.ports.Progress. Reading is thread-safe; everything else belongs to the event loop.
 
     The score is that of engine.metrics over the episodes stored so far, using 16 bytes per episode. With many episodes
-    it is recomputed less often, and may be some seconds old. `budget`, once set, is what every call is charged to.
+    it is recomputed less often, and may be some seconds old. `budget`, once set, is what every call is charged to;
+    `running` is the number of episodes in progress.
     """
 
     def __init__(self, run: Run, info: BenchmarkInfo) -> None:
@@ -35,6 +35,7 @@ class Tracker:
         self._usage = run.usage
         self.budget: Budget | None = None
         self.retries = 0
+        self.running = 0
         self._metric = next((metric for metric in info.metrics if metric.primary), None)
         self._unscored = info.unscored
         parts: Mapping[str, int] = run.info.get(PARTS) or {}
@@ -45,17 +46,12 @@ class Tracker:
         self._taken, self._of = 0, (-1, -1)
         self._due = 0.0
         self._started = time.monotonic()
-        self._scheduler: Scheduler[Planned] | None = None
 
     def follow(self, pending: Iterator[Planned]) -> Iterator[Planned]:
         """Yield pending episodes; `planned` follows a plan that grows during the run."""
         for taken, planned in enumerate(pending, self.resumed + 1):
             self.planned = max(self.planned, taken)
             yield planned
-
-    def watch(self, scheduler: "Scheduler[Planned]") -> None:
-        """Set the scheduler that knows how many episodes are running."""
-        self._scheduler = scheduler
 
     def add(self, episodes: Sequence[Episode]) -> None:
         """Count episodes that have become durable."""
@@ -94,11 +90,6 @@ class Tracker:
         spent = self._usage if self.budget is None else self.budget.spent
         # A program may report usage at its end that no call reported.
         return spent if spent.total >= self._usage.total else self._usage
-
-    @property
-    def running(self) -> int:
-        """Episodes in progress."""
-        return self._scheduler.running if self._scheduler else 0
 
     @property
     def rate(self) -> float:

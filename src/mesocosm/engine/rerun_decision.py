@@ -8,8 +8,7 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.ports import EngineStore, Parts
 from mesocosm.core.proxy import Served
 from mesocosm.core.run import Limits, Run, RunStatus
-from mesocosm.engine.grading import outcome
-from mesocosm.engine.metrics import NOT_RUN
+from mesocosm.engine.metrics import NOT_RUN, outcome
 
 NEVER = "never run before"
 """Reason for skipping an experiment that was never run, if only failed ones are to be repeated."""

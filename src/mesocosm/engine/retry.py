@@ -1,7 +1,6 @@
 """Model calls with retries, waits, rate limits and adaptive concurrency."""
 
 import asyncio
-import random
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -13,23 +12,7 @@ from mesocosm.core.ports import Model
 from mesocosm.core.proxy import JUDGE
 from mesocosm.core.run import Limits
 from mesocosm.engine.limits import AdaptiveLimit, Budget, Rate
-from mesocosm.engine.outage import Endpoint
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds before a retry: exponential up to `cap` with jitter (50 to 100 %), or Retry-After up to `longest`."""
-
-    base: float = 0.5
-    factor: float = 2.0
-    cap: float = 30.0
-    longest: float = 300.0
-
-    def wait(self, attempt: int, retry_after: float | None) -> float:
-        """Return the wait before retry number `attempt` (1, 2, …)."""
-        if retry_after is not None:
-            return min(max(retry_after, 0.0), self.longest)
-        return random.uniform(0.5, 1.0) * min(self.base * self.factor ** (attempt - 1), self.cap)
+from mesocosm.engine.outage import Backoff, Endpoint
 
 
 @dataclass(frozen=True, slots=True)

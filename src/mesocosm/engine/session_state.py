@@ -6,21 +6,21 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from mesocosm.core.cancellation import to_the_end
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.ports import EngineStore, Observer, Parts
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import option_roles
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine.metrics import PARTS
+from mesocosm.engine.outage import Backoff
 from mesocosm.engine.plan import Repeats, part_sizes
 from mesocosm.engine.rerun_decision import other_server, servers
-from mesocosm.engine.retry import Backoff
 
 MOST_WARNINGS = 50
 """Maximum distinct warnings to store with a run; all of them are in the traces."""
@@ -37,26 +37,21 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Stoppable(Protocol):
-    """Work that can be stopped."""
-
-    def stop(self, reason: str, grace: float = 5.0) -> None:
-        """Start nothing new; cancel running work after `grace` seconds."""
-        ...
-
-
 @dataclass(slots=True, eq=False)
 class Control:
-    """A handle to stop a run or group. Use it on the event loop of the work."""
+    """A handle to stop a run or group. Use it on the event loop of the work.
+
+    `halt` stops the work in progress: it is called with the reason, and the seconds that running episodes have to end.
+    """
 
     reason: str = ""
-    executor: Stoppable | None = None
+    halt: Callable[[str, float], None] | None = None
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
         """Start no new episodes, cancel the running ones after `grace` seconds, and keep finished ones."""
         self.reason = self.reason or reason
-        if self.executor is not None:
-            self.executor.stop(self.reason, grace)
+        if self.halt is not None:
+            self.halt(self.reason, grace)
 
 
 @dataclass(slots=True)
@@ -123,18 +118,13 @@ class RunMessages:
         return new
 
 
-@dataclass(slots=True, eq=False)
-class Executed:
-    """Results of the executor, see EpisodeExecutor. `withdrawn` are the last attempts of episodes that stay pending."""
-
-    withdrawn: tuple[tuple[Task, Episode], ...] = ()
-    alike: bool = False
-    served: tuple[str, ...] = ()
-    judge_served: tuple[str, ...] = ()
-
-
 class SessionState:
-    """The state of one session. `away`: the server did not answer at its start. `opened`: the benchmark was started."""
+    """The state of one session. `away`: the server did not answer at its start. `opened`: the benchmark was started.
+
+    `withdrawn` are the last attempts of episodes that infrastructure made fail and that are still pending, with their
+    tasks. `alike`: execution stopped because the first episodes all failed for the same reason. `served` and
+    `judge_served` are the names with which the servers of model and judge answered.
+    """
 
     def __init__(
         self,
@@ -159,7 +149,10 @@ class SessionState:
         self.away = False
         self.opened = False
         self.repeats = Repeats()
-        self.executed = Executed()
+        self.withdrawn: dict[EpisodeKey, tuple[Task, Episode]] = {}
+        self.alike = False
+        self.served: dict[str, None] = {}
+        self.judge_served: dict[str, None] = {}
 
     def spec(self) -> RunSpec:
         """Return the spec of the run with the options of this session."""

@@ -17,7 +17,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark, Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.engine.retry import Backoff
+from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 HEAD = """

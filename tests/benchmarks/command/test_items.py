@@ -16,9 +16,9 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, Run, RunStatus
-from mesocosm.engine.grading import rescore
 from mesocosm.engine.metrics import so_far
 from mesocosm.engine.opening import open_parts
+from mesocosm.engine.rescoring import rescore
 
 pytestmark = pytest.mark.usefixtures("forked")
 

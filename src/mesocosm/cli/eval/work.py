@@ -28,8 +28,8 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.core.secret import is_secret
 from mesocosm.engine import opening, session
-from mesocosm.engine.grading import remeasure
 from mesocosm.engine.rerun_decision import lacks_too_much, other_server, servers
+from mesocosm.engine.rescoring import remeasure
 from mesocosm.engine.results import declared_metrics, results
 from mesocosm.rollouts.benchmark import KIND, REWARD
 from mesocosm.rollouts.configuration import Config, parse_overrides, read_config

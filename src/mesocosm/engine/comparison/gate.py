@@ -30,7 +30,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.pair import PairedContrast
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, going_on, metrics_of
-from mesocosm.engine.grading import outcome
+from mesocosm.engine.metrics import outcome
 from mesocosm.engine.results import PASS_RATE, Latency, Samples, results
 from mesocosm.engine.slices import slices
 from mesocosm.stats import fewest_pairs, pairs_needed, smallest_difference, smallest_flip_difference

@@ -7,7 +7,7 @@ from contextlib import suppress
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import RunStatus
-from mesocosm.engine.grading import rescore
+from mesocosm.engine.rescoring import rescore
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import PRIVATE, RunRequest

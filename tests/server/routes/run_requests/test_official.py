@@ -234,15 +234,11 @@ def test_nobody_scores_an_official_run_anew(official: Runs) -> None:
 def test_episodes_that_go_badly_are_played_to_their_end_when_the_run_is_cancelled(official: Runs) -> None:
     graces: list[float] = []
 
-    class Executor:
-        def stop(self, reason: str, grace: float = 5.0) -> None:
-            graces.append(grace)
-
     for run_id in (ask(official)["id"], official.ask(official.bob)["id"]):
         order = official.service.store.run_requests.get(run_id)
         assert isinstance(order, RunRequest)
         playing = ClaimedRun(official.service, order, "worker")
-        playing._control.executor = Executor()
+        playing._control.halt = lambda _reason, grace: graces.append(grace)
         playing.stop(StopReason.CANCELLED)
     assert graces == [official.service.settings.episode_s, 1.0]
 

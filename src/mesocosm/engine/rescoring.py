@@ -1,0 +1,137 @@
+"""Scoring of a stored run again: by other rules for its episodes, or by other metrics of their scores."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+
+from mesocosm.core.episode import FINISHED, Episode, EpisodeKey
+from mesocosm.core.failure import UsageError
+from mesocosm.core.ids import digest
+from mesocosm.core.ports import Benchmark, EngineStore
+from mesocosm.core.run import RESCORING, Run, RunSpec
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.task import Task
+from mesocosm.engine.episode import grade
+from mesocosm.engine.metrics import PARTS, outcome, so_far
+from mesocosm.engine.plan import part_sizes, planned
+
+GROUP = 500
+"""Episodes per write when rescoring."""
+
+
+async def rescore(
+    run: Run, benchmark: Benchmark, store: EngineStore, graded: Callable[[int], None] | None = None
+) -> Run:
+    """Grade every finished episode of `run` again with `benchmark`, store scores and metrics, and return the run.
+
+    No episode is run. The run takes over the description of `benchmark`, which defines its metrics. `graded` is called
+    with the number of episodes graded so far. Raises UsageError, before anything is written, if the benchmark no longer
+    has the run's tasks.
+    """
+    _check_tasks(run, benchmark, store)
+    sizes = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
+    run.info = {**benchmark.info.document(), **({PARTS: sizes} if sizes else {})}
+    told = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
+    run.provenance = {**run.provenance, **told, RESCORING: True}
+    # Before the scores: the description decides which score is copied into an episode's row, and readers must know that
+    # scores are mixed in the meantime, or if this process is killed.
+    store.runs.save_terms(run)
+    scored: list[tuple[str, Sequence[Score]]] = []
+    done = 0
+
+    def save() -> None:
+        nonlocal done
+        store.episodes.save_scores(run.id, scored)
+        done += len(scored)
+        scored.clear()
+        if graded is not None:
+            graded(done)
+
+    for task, episode in _with_tasks(run, benchmark, store):
+        scored.append((episode.id, await grade(benchmark, task, episode)))
+        if len(scored) >= GROUP:
+            save()
+    save()
+    run = store.runs.get(run.id)
+    run.metrics = so_far(run, store)
+    run.provenance = {**run.provenance, "rescored_at": time.time()}
+    del run.provenance[RESCORING]
+    if not run.counts.pending:
+        run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
+    store.runs.save(run)
+    return store.runs.get(run.id)
+
+
+def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: RunSpec | None = None) -> Run:
+    """Recompute the metrics of `run` from its stored scores with other `metrics`, store the run and return it.
+
+    For example, with another threshold. Nothing is run or graded, and scores stay unchanged. `spec` replaces the run's
+    own, which contains the old threshold, in the same transaction. Raises UsageError, before anything is written, if
+    two metrics have the same name or the primary metric does not read the same score as before.
+    """
+    run = store.runs.get(run.id)
+    _check_metrics(run, metrics)
+    run.spec = spec or run.spec
+    graded_with = run.regraded or run.benchmark_digest
+    run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics)), PARTS: _same_parts(run, metrics)}
+    rescored = {"rescored_at": time.time(), "rescored_with": digest(run.info["metrics"]), "graded_with": graded_with}
+    run.provenance = {**run.provenance, **rescored}
+    run.metrics = so_far(run, store)
+    if not run.counts.pending:
+        run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
+    store.runs.save(run, terms=True)
+    return store.runs.get(run.id)
+
+
+def _same_parts(run: Run, metrics: Sequence[Metric]) -> dict[str, int]:
+    """Return the sizes of the parts with the same tasks as before; sizes of others are unknown here."""
+    before = {metric.name: metric.where for metric in msgspec.convert(run.info.get("metrics", []), list[Metric])}
+    kept = {metric.name for metric in metrics if metric.where == before.get(metric.name)}
+    return {name: size for name, size in run.info.get(PARTS, {}).items() if name in kept}
+
+
+def _check_metrics(run: Run, metrics: Sequence[Metric]) -> None:
+    names = [metric.name for metric in metrics]
+    if len(set(names)) < len(names):
+        raise UsageError(f"metrics of run {run.id} would share a name: {', '.join(names)}; give each its own")
+    before = [metric.score for metric in msgspec.convert(run.info.get("metrics", []), list[Metric]) if metric.primary]
+    after = [metric.score for metric in metrics if metric.primary]
+    if len(after) != 1 or (before and after != before):
+        raise UsageError(
+            f"run {run.id} must have one primary metric that reads the score {' '.join(before) or 'of its episodes'!r} "
+            f"as before, not {', '.join(after) or 'none'}; to change what is scored, start a new run"
+        )
+
+
+def _check_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> None:
+    left = store.episodes.finished_keys(run.id)
+    for item in planned(benchmark, run.spec.selection):
+        left.discard(EpisodeKey(item.digest, item.trial))
+    if left:
+        raise UsageError(
+            f"{len(left)} finished episodes of run {run.id} belong to no task of {benchmark.info.id!r} as it is now, "
+            "so they cannot be scored with it; bring back the tasks, or start a new run"
+        )
+
+
+def _with_tasks(run: Run, benchmark: Benchmark, store: EngineStore) -> Iterator[tuple[Task, Episode]]:
+    """Yield finished episodes with their tasks.
+
+    Both are normally in plan order; tasks that come too early are kept until their episode comes.
+    """
+    plan = planned(benchmark, run.spec.selection)
+    early: dict[EpisodeKey, Task] = {}
+    cursor: str | None = None
+    while True:
+        page = store.episodes.list(run.id, cursor=cursor)
+        for episode in page.items:
+            if episode.status not in FINISHED:
+                continue
+            while episode.key not in early:
+                item = next(plan)
+                early[EpisodeKey(item.digest, item.trial)] = item.task
+            yield early.pop(episode.key), episode
+        if page.cursor is None:
+            return
+        cursor = page.cursor
