@@ -123,7 +123,7 @@ def _server(store: Any) -> dict[str, Any]:
         "stages": store.environments.stages([one.id for one in environments]),
         "checks": store.environments.verdicts([one.id for one in environments]),
         "requests": store.run_requests.list(),
-        "abandoned requests": store.run_requests.left(),
+        "abandoned requests": store.queue.left(),
         "batch runs": store.batch_runs.list(),
         "protocols": {one.id: store.protocols.all(one.id) for one in domains},
         "audit": store.audit.list(),

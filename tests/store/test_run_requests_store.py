@@ -12,12 +12,11 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store
-from mesocosm.store.admission import AdmissionTerms, Bound
 from mesocosm.store.batch_runs import TAKEN, BatchRun
+from mesocosm.store.queue import SUSPECT, AdmissionTerms, Allowance, Bound, RunQueue
 from mesocosm.store.run_requests import (
     PRIVATE,
     PUBLIC,
-    SUSPECT,
     RunRequest,
     RunRequestFilter,
     RunRequests,
@@ -39,6 +38,12 @@ def orders(store: Store) -> RunRequests:
     return store.run_requests
 
 
+@pytest.fixture
+def line(store: Store) -> RunQueue:
+    """The queue of an empty store."""
+    return store.queue
+
+
 def order_of(run: Run, **given: Any) -> RunRequest:
     """Return the order of a run."""
     fields = {"actor": "user:1", "domain_id": "d", "vow_version": "1.0.0", "model": "m", "created_at": time.time()}
@@ -57,9 +62,9 @@ def queue(store: Store, samples: "Samples", orders: RunRequests) -> Any:
     return queued
 
 
-def claimed(orders: RunRequests, count: int, per_actor: int = 9) -> list[str]:
+def claimed(line: RunQueue, count: int, per_actor: int = 9) -> list[str]:
     """Return the ids of what a worker takes."""
-    found = [orders.claim("worker", LEASE_S, per_actor) for _ in range(count)]
+    found = [line.claim("worker", LEASE_S, per_actor) for _ in range(count)]
     return [order.run_id for order in found if order is not None]
 
 
@@ -72,59 +77,59 @@ def test_an_order_comes_back_as_it_was(store: Store, samples: "Samples", orders:
     assert orders.list() == (order,)
 
 
-def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(orders: RunRequests, queue: Any) -> None:
+def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(line: RunQueue, queue: Any) -> None:
     greedy = [queue("user:1", created_at=float(number)) for number in range(4)]
     other = queue("user:2", created_at=10.0)
     later = queue("user:3", created_at=11.0)
-    assert claimed(orders, 7) == [greedy[0], other, later, greedy[1], greedy[2], greedy[3]]
+    assert claimed(line, 7) == [greedy[0], other, later, greedy[1], greedy[2], greedy[3]]
 
 
-def test_nobody_has_more_at_once_than_allowed(orders: RunRequests, queue: Any) -> None:
+def test_nobody_has_more_at_once_than_allowed(line: RunQueue, queue: Any) -> None:
     mine = [queue("user:1", created_at=float(number)) for number in range(3)]
-    assert claimed(orders, 3, per_actor=2) == mine[:2]
-    orders.end(mine[0])
-    assert claimed(orders, 1, per_actor=2) == mine[2:]
+    assert claimed(line, 3, per_actor=2) == mine[:2]
+    line.end(mine[0])
+    assert claimed(line, 1, per_actor=2) == mine[2:]
 
 
-def test_test_episodes_go_before_ones_other_runs(orders: RunRequests, queue: Any) -> None:
+def test_test_episodes_go_before_ones_other_runs(line: RunQueue, queue: Any) -> None:
     run = queue(created_at=1.0)
     test = queue(created_at=2.0, purpose="test")
-    assert claimed(orders, 2) == [test, run]
+    assert claimed(line, 2) == [test, run]
 
 
-def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(orders: RunRequests, queue: Any) -> None:
+def test_a_claim_whose_lease_is_over_is_taken_by_another_worker(line: RunQueue, queue: Any) -> None:
     run_id = queue()
-    first = orders.claim("first", -1.0, 1)
+    first = line.claim("first", -1.0, 1)
     assert first is not None
-    second = orders.claim("second", LEASE_S, 1)
+    second = line.claim("second", LEASE_S, 1)
     assert second is not None
     assert (second.run_id, second.claimed_by, second.tries) == (run_id, "second", 2)
-    assert not orders.renew(run_id, "first", LEASE_S)
-    assert orders.renew(run_id, "second", LEASE_S)
-    assert orders.claim("third", LEASE_S, 9) is None
+    assert not line.renew(run_id, "first", LEASE_S)
+    assert line.renew(run_id, "second", LEASE_S)
+    assert line.claim("third", LEASE_S, 9) is None
 
 
-def test_a_worker_does_not_take_again_what_it_plays_already(orders: RunRequests, queue: Any) -> None:
+def test_a_worker_does_not_take_again_what_it_plays_already(line: RunQueue, queue: Any) -> None:
     run_id = queue()
-    assert claimed(orders, 1) == [run_id]
-    orders.renew(run_id, "worker", -1.0)
-    assert orders.claim("worker", LEASE_S, 9, playing=[run_id]) is None
-    orders.renew_all([run_id, new_id()], "another", LEASE_S)
-    found = orders.claim("another", LEASE_S, 9)
+    assert claimed(line, 1) == [run_id]
+    line.renew(run_id, "worker", -1.0)
+    assert line.claim("worker", LEASE_S, 9, playing=[run_id]) is None
+    line.renew_all([run_id, new_id()], "another", LEASE_S)
+    found = line.claim("another", LEASE_S, 9)
     assert found is not None
-    orders.renew_all([run_id], "worker", -1.0)
-    orders.renew_all([run_id], "another", LEASE_S)
-    assert orders.claim("third", LEASE_S, 9) is None
+    line.renew_all([run_id], "worker", -1.0)
+    line.renew_all([run_id], "another", LEASE_S)
+    assert line.claim("third", LEASE_S, 9) is None
 
 
-def test_workers_at_once_never_take_the_same_order(orders: RunRequests, queue: Any) -> None:
+def test_workers_at_once_never_take_the_same_order(line: RunQueue, queue: Any) -> None:
     ids = {queue(f"user:{number}") for number in range(8)}
     taken: list[str] = []
     gate = threading.Barrier(4)
 
     def take() -> None:
         gate.wait()
-        while (order := orders.claim(new_id(), LEASE_S, 9)) is not None:
+        while (order := line.claim(new_id(), LEASE_S, 9)) is not None:
             taken.append(order.run_id)
 
     threads = [threading.Thread(target=take) for _ in range(4)]
@@ -136,61 +141,63 @@ def test_workers_at_once_never_take_the_same_order(orders: RunRequests, queue: A
 
 
 def test_a_run_that_may_have_ended_its_workers_is_for_one_that_plays_nothing_else(
-    orders: RunRequests, queue: Any
+    orders: RunRequests, line: RunQueue, queue: Any
 ) -> None:
     suspect, other = queue(), queue("user:2")
     for number in range(SUSPECT):
-        assert orders.claim(f"dead {number}", -1.0, 9) is not None
-    assert orders.claim("worker", LEASE_S, 9, playing=["another run"]) is None
-    found = orders.claim("worker", LEASE_S, 9)
+        assert line.claim(f"dead {number}", -1.0, 9) is not None
+    assert line.claim("worker", LEASE_S, 9, playing=["another run"]) is None
+    found = line.claim("worker", LEASE_S, 9)
     assert found is not None
     assert (found.run_id, found.tries) == (suspect, SUSPECT + 1)
-    assert orders.claim("another", LEASE_S, 9, playing=["another run"]) == orders.get(other)
+    assert line.claim("another", LEASE_S, 9, playing=["another run"]) == orders.get(other)
 
 
-def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(orders: RunRequests, queue: Any) -> None:
+def test_a_run_that_moves_on_is_not_blamed_for_dead_workers(line: RunQueue, queue: Any) -> None:
     run_id = queue()
     for number in range(5):
         worker = f"dead {number}"
-        assert orders.claim(worker, LEASE_S, 9, playing=["another run"]) is not None
-        orders.renew(run_id, worker, -1.0, moved=True)
-    found = orders.claim("worker", LEASE_S, 9, playing=["another run"])
+        assert line.claim(worker, LEASE_S, 9, playing=["another run"]) is not None
+        line.renew(run_id, worker, -1.0, moved=True)
+    found = line.claim("worker", LEASE_S, 9, playing=["another run"])
     assert found is not None
     assert found.tries == 2
 
 
-def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(orders: RunRequests, queue: Any) -> None:
+def test_a_cancelled_order_is_neither_renewed_nor_ended_otherwise(
+    orders: RunRequests, line: RunQueue, queue: Any
+) -> None:
     run_id = queue()
-    orders.claim("worker", LEASE_S, 1)
-    before = orders.cancel(run_id, "enough")
+    line.claim("worker", LEASE_S, 1)
+    before = line.cancel(run_id, "enough")
     assert before is not None
     assert before.state == "claimed"
-    assert orders.cancel(run_id) is None
-    assert not orders.renew(run_id, "worker", LEASE_S)
-    assert not orders.end(run_id)
-    assert not orders.give_back(run_id, "worker")
+    assert line.cancel(run_id) is None
+    assert not line.renew(run_id, "worker", LEASE_S)
+    assert not line.end(run_id)
+    assert not line.give_back(run_id, "worker")
     after = orders.get(run_id)
     assert after is not None
     assert (after.state, after.reason) == ("cancelled", "enough")
-    assert claimed(orders, 1) == []
+    assert claimed(line, 1) == []
 
 
-def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(orders: RunRequests, queue: Any) -> None:
+def test_what_is_given_back_is_taken_again_and_the_try_does_not_count(line: RunQueue, queue: Any) -> None:
     run_id = queue()
-    orders.claim("worker", LEASE_S, 1)
-    assert not orders.give_back(run_id, "another")
-    assert orders.give_back(run_id, "worker")
-    again = orders.claim("another", LEASE_S, 1)
+    line.claim("worker", LEASE_S, 1)
+    assert not line.give_back(run_id, "another")
+    assert line.give_back(run_id, "worker")
+    again = line.claim("another", LEASE_S, 1)
     assert again is not None
     assert again.tries == 1
 
 
-def test_a_done_order_can_be_queued_once_more(orders: RunRequests, queue: Any) -> None:
+def test_a_done_order_can_be_queued_once_more(line: RunQueue, queue: Any) -> None:
     run_id = queue()
-    assert not orders.reopen(run_id)
-    orders.end(run_id, reason="a budget")
-    assert orders.reopen(run_id)
-    assert claimed(orders, 1) == [run_id]
+    assert not line.reopen(run_id)
+    line.end(run_id, reason="a budget")
+    assert line.reopen(run_id)
+    assert claimed(line, 1) == [run_id]
 
 
 def test_lists_fit_every_condition_and_page(orders: RunRequests, queue: Any) -> None:
@@ -250,15 +257,15 @@ def test_what_a_deleted_run_cost_stays_spent_and_is_counted_once(store: Store, o
 
 
 def test_terms_are_spent_with_the_run_or_not_at_all(store: Store, samples: "Samples") -> None:
-    admission, actor = store.admission, f"user:{new_id()}"
+    line, actor = store.queue, f"user:{new_id()}"
 
     def admit(terms: AdmissionTerms) -> Bound | None:
         run = samples.run()
-        denial = admission.admit(order_of(run, actor=actor), run, terms)
+        denial = line.admit(order_of(run, actor=actor), run, terms)
         return None if denial is None else denial.bound
 
     terms = AdmissionTerms(cooldown_s=60.0, per_day=3, waiting=9)
-    assert admission.check(actor, terms) is None
+    assert line.used(actor, terms) == Allowance()
     assert [admit(terms), admit(terms)] == [None, Bound.COOLDOWN]
     free = AdmissionTerms(per_day=3, waiting=2)
     assert [admit(free), admit(free)] == [None, Bound.QUEUE]
@@ -267,11 +274,11 @@ def test_terms_are_spent_with_the_run_or_not_at_all(store: Store, samples: "Samp
 
 
 def test_the_same_run_is_admitted_once(store: Store, samples: "Samples") -> None:
-    admission, run = store.admission, samples.run()
+    line, run = store.queue, samples.run()
     order = order_of(run, actor=f"user:{new_id()}")
     terms = AdmissionTerms(cooldown_s=60.0, per_day=5)
-    assert admission.admit(order, run, terms) is None
-    assert admission.admit(order, run, terms) is None
+    assert line.admit(order, run, terms) is None
+    assert line.admit(order, run, terms) is None
     assert store.runs.get(run.id).attempt == 1
 
 
@@ -288,15 +295,15 @@ def test_a_job_is_claimed_once_and_completed_once(store: Store) -> None:
 
 
 def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
-    store: Store, orders: RunRequests, queue: Any
+    store: Store, orders: RunRequests, line: RunQueue, queue: Any
 ) -> None:
     jobs, job_id, census = store.batch_runs, new_id(), store.counts
     before = Counter(census.take(LEASE_S).batch_runs)
     taken, other = queue(job_id=job_id), queue(job_id=job_id)
-    orders.cancel(other, "its owner wanted that")
+    line.cancel(other, "its owner wanted that")
     jobs.add(BatchRun(id=job_id, environment_id="e", results=[{"model": "m"}], created_at=time.time()))
     assert jobs.claim(job_id, "outside")
-    orders.cancel(taken, TAKEN)
+    line.cancel(taken, TAKEN)
     assert jobs.take_back(1000.0) == 0
     assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
     assert jobs.take_back(-1000.0) == 1
@@ -306,6 +313,6 @@ def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
         other: "cancelled",
     }
     assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
-    assert orders.claim("worker", LEASE_S, 9) is not None
-    orders.end(taken)
+    assert line.claim("worker", LEASE_S, 9) is not None
+    line.end(taken)
     assert Counter(census.take(LEASE_S).batch_runs) - before == {"failed": 1}

@@ -50,23 +50,23 @@ def test_a_worker_comes_back_as_it_was(store: Store) -> None:
 
 
 def test_what_a_dead_worker_had_can_be_taken_at_once(store: Store, samples: "Samples") -> None:
-    workers, orders = store.workers, store.run_requests
+    workers, queue = store.workers, store.queue
     run_id, dead = queued(store, samples), added(store, GONE)
-    assert orders.claim(dead, LEASE_S, 4) is not None
-    assert (workers.waiting(), orders.claim("other", LEASE_S, 4)) == (False, None)
+    assert queue.claim(dead, LEASE_S, 4) is not None
+    assert (workers.waiting(), queue.claim("other", LEASE_S, 4)) == (False, None)
     assert [worker.id for worker in workers.reap_dead(LEASE_S)] == [dead]
     assert workers.waiting()
-    again = orders.claim("other", LEASE_S, 4)
+    again = queue.claim("other", LEASE_S, 4)
     assert again is not None
     assert (again.run_id, again.tries) == (run_id, 2)
     assert workers.reap_dead(LEASE_S) == ()
 
 
 def test_living_workers_keep_what_they_have(store: Store, samples: "Samples") -> None:
-    workers, orders = store.workers, store.run_requests
+    workers, queue = store.workers, store.queue
     queued(store, samples)
     living = added(store, HERE, heard=1.0)
-    assert orders.claim(living, LEASE_S, 4) is not None
+    assert queue.claim(living, LEASE_S, 4) is not None
     assert workers.reap_dead(LEASE_S) == ()
     assert not workers.waiting()
 
@@ -94,7 +94,7 @@ def test_the_queue_counts_what_waits_and_what_goes_on(store: Store, samples: "Sa
     workers = store.workers
     for _ in range(2):
         queued(store, samples)
-    store.run_requests.claim("one", LEASE_S, 4)
+    store.queue.claim("one", LEASE_S, 4)
     queue = workers.queue()
     assert (queue.runs_queued, queue.runs_claimed, queue.builds_queued) == (1, 1, 0)
     assert queue.oldest_at is not None

@@ -1,22 +1,16 @@
-"""Runs submitted to a server: their owners, their visibility, and which one a worker runs next."""
+"""Runs submitted to a server: their owners, their visibility, and what they cost; `queue.py` has their queue."""
 
-import time
 from collections.abc import Collection, Mapping
-from heapq import heapify, heappop, heappush
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
 
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from, values_of
 from mesocosm.store.schema import episodes, runs
 from mesocosm.store.tenancy import attempts, requests
-
-SUSPECT = 2
-"""After this many workers died while executing a run without progress, it is executed alone."""
 
 OPEN = ("queued", "claimed")
 """States of requests with a run still to be executed."""
@@ -160,106 +154,8 @@ class RunRequests:
 
     def set_visibility(self, run_id: str, visibility: str) -> bool:
         """Make a run public (`gallery_public`) or `private`; return whether its request exists."""
-        return self._change(run_id, visibility=visibility)
-
-    def claim(
-        self, worker_id: str, lease_s: float, per_actor: int, *, playing: Collection[str] = (), moving: bool = False
-    ) -> RunRequest | None:
-        """Lease a request to this worker and return it, None if there is nothing to run.
-
-        Fair between people: first the actor with the fewest claimed runs, then the one who has waited longest; at most
-        `per_actor` claimed runs each. An actor's test episodes precede their other runs. Requests with an expired lease
-        of another worker can be claimed again.
-
-        `playing` are the runs that this worker executes; it does not get them again if it renewed them too late. If the
-        next run may have killed its workers (`SUSPECT`), a worker with other runs gets nothing unless they are all
-        `moving` (an episode of each has ended there): otherwise runs without progress would be blamed for a crash of
-        that one.
-        """
-        taken: list[str] = []
-
-        def work(connection: Connection) -> RunRequest | None:
-            at = now(connection)
-            if self._database.postgres:
-                connection.execute(select(func.pg_advisory_xact_lock(_CLAIMING)))
-            if taken:
-                # The claim was committed, but the connection was lost before we learned of it.
-                known = (
-                    connection.execute(select(requests).where(requests.c.run_id == taken[0])).mappings().one_or_none()
-                )
-                if known is not None and known["claimed_by"] == worker_id:
-                    return request_from(known)
-                taken.clear()
-            row = _next(connection, at, per_actor, playing)
-            if row is None or (playing and not moving and row["tries"] >= SUSPECT):
-                return None
-            taken.append(row["run_id"])
-            new = {"state": "claimed", "claimed_by": worker_id, "lease_until": at + lease_s, "tries": row["tries"] + 1}
-            connection.execute(update(requests).where(requests.c.run_id == row["run_id"]).values(new))
-            return request_from({**row, **new})
-
-        return self._database.write(work)
-
-    def renew(self, run_id: str, worker_id: str, lease_s: float, *, moved: bool = False) -> bool:
-        """Extend a lease; False if it was lost. `moved`: the run made progress, so reset its count of tries."""
-        mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
-        cleared = {"tries": 1} if moved else {}
-
-        def work(connection: Connection) -> int:
-            renewed = update(requests).where(mine).values(lease_until=now(connection) + lease_s, **cleared)
-            return connection.execute(renewed).rowcount
-
-        return self._database.write(work) > 0
-
-    def renew_all(self, run_ids: Collection[str], worker_id: str, lease_s: float) -> None:
-        """Extend the leases of all these runs that this worker still has, in one transaction."""
-        mine = (
-            requests.c.run_id.in_(list(run_ids))
-            & (requests.c.claimed_by == worker_id)
-            & (requests.c.state == "claimed")
-        )
-
-        def work(connection: Connection) -> None:
-            connection.execute(update(requests).where(mine).values(lease_until=now(connection) + lease_s))
-
-        self._database.write(work)
-
-    def give_back(self, run_id: str, worker_id: str) -> bool:
-        """Return a claimed request to the queue when a worker shuts down; return whether this worker had it."""
-        mine = (requests.c.run_id == run_id) & (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
-        new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
-        statement = update(requests).where(mine).values({**new, "tries": requests.c.tries - 1})
+        statement = update(requests).where(requests.c.run_id == plain(run_id)).values(visibility=visibility)
         return self._database.execute(statement) > 0
-
-    def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
-        """Mark an open request (with `worker_id`, only one of that worker) as ended or cancelled.
-
-        Return whether it was.
-        """
-        mine = () if worker_id is None else (requests.c.claimed_by == worker_id,)
-        new = {"state": state, "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
-        return self._change(run_id, requests.c.state.in_(OPEN), *mine, **new)
-
-    def cancel(self, run_id: str, reason: str = "cancelled") -> RunRequest | None:
-        """Mark an open request as cancelled; return it as it was before, None if it was not open or is unknown."""
-        cancelled: list[RunRequest] = []
-
-        def work(connection: Connection) -> RunRequest | None:
-            query = select(requests).where(requests.c.run_id == run_id).with_for_update()
-            row = connection.execute(query).mappings().one_or_none()
-            if row is None or row["state"] not in OPEN:
-                return cancelled[0] if cancelled else None
-            new = {"state": "cancelled", "reason": plain(reason), "ended_at": time.time(), "lease_until": None}
-            connection.execute(update(requests).where(requests.c.run_id == run_id).values(new))
-            cancelled.append(request_from(row))
-            return cancelled[0]
-
-        return self._database.write(work)
-
-    def reopen(self, run_id: str) -> bool:
-        """Queue a closed request again, for its pending episodes; return whether it was closed."""
-        new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
-        return self._change(run_id, requests.c.state.not_in(OPEN), **new, lease_until=None)
 
     def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
         """Return the cost of runs submitted by an actor, or for a team, since a UNIX time; includes deleted runs."""
@@ -296,49 +192,15 @@ class RunRequests:
 
         self._database.write(work)
 
-    def left(self) -> tuple[str, ...]:
-        """Return the runs that are still pending or running although their requests are closed."""
-        going = runs.c.status.in_((RunStatus.PENDING.value, RunStatus.RUNNING.value))
-        query = (
-            select(requests.c.run_id)
-            .join(runs, runs.c.id == requests.c.run_id)
-            .where(going, requests.c.state.not_in(OPEN))
-        )
-        return self._database.read(lambda connection: tuple(connection.scalars(query)))
-
     def expired(self, at: float, *, limit: int = 100) -> tuple[RunRequest, ...]:
         """Return expired requests of guests, oldest first, for cleanup."""
         query = select(requests).where(requests.c.expires_at.is_not(None), requests.c.expires_at <= at)
         query = query.order_by(requests.c.run_id).limit(limit)
         return tuple(map(request_from, self._database.all(query)))
 
-    def _change(self, run_id: str, *conditions: ColumnElement[bool], **new: Any) -> bool:
-        statement = update(requests).where(requests.c.run_id == plain(run_id), *conditions).values(new)
-        return self._database.execute(statement) > 0
 
-
-_CLAIMING = 0x6D65736F
 _FINISHED = runs.c.status == RunStatus.FINISHED.value
 _REMEMBERED = "deleted"
-
-
-def _next(connection: Connection, at: float, per_actor: int, playing: Collection[str]) -> Mapping[str, Any] | None:
-    lapsed = (requests.c.state == "claimed") & (requests.c.lease_until < at) & requests.c.run_id.not_in(list(playing))
-    ready = (requests.c.state == "queued") | lapsed
-    busy = select(requests.c.actor, func.count()).where(requests.c.state == "claimed", requests.c.lease_until >= at)
-    held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
-    waiting = select(requests.c.actor, func.min(requests.c.created_at)).where(ready).group_by(requests.c.actor)
-    fair = [
-        (held.get(actor, 0), since, actor)
-        for actor, since in connection.execute(waiting)
-        if held.get(actor, 0) < per_actor
-    ]
-    if not fair:
-        return None
-    mine = select(requests).where(ready, requests.c.actor == min(fair)[2])
-    first = mine.order_by((requests.c.purpose != "test"), requests.c.created_at, requests.c.run_id).limit(1)
-    row = connection.execute(first).mappings().one_or_none()
-    return None if row is None else dict(row)
 
 
 def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
@@ -380,11 +242,6 @@ def public_pair() -> ColumnElement[bool]:
     return and_(requests.c.visibility == PUBLIC, _FINISHED)
 
 
-def insert_request(connection: Connection, order: RunRequest) -> None:
-    """Insert a request in the caller's transaction."""
-    connection.execute(insert(requests).values(request_values(order)))
-
-
 def request_values(order: RunRequest) -> dict[str, Any]:
     """Return a request as column values."""
     return values_of(order, config=json_text(order.config))
@@ -394,68 +251,3 @@ def request_from(row: Mapping[Any, Any]) -> RunRequest:
     """Return the request of a row."""
     config = row["config"]
     return RunRequest(**{**row, "config": msgspec.json.decode(config) if isinstance(config, str) else config})
-
-
-MOST = 2_000
-"""Maximum waiting runs to read for computing a position in the queue."""
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """The position of a run in the queue, from 1 (None: far behind), and the number of waiting runs."""
-
-    position: int | None
-    length: int
-
-
-class WaitingRuns:
-    """The queue of waiting runs, in the order of `RunRequests.claim`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def place(self, run_id: str) -> Waiting | None:
-        """Return the position of a run in the queue if no request were added and no run ended.
-
-        None if it is not waiting.
-        """
-
-        def work(connection: Connection) -> Waiting | None:
-            mine = select(requests.c.state).where(requests.c.run_id == plain(run_id))
-            if connection.scalar(mine) != "queued":
-                return None
-            waits = requests.c.state == "queued"
-            length = connection.scalar(select(func.count()).select_from(requests).where(waits)) or 0
-            columns = (
-                requests.c.actor,
-                requests.c.purpose != "test",
-                requests.c.created_at,
-                requests.c.run_id,
-            )
-            rows = connection.execute(select(*columns).where(waits).order_by(requests.c.created_at).limit(MOST)).all()
-            busy = select(requests.c.actor, func.count()).where(
-                requests.c.state == "claimed", requests.c.lease_until >= time.time()
-            )
-            held = {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
-            order = _in_turn([(row[0], bool(row[1]), float(row[2]), row[3]) for row in rows], held)
-            return Waiting(order.index(run_id) + 1 if run_id in order else None, length)
-
-        return self._database.read(work)
-
-
-def _in_turn(rows: list[tuple[str, bool, float, str]], held: dict[str, int]) -> list[str]:
-    """Return run ids in the order in which they would be claimed. Rows are (actor, is no test, time, run id)."""
-    theirs: dict[str, list[tuple[bool, float, str]]] = {}
-    for actor, ordinary, since, run_id in rows:
-        theirs.setdefault(actor, []).append((ordinary, since, run_id))
-    for line in theirs.values():
-        line.sort(reverse=True)
-    first = [(held.get(actor, 0), min(item[1] for item in line), actor) for actor, line in theirs.items()]
-    heapify(first)
-    found = []
-    while first:
-        count, _, actor = heappop(first)
-        line = theirs[actor]
-        found.append(line.pop()[2])
-        if line:
-            heappush(first, (count + 1, min(item[1] for item in line), actor))
-    return found

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.run import LeaseOwner
-from mesocosm.store.admission import Admission
 from mesocosm.store.audit import Audit
 from mesocosm.store.batch_runs import BatchRuns
 from mesocosm.store.benchmarks import Benchmarks
@@ -24,8 +23,9 @@ from mesocosm.store.leases import Leases
 from mesocosm.store.legacy_views import LegacyViews
 from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
+from mesocosm.store.queue import RunQueue
 from mesocosm.store.rate_limits import RateLimits
-from mesocosm.store.run_requests import RunRequests, WaitingRuns
+from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.sessions import Sessions, SigningKeys
 from mesocosm.store.teams import Teams
@@ -67,8 +67,7 @@ class Store:
         self.protocols = Protocols(database)
         self.environments = Environments(database)
         self.run_requests = RunRequests(database)
-        self.admission = Admission(database)
-        self.waiting = WaitingRuns(database)
+        self.queue = RunQueue(database)
         self.batch_runs = BatchRuns(database)
         self.workers = Workers(database)
         self.leaderboards = Leaderboards(database)

@@ -8,7 +8,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.usage import Usage
-from mesocosm.store.admission import AdmissionTerms
+from mesocosm.store.queue import AdmissionTerms
 from mesocosm.store.run_requests import RunRequest
 
 
@@ -40,7 +40,7 @@ def ordered(
         created_at=time.time(),
     )
     terms = AdmissionTerms(cooldown_s=cooldown_s, per_day=hosted.service.settings.member_runs_per_day, waiting=9)
-    assert hosted.service.store.admission.admit(order, run, terms) is None
+    assert hosted.service.store.queue.admit(order, run, terms) is None
     return run.id
 
 
@@ -88,5 +88,5 @@ def test_a_waiting_run_has_a_place_that_its_owner_is_told(hosted: Hosted) -> Non
     assert ann.get(f"/api/runs/{second}/queue").json() == {"waiting": True, "position": 3, "length": 3}
     assert bob.get(f"/api/runs/{other}/queue").json()["position"] == 2
     assert bob.get(f"/api/runs/{second}/queue").status_code in {403, 404}
-    hosted.service.store.run_requests.cancel(second)
+    hosted.service.store.queue.cancel(second)
     assert ann.get(f"/api/runs/{second}/queue").json() == {"waiting": False, "position": None, "length": 2}

@@ -182,7 +182,7 @@ def test_a_run_that_goes_on_or_owes_nothing_has_no_command_that_resumes_it(world
     database, runs_of = world.hosted.service.store.database, update(runs).where(runs.c.id == world.public)
     database.write(lambda connection: connection.execute(runs_of.values(planned=100, status="stopped")))
     assert resume(world.ann) == f"mesocosm run resume {world.public}"
-    world.hosted.service.store.run_requests.reopen(world.public)
+    world.hosted.service.store.queue.reopen(world.public)
     assert resume(world.ann) is None
 
 

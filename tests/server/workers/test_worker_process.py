@@ -9,7 +9,7 @@ from typing import Any
 
 from mesocosm.core.run import RunStatus
 from mesocosm.server.run_requests.lifecycle import cancel_run
-from mesocosm.store.run_requests import SUSPECT
+from mesocosm.store.queue import SUSPECT
 
 
 def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> None:
@@ -64,7 +64,7 @@ def test_a_finished_run_that_its_worker_still_held_when_it_died_is_free(platform
     assert platform.worker("--once").wait(120) == 0
     (gone,) = platform.service.store.workers.list(ended=True)
     platform.service.store.leases.take(run_id, gone.holder)
-    platform.service.store.run_requests.reopen(run_id)
+    platform.service.store.queue.reopen(run_id)
     assert platform.worker("--once").wait(120) == 0
     assert platform.order_state(run_id) == "ended"
     assert platform.run(run_id).holder is None
@@ -76,7 +76,7 @@ def test_a_cancelled_run_stops_soon(platform: Any, world: Any, eventually: Calla
     run_id = platform.order(world.url, (1, 2, 3))
     platform.worker()
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
-    platform.service.store.run_requests.cancel(run_id)
+    platform.service.store.queue.cancel(run_id)
     eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED)
     assert platform.order_state(run_id) == "cancelled"
     assert platform.seeds_of(run_id) == [1]
@@ -119,7 +119,7 @@ def test_a_cancelled_run_whose_worker_dies_is_stopped_by_the_next_one(
     worker = platform.worker()
     eventually(lambda: platform.run(run_id).counts.done == 1 and 2 in world.resets)
     kill(worker)
-    assert platform.service.store.run_requests.cancel(run_id) is not None
+    assert platform.service.store.queue.cancel(run_id) is not None
     assert platform.run(run_id).status is RunStatus.RUNNING
     platform.worker()
     eventually(lambda: platform.run(run_id).status is RunStatus.STOPPED and platform.run(run_id).holder is None)

@@ -26,7 +26,7 @@ from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument
 from mesocosm.server.web.cookies import DEVICE_COOKIE
 from mesocosm.store import personal_tokens
-from mesocosm.store.admission import Allowance
+from mesocosm.store.queue import Allowance
 from mesocosm.store.sessions import REFRESH, Session
 from mesocosm.store.usage import OwnedCounts, TeamUsage
 from mesocosm.store.users import User
@@ -46,9 +46,7 @@ class OwnAccount(GrantedObject):
         service, caller, settings = self._service, self._viewer.caller, self._service.settings
         team = check_team(service, self._viewer, team_id) if caller.member else None
         left = (
-            Allowance()
-            if caller.anonymous
-            else self._store.admission.left(caller.actor, terms_of(service, self._viewer))
+            Allowance() if caller.anonymous else self._store.queue.used(caller.actor, terms_of(service, self._viewer))
         )
         guest = not caller.member
         per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day

@@ -169,7 +169,7 @@ class VisibleRun(GrantedObject):
 
     def queue_position(self) -> QueuePlace:
         """Return the position of the run in the queue of the server."""
-        place = self._store.waiting.place(self.id)
+        place = self._store.queue.place(self.id)
         if place is None:
             return QueuePlace(waiting=False, position=None, length=self._store.workers.queue().runs_queued)
         return QueuePlace(waiting=True, position=place.position, length=place.length)

@@ -18,7 +18,7 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
 
     The worker that runs it notices at its next heartbeat; until then episodes may still finish.
     """
-    before = service.store.run_requests.cancel(request.run_id, reason)
+    before = service.store.queue.cancel(request.run_id, reason)
     if before is not None:
         played = before.state == "claimed" and (before.lease_until or 0.0) > time.time()
         with suppress(UnknownName):
@@ -48,7 +48,7 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
     if not removed and not run.counts.pending:
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
         raise Refusal(409, f"run {run.id} has no pending episode{hint}")
-    service.store.run_requests.reopen(run.id)
+    service.store.queue.reopen(run.id)
     return service.store.run_requests.get(run.id) or request
 
 
@@ -112,7 +112,7 @@ def delete_run(service: Service, request: RunRequest, actor: str) -> None:
 def stop_cancelled(service: Service) -> int:
     """Mark cancelled runs as stopped if their worker died before it could do so; return their number."""
     store, owner, count = service.store, service.store.leases.owner(), 0
-    for run_id in service.store.run_requests.left():
+    for run_id in service.store.queue.left():
         with suppress(RunLeased, UnknownName):
             store.leases.take(run_id, owner)
             try:

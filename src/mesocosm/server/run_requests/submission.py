@@ -37,9 +37,9 @@ from mesocosm.server.schemas.protocol import OfficialProtocol
 from mesocosm.server.schemas.run_request import RunConfig, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
-from mesocosm.store.admission import AdmissionTerms, Bound, Denial, midnight
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
+from mesocosm.store.queue import AdmissionTerms, Bound, Denial, midnight
 from mesocosm.store.run_requests import DECLARED, PRIVATE, PUBLIC, RunRequest
 
 DAY = 86_400.0
@@ -161,7 +161,7 @@ def submit_run(
         protocol=None if protocol is None else protocol.version,
     )
     terms = terms_of(service, viewer, cooldown=cooldown)
-    denial = service.store.admission.admit(request, run, terms)
+    denial = service.store.queue.admit(request, run, terms)
     if denial is not None:
         raise _denied(denial, terms)
     return request

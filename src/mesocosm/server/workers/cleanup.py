@@ -71,7 +71,7 @@ def _guest_runs(service: Service) -> int:
             return removed
         for request in listed:
             known.add(request.run_id)
-            service.store.run_requests.cancel(request.run_id, "its time is over")
+            service.store.queue.cancel(request.run_id, "its time is over")
             with suppress(UnknownName, RunLeased):
                 run = service.store.runs.get(request.run_id)
                 service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)

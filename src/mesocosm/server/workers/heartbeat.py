@@ -155,7 +155,7 @@ class Heartbeat:
         with self._lock:
             listed = list(self._leases.items())
         if renewing and (runs := [key for key, _ in listed if isinstance(key, str)]):
-            self._service.store.run_requests.renew_all(runs, self._worker_id, self._service.settings.lease_s)
+            self._service.store.queue.renew_all(runs, self._worker_id, self._service.settings.lease_s)
         for key, lease in listed:
             if not (lease.renew() if renewing else lease.held()):
                 self.remove(key)

@@ -34,7 +34,8 @@ from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerL
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
-from mesocosm.store.run_requests import SUSPECT, RunRequest
+from mesocosm.store.queue import SUSPECT
+from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker as Row
 
 POLL_S = 0.5
@@ -138,13 +139,25 @@ class ClaimedRun:
         """Whether it must run alone: it may have crashed workers, and none of its episodes has ended in this one."""
         return self.request.tries > SUSPECT and not self.progressed
 
-    def progressed_now(self) -> bool:
-        """Return True once, after the first episode has ended in this worker, and set `progressed`."""
-        if self.progressed or self._done is None:
-            return False
-        run = self._service.store.run_requests.runs([self.request.run_id]).get(self.request.run_id)
-        self.progressed = run is not None and run.counts.done > self._done
-        return self.progressed
+    def held(self) -> bool:
+        """Return whether this worker still has the claim."""
+        request = self._service.store.run_requests.get(self.request.run_id)
+        return request is not None and request.state == "claimed" and request.claimed_by == self._worker_id
+
+    def renew(self) -> bool:
+        """Return whether this worker still has the claim; with it, store that the first episode has ended here.
+
+        Cancels a run whose budget is used up: each of several runs that share one started with all that was left of it.
+        """
+        service, run_id = self._service, self.request.run_id
+        if reason := over_budget(service, self.request):
+            cancel_run(service, self.request, reason)
+        if not self.progressed and self._done is not None:
+            run = service.store.run_requests.runs([run_id]).get(run_id)
+            self.progressed = run is not None and run.counts.done > self._done
+            if self.progressed:
+                return service.store.queue.renew(run_id, self._worker_id, service.settings.lease_s, moved=True)
+        return self.held()
 
     def stop(self, reason: StopReason) -> None:
         """Stop the run. Call this on the event loop."""
@@ -211,17 +224,11 @@ class ClaimedRun:
         return None
 
     def _evict(self) -> bool:
-        requests, lease_s = self._service.store.run_requests, self._service.settings.lease_s
-        return self._is_held(requests.get(self.request.run_id)) and self._service.store.leases.evict(
-            self.request.run_id, lease_s
-        )
-
-    def _is_held(self, request: RunRequest | None) -> bool:
-        return request is not None and request.state == "claimed" and request.claimed_by == self._worker_id
+        return self.held() and self._service.store.leases.evict(self.request.run_id, self._service.settings.lease_s)
 
     async def _requeue(self) -> None:
         """Return the run to the queue unless it was cancelled."""
-        await asyncio.to_thread(self._service.store.run_requests.give_back, self.request.run_id, self._worker_id)
+        await asyncio.to_thread(self._service.store.queue.give_back, self.request.run_id, self._worker_id)
 
     async def _settle(self, run: Run) -> None:
         if run.status in _OVER:
@@ -235,16 +242,14 @@ class ClaimedRun:
             await self._end("ended", run.error or "it was stopped")
 
     async def _end(self, state: str, reason: str) -> None:
-        await asyncio.to_thread(
-            self._service.store.run_requests.end, self.request.run_id, state, reason, self._worker_id
-        )
+        await asyncio.to_thread(self._service.store.queue.end, self.request.run_id, state, reason, self._worker_id)
 
     async def _fail(self, reason: str) -> None:
         """Record that the run failed, if this worker still holds it."""
 
         def work() -> None:
             store = self._service.store
-            if not self._is_held(self._service.store.run_requests.get(self.request.run_id)):
+            if not self.held():
                 return
             try:
                 run = store.runs.get(self.request.run_id)
@@ -256,7 +261,7 @@ class ClaimedRun:
                 run.status = RunStatus.STOPPED if run.status is RunStatus.STOPPED else RunStatus.FAILED
                 run.error, run.ended_at = reason, time.time()
                 store.runs.save(run)
-            self._service.store.run_requests.end(run.id, "ended", reason, self._worker_id)
+            store.queue.end(run.id, "ended", reason, self._worker_id)
 
         try:
             await asyncio.to_thread(work)
@@ -326,46 +331,35 @@ class _Worker:
         # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
-            claim = partial(
-                service.store.run_requests.claim, self.id, settings.lease_s, settings.runs_at_once_per_actor
+            request = await asyncio.to_thread(
+                service.store.queue.claim,
+                self.id,
+                settings.lease_s,
+                settings.runs_at_once_per_actor,
+                playing=tuple(self._playing),
+                moving=all(one.progressed for one in self._playing.values()),
             )
-            moving = all(one.progressed for one in self._playing.values())
-            request = await asyncio.to_thread(claim, playing=tuple(self._playing), moving=moving)
             if request is not None:
                 self._play(ClaimedRun(service, request, self.id))
                 took = True
         return took
 
     def _play(self, playing: ClaimedRun) -> None:
-        request, requests = playing.request, self._service.store.run_requests
-        loop = asyncio.get_running_loop()
-
-        def held() -> bool:
-            found = requests.get(request.run_id)
-            return found is not None and found.state == "claimed" and found.claimed_by == self.id
-
-        def renew() -> bool:
-            # Each of several runs with a shared budget started with all that was left of it, so check again.
-            if reason := over_budget(self._service, request):
-                cancel_run(self._service, request, reason)
-            if not playing.progressed_now():
-                return held()
-            return requests.renew(request.run_id, self.id, self._service.settings.lease_s, moved=True)
-
-        lost = partial(loop.call_soon_threadsafe, playing.stop, StopReason.CANCELLED)
-        self._playing[request.run_id] = playing
-        self._heartbeat.add(request.run_id, WorkerLease(renew, held, lost))
+        run_id = playing.request.run_id
+        lost = partial(asyncio.get_running_loop().call_soon_threadsafe, playing.stop, StopReason.CANCELLED)
+        self._playing[run_id] = playing
+        self._heartbeat.add(run_id, WorkerLease(playing.renew, playing.held, lost))
         self._heartbeat.runs = len(self._playing)
 
         async def run() -> None:
             try:
                 await playing.play()
             finally:
-                self._heartbeat.remove(request.run_id)
-                self._playing.pop(request.run_id, None)
+                self._heartbeat.remove(run_id)
+                self._playing.pop(run_id, None)
                 self._heartbeat.runs = len(self._playing)
 
-        self._begin(run(), f"run {request.run_id}")
+        self._begin(run(), f"run {run_id}")
 
     def _build(self, version: VersionRow) -> None:
         key = (version.environment_id, version.version)

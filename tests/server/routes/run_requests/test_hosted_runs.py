@@ -265,7 +265,7 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
 
 def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
     run_id, census = runs.played(runs.ann), runs.service.store.counts
-    runs.service.store.run_requests.reopen(run_id)
+    runs.service.store.queue.reopen(run_id)
     assert runs.service.store.runs.get(run_id).status is RunStatus.FINISHED
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
     assert census.take(0).runs == {"running": 1}

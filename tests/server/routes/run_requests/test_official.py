@@ -245,7 +245,7 @@ def test_episodes_that_go_badly_are_played_to_their_end_when_the_run_is_cancelle
 
 def test_a_cancelled_attempt_is_not_resumed_while_its_last_episodes_are_played(official: Runs) -> None:
     run_id = ask(official)["id"]
-    official.service.store.run_requests.claim("worker", 60.0, 5)
+    official.service.store.queue.claim("worker", 60.0, 5)
     store = official.service.store
     run = store.runs.get(run_id)
     run.status = RunStatus.RUNNING

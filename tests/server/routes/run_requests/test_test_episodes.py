@@ -195,7 +195,7 @@ def test_a_bench_whose_program_outside_never_reports_goes_back_to_the_workers(op
     job = runs.ann.get(path).json()
     assert (job["status"], [result["status"] for result in job["model_results"]]) == ("queued", ["pending"] * 2)
     assert counted(runs) == {"queued": 1}
-    assert runs.service.store.run_requests.claim("worker", 30.0, 9) is not None
+    assert runs.service.store.queue.claim("worker", 30.0, 9) is not None
     assert runs.ann.get(path).json()["status"] == "running"
     assert counted(runs) == {"running": 1}
 
