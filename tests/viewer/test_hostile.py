@@ -141,6 +141,27 @@ def test_a_filter_of_the_address_that_is_script_is_text(page: Page, server: Serv
     expect(page.get_by_role("list", name="Active filters")).to_contain_text("<img src=x onerror=alert(1)>")
 
 
+def test_a_step_stays_where_it_is_while_the_page_is_shorter_for_a_moment(page: Page, server: Server) -> None:
+    shown = gallery(page, server, STEPS - 3)
+    expect(shown).to_be_visible()
+    moved = shown.evaluate(
+        """async (article) => {
+            const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+            const row = article.closest('[data-row]')
+            const later = [...document.querySelectorAll('[data-row]')].filter((one) => +one.dataset.row > +row.dataset.row)
+            const before = row.getBoundingClientRect().top
+            for (const one of later) one.style.display = 'none'
+            const shorter = before - row.getBoundingClientRect().top
+            await frames()
+            for (const one of later) one.style.display = ''
+            await frames()
+            return { shorter, away: row.getBoundingClientRect().top - before }
+        }"""
+    )
+    assert abs(moved["shorter"]) > 50
+    assert abs(moved["away"]) < 2
+
+
 def test_every_kind_of_content_is_drawn_and_does_nothing(page: Page, server: Server) -> None:
     episode = Gallery(page, server)
     for step in range(1, STEPS + 1):

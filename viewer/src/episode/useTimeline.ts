@@ -85,7 +85,9 @@ function useFollowing({ anchor, expected, settle, hold }: Held, look: (changed: 
   useEffect(() => {
     let frame = 0
     const onScroll = () => {
-      const own = Math.abs(window.scrollY - expected.current) < 2
+      // A page that becomes shorter is moved to its end by the browser, and that is no scrolling of the reader.
+      const end = document.documentElement.scrollHeight - window.innerHeight
+      const own = Math.abs(window.scrollY - Math.min(expected.current, end)) < 2
       if (!own) anchor.current = null
       frame ||= requestAnimationFrame(() => {
         frame = 0
