@@ -44,9 +44,9 @@ def cores() -> int:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Return three workers for two processors: a third of the tests' time is waiting for processes and pages."""
+    """Return two workers for each processor: half of the tests' time is waiting for processes and pages."""
     asked = os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
-    return int(asked) if asked.isdigit() else min(cores() * 3 // 2, MOST_WORKERS)
+    return int(asked) if asked.isdigit() else min(cores() * 2, MOST_WORKERS)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -148,7 +148,8 @@ def test_a_step_stays_where_it_is_while_the_page_is_shorter_for_a_moment(page: P
         """async (article) => {
             const frames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
             const row = article.closest('[data-row]')
-            const later = [...document.querySelectorAll('[data-row]')].filter((one) => +one.dataset.row > +row.dataset.row)
+            const rows = [...document.querySelectorAll('[data-row]')]
+            const later = rows.filter((one) => +one.dataset.row > +row.dataset.row)
             const before = row.getBoundingClientRect().top
             for (const one of later) one.style.display = 'none'
             const shorter = before - row.getBoundingClientRect().top
