@@ -308,7 +308,7 @@ class EpisodeContext:
     @property
     def run_spent(self) -> str:
         """Which budget of the run is used up; empty if none is."""
-        return self._callers.model.exhausted()
+        return self._callers.model.budget.exhausted()
 
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         """Return whether a call of `tokens` fits into the budgets beside reserved tokens of calls in progress.
@@ -318,7 +318,7 @@ class EpisodeContext:
         budget = self._limits.episode_tokens
         if budget is not None and reserved and self._episode.usage.total + reserved + tokens > budget:
             return False
-        return not reserved_in_run or self._callers.model.fits(reserved_in_run + tokens)
+        return not reserved_in_run or self._callers.model.budget.fits(reserved_in_run + tokens)
 
     def away(self, role: str) -> EpisodeError | None:
         """Return the outage of the model that the program or its graders call; None while it answers."""

@@ -45,8 +45,7 @@ def planned(benchmark: Benchmark, selection: Selection, repeats: Repeats | None 
     for trial in range(selection.trials):
         seen: dict[str, int] = {}
         clusters: dict[str, str] = {}
-        tasks = benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
-        for given in tasks:
+        for given in _tasks(benchmark, selection, trial):
             task, name = given, given.digest()
             if ranged and task.seed is not None and task.input is None and task.target is None:
                 yield Planned(task, name, trial, index)
@@ -68,6 +67,10 @@ def planned(benchmark: Benchmark, selection: Selection, repeats: Repeats | None 
             yield Planned(task, name, trial, index)
             index += 1
         repeats.complete = True
+
+
+def _tasks(benchmark: Benchmark, selection: Selection, trial: int) -> Iterator[Task]:
+    return benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
 
 
 def _asked(task: Task, name: str) -> str:
@@ -93,8 +96,7 @@ def part_sizes(benchmark: Benchmark, selection: Selection, metrics: Sequence[Met
         return found
     growing = isinstance(benchmark, Growing)
     for trial in range(selection.trials if growing else 1):
-        tasks = benchmark.tasks_of(selection, trial) if isinstance(benchmark, Growing) else benchmark.tasks(selection)
-        for task in tasks:
+        for task in _tasks(benchmark, selection, trial):
             for metric in metrics:
                 if metric.where and metric.covers(task):
                     found[metric.name] += 1 if growing else selection.trials

@@ -48,7 +48,7 @@ class Caller:
         self.served: dict[str, None] = {}
         self._retries = limits.retries
         self._backoff = backoff
-        self._budget = budget
+        self.budget = budget
         self._requests = Rate(limits.requests_per_minute) if limits.requests_per_minute else None
         self._tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None
 
@@ -65,7 +65,7 @@ class Caller:
         """
         attempt = 1
         while True:
-            if reason := self._budget.overspent():
+            if reason := self.budget.overspent():
                 raise EpisodeError(Cause.CANCELLED, reason)
             await self.ready(untimed)
             try:
@@ -98,14 +98,6 @@ class Caller:
         wait = 0.0 if self.endpoint.down else self._backoff.wait(attempt, error.retry_after)
         return Retry(attempt, error, wait)
 
-    def exhausted(self) -> str:
-        """Return why no further episode may start, or an empty string."""
-        return self._budget.exhausted()
-
-    def fits(self, tokens: int) -> bool:
-        """Return whether `tokens` more fit into the run's budget."""
-        return self._budget.fits(tokens)
-
     async def turn(self) -> None:
         """Wait until the rates per minute allow another call."""
         if self._requests is not None:
@@ -117,7 +109,7 @@ class Caller:
         """Charge a reply. Raises RunAborted if money is limited and its price is unknown."""
         if self._tokens is not None:
             self._tokens.owe(reply.usage.total)
-        self._budget.charge(reply.usage, reply.model)
+        self.budget.charge(reply.usage, reply.model)
 
     async def _once(self, request: ModelRequest) -> ModelReply:
         await self.turn()

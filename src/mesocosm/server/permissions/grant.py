@@ -34,7 +34,6 @@ from mesocosm.server.run_requests.submission import submit_run, submit_test_epis
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
-from mesocosm.store.run_requests import RunRequest
 
 
 class Grant:
@@ -71,14 +70,11 @@ class Grant:
 
     def submit(self, wanted: RunInput) -> OwnedRun:
         """Submit a run and return it. Raises Refusal."""
-        return self._submitted(submit_run(self._service, self._viewer, wanted))
+        return self.own_run(submit_run(self._service, self._viewer, wanted).run_id)
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""
-        return self._submitted(submit_test_episode(self._service, self._viewer, wanted))
-
-    def _submitted(self, request: RunRequest) -> OwnedRun:
-        return self.own_run(request.run_id)
+        return self.own_run(submit_test_episode(self._service, self._viewer, wanted).run_id)
 
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of a run that the caller may read. Raises UnknownName for any other run."""

@@ -151,13 +151,25 @@ def submit_run(
     if protocol is None:
         location = _location(service, viewer, domain, wanted, environment=environment, env_url=env_url)
     run = _planned(service, viewer, wanted, location, model, protocol)
-    request = _request(service, viewer, wanted, domain, location, run)
-    request = msgspec.structs.replace(
-        request,
+    # Runs of guests are public: that is the purpose of guest access.
+    declared = PUBLIC if viewer.caller.guest else wanted.visibility or PRIVATE
+    request = RunRequest(
+        run_id=run.id,
+        actor=viewer.caller.actor,
+        actor_name=viewer.caller.username or ("guest" if viewer.caller.guest else ""),
         team_id=team_id,
+        domain_id=domain.id,
+        environment_id=location.environment_id,
+        environment_version=location.version,
+        vow_version=wanted.binding_vow_version,
+        model=run.model,
+        visibility=PRIVATE if purpose == "test" else declared,
         purpose=purpose,
         job_id=job_id,
-        visibility=PRIVATE if purpose == "test" else request.visibility,
+        config=_config(wanted, location, run) | {DECLARED: declared},
+        # Same precision as the times in responses, which clients send back as `created_before`.
+        created_at=round(run.created_at, 6),
+        expires_at=run.created_at + service.settings.guest_days * DAY if viewer.caller.guest else None,
         protocol=None if protocol is None else protocol.version,
     )
     terms = terms_of(service, viewer, cooldown=cooldown)
@@ -418,35 +430,13 @@ def _check_warnings(service: Service, location: EnvironmentLocation) -> list[str
     return [f"the environment failed its author's `mesocosm check`: {'; '.join(report.problems)}"]
 
 
-def _request(
-    service: Service,
-    viewer: Viewer,
-    wanted: RunInput,
-    domain: DomainRow,
-    location: EnvironmentLocation,
-    run: Run,
-) -> RunRequest:
+def _config(wanted: RunInput, location: EnvironmentLocation, run: Run) -> dict[str, Any]:
+    """Return the RunConfig of a request as JSON, with the model that is asked and the environment that is played."""
     beside = {"team_id", "visibility", "name", "tags", "trials", "official"}
     config = RunConfig.model_validate(wanted.model_dump(exclude=beside)).model_dump(mode="json")
     config["agent_config"]["model"] = run.model
     config["env_id"] = location.environment_id
-    # Runs of guests are public: that is the purpose of guest access.
-    visibility = config[DECLARED] = PUBLIC if viewer.caller.guest else wanted.visibility or PRIVATE
-    return RunRequest(
-        run_id=run.id,
-        actor=viewer.caller.actor,
-        actor_name=viewer.caller.username or ("guest" if viewer.caller.guest else ""),
-        domain_id=domain.id,
-        environment_id=location.environment_id,
-        environment_version=location.version,
-        vow_version=wanted.binding_vow_version,
-        model=run.model,
-        visibility=visibility,
-        config=config,
-        # Same precision as the times in responses, which clients send back as `created_before`.
-        created_at=round(run.created_at, 6),
-        expires_at=run.created_at + service.settings.guest_days * DAY if viewer.caller.guest else None,
-    )
+    return config
 
 
 def _denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
