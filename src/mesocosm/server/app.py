@@ -50,11 +50,11 @@ SERVER_THREADS = 4
 """Maximum number of routes that run concurrently on a server. With twelve, threads wait for each other: 200 people on a
 live run took a third more processor time and waited twice as long."""
 
-ABOUT = """Evaluate agents and language models in environments that people submit; every run recorded.
+ABOUT = """Evaluate agents and language models in submitted environments, with every run recorded.
 
-The `x-access` of a route says who may use it: public, reader (who may read the object), guest, member, holder (the
-owner of the object, guests included, or a team mate), insider (the same without guests), owner, admin, worker. Errors
-are problem details (RFC 9457) with a stable `code`; where the input is wrong, `problems` lists every mistake.
+The `x-access` of a route says who may use it: public, reader (anyone who may read the object), guest, member, holder
+(the owner of the object, including guests, or a team mate), insider (the same without guests), owner, admin, worker.
+Errors are problem details (RFC 9457) with a stable `code`; if the input is invalid, `problems` lists all problems.
 """
 
 

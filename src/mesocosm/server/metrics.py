@@ -22,18 +22,18 @@ class ServerMetrics:
     def __init__(self, counts: ServerCounts, lease_s: float) -> None:
         self._registry = CollectorRegistry()
         self._requests = Counter(
-            "mesocosm_requests", "Requests answered", ["method", "route", "status"], registry=self._registry
+            "mesocosm_requests", "Completed HTTP requests", ["method", "route", "status"], registry=self._registry
         )
         self._seconds = Histogram(
             "mesocosm_request_seconds",
-            "Seconds until an answer was complete",
+            "Seconds from a request to its complete response",
             ["method", "route"],
             buckets=_SECONDS,
             registry=self._registry,
         )
         self._lag = Gauge(
             "mesocosm_server_loop_lag_seconds",
-            "Longest that the event loop of this server was late, of the last one to two minutes",
+            "Maximum delay of the server's event loop in the last one to two minutes",
             registry=self._registry,
         )
         self._lags = [0.0, 0.0]
@@ -75,32 +75,34 @@ class _StoreCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield the current metrics."""
         taken = self._recent.get("", lambda: self._counts.take(self._lease_s), lasts=a_while)
-        about = GaugeMetricFamily("mesocosm_info", "What serves", labels=["version"])
+        about = GaugeMetricFamily("mesocosm_info", "Version of the server", labels=["version"])
         about.add_metric([__version__], 1)
         yield about
         for name, words, counted in (
             ("mesocosm_runs", "Runs by status", taken.runs),
             ("mesocosm_episodes", "Stored episodes by status", taken.episodes),
             ("mesocosm_environments", "Submitted environments by status", taken.environments),
-            ("mesocosm_builds", "Versions of environments by state of their build", taken.builds),
-            ("mesocosm_orders", "Ordered runs by state", taken.requests),
+            ("mesocosm_builds", "Environment versions by build state", taken.builds),
+            ("mesocosm_orders", "Run requests by state", taken.requests),
         ):
             family = GaugeMetricFamily(name, words, labels=["status"])
             for status, count in sorted(counted.items()):
                 family.add_metric([status], count)
             yield family
-        yield GaugeMetricFamily("mesocosm_queue_length", "Runs that wait for a worker", value=taken.queued)
-        yield GaugeMetricFamily("mesocosm_queue_age_seconds", "How long the oldest run waits", value=taken.queue_age_s)
-        yield GaugeMetricFamily("mesocosm_workers_alive", "Workers that were heard of lately", value=taken.workers)
-        yield GaugeMetricFamily("mesocosm_workers_running", "Runs that workers play", value=taken.playing)
+        yield GaugeMetricFamily("mesocosm_queue_length", "Runs that are waiting for a worker", value=taken.queued)
+        yield GaugeMetricFamily(
+            "mesocosm_queue_age_seconds", "Seconds that the oldest run has been waiting", value=taken.queue_age_s
+        )
+        yield GaugeMetricFamily("mesocosm_workers_alive", "Workers with a recent heartbeat", value=taken.workers)
+        yield GaugeMetricFamily("mesocosm_workers_running", "Runs that workers are running", value=taken.playing)
         yield GaugeMetricFamily(
             "mesocosm_worker_silence_seconds",
-            "Longest time since a worker that has not ended was heard of; it rises while its event loop stands still",
+            "Maximum time since the last heartbeat of an active worker; rises while its event loop is blocked",
             value=taken.silence_s,
         )
         yield GaugeMetricFamily(
             "mesocosm_worker_loop_lag_seconds",
-            "Longest that the event loop of a worker was late before its last sign of life",
+            "Maximum delay of a worker's event loop before its last heartbeat",
             value=taken.lag_s,
         )
         tokens = CounterMetricFamily("mesocosm_tokens", "Tokens of all runs", labels=["kind"])

@@ -31,17 +31,17 @@ _ERRORS: tuple[tuple[type[MesocosmError], int, ProblemCode], ...] = (
 """Status and code of each error of the core. The first matching class applies."""
 
 WHY = {
-    400: "The request cannot be fulfilled in this form.",
-    401: "The caller is unknown, or user name and password do not match.",
-    403: "The caller may not do this.",
-    404: "The object does not exist, or the caller may not know of it.",
-    409: "The request conflicts with the present state.",
-    413: "The body is too large.",
-    416: "The range lies outside of the content.",
-    422: "The input is wrong; `problems` lists every mistake.",
+    400: "The request is invalid.",
+    401: "The caller is not authenticated, or user name and password do not match.",
+    403: "The caller lacks permission.",
+    404: "The object does not exist or is not visible to the caller.",
+    409: "The request conflicts with the current state of the object.",
+    413: "The request body is too large.",
+    416: "The range lies outside the content.",
+    422: "The input is invalid; `problems` lists all problems.",
     429: "Too many requests; `Retry-After` says when to try again.",
-    503: "The server is too busy, or something that it needs does not work.",
-    504: "It takes longer than the server waits, and continues.",
+    503: "The server is overloaded, or a component that it needs is unavailable.",
+    504: "The operation did not end within the time that the server waits; it continues.",
 }
 """Description of each status in the OpenAPI document."""
 
@@ -62,8 +62,8 @@ def _described(description: str) -> dict[str, Any]:
 
 RESPONSES: dict[int | str, dict[str, Any]] = {
     422: _described(WHY[422]),
-    "4XX": _described("The request is refused; the problem says why."),
-    "5XX": _described("Something that the server needs does not work."),
+    "4XX": _described("The request was refused; `detail` says why."),
+    "5XX": _described("The server failed, or a component that it needs is unavailable."),
 }
 """OpenAPI responses for the errors of every route."""
 
@@ -161,10 +161,10 @@ def no_route(request: Request) -> Response:
     allowed = _methods(request)
     path = request.url.path[:_SHOWN]
     if not allowed:
-        detail = f"there is nothing at {path}; {request.app.openapi_url} lists what there is"
+        detail = f"there is no route {path}; {request.app.openapi_url} lists all routes"
         return older_error(request, problem_response(404, detail))
     methods = ", ".join(allowed)
-    detail = f"{request.method[:20]} is not possible on {path}; it takes {methods}"
+    detail = f"{path} does not allow {request.method[:20]}; use {methods}"
     return older_error(request, problem_response(405, detail, headers={"Allow": methods}))
 
 

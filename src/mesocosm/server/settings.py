@@ -75,89 +75,97 @@ class Settings(BaseSettings):
     # Addresses and names.
     host: str = Field("127.0.0.1", description="address to listen on")
     port: int = Field(8010, ge=0, le=65_535, description="port of the API and the web app")
-    login_port: int | None = Field(8000, ge=0, le=65_535, description="second address for member logins; `none`: off")
+    login_port: int | None = Field(
+        8000, ge=0, le=65_535, description="additional port for member logins; `none` disables it"
+    )
     public_url: str = Field(
         "",
         validation_alias=_older("public_url", "ORCH_PUBLIC_BASE_URL"),
-        description="address that people use, where a proxy with TLS stands before this",
+        description="public URL of the server, if a TLS proxy is in front of it",
     )
     prefix: str = Field(
         "",
         validation_alias=_older("prefix", "ORCH_GATEWAY_PREFIX"),
-        description="path below which it answers too, such as /base; it always does below /bench",
+        description="additional path prefix of all URLs, such as /base; /bench always works",
     )
     names: Words = Field(
-        (), description="names that it answers to; none: all, or only loopback ones with auth_disabled"
+        (), description="accepted host names; if empty, all of them, or with auth_disabled only loopback names"
     )
     cors_origins: Words = Field(
         (),
         validation_alias=_older("cors_origins", "BENCH_CORS_ORIGINS"),
-        description="web pages of other origins that may use the API with the cookies of people who are signed in here",
+        description="origins of other web pages that may use the API with the cookies of logged-in users",
     )
-    trusted_proxies: Words = Field((), description="addresses or networks of proxies whose X-Forwarded-For is trusted")
+    trusted_proxies: Words = Field(
+        (), description="addresses or networks of proxies whose X-Forwarded-For header is trusted"
+    )
 
     # Storage.
-    data_dir: Path = Field(Path("mesocosm-data"), description="database, blobs, and built environments")
-    database_url: str = Field("", description="PostgreSQL instead of the SQLite file in data_dir")
+    data_dir: Path = Field(Path("mesocosm-data"), description="directory of the database, blobs and built environments")
+    database_url: str = Field("", description="PostgreSQL database to use instead of the SQLite file in data_dir")
     blob_url: str = Field("", description="object store for large content: file:///…, s3://…, gs://…, az://…")
 
     # Workers.
-    workers: int = Field(1, ge=0, le=64, description="worker processes that the server starts itself")
-    runs_at_once: int = Field(8, ge=1, description="runs that one worker plays at once")
+    workers: int = Field(1, ge=0, le=64, description="number of worker processes that the server starts")
+    runs_at_once: int = Field(8, ge=1, description="maximum number of concurrent runs per worker")
     episodes_at_once: int = Field(
         64,
         ge=1,
         validation_alias=_older("episodes_at_once", "ORCH_MAX_PARALLEL_EPISODES"),
-        description="episodes of all runs of a worker together",
+        description="maximum number of concurrent episodes per worker, over all its runs",
     )
-    builds_at_once: int = Field(1, ge=1, description="environments that one worker builds at once")
+    builds_at_once: int = Field(1, ge=1, description="maximum number of concurrent environment builds per worker")
     runs_at_once_per_actor: int = Field(
-        4, ge=1, description="runs of one person that are played at once while others wait"
+        4, ge=1, description="maximum number of concurrent runs of one person while others are waiting"
     )
-    lease_s: float = Field(30.0, ge=2, description="a worker without a heartbeat for longer counts as dead")
-    environment_idle_s: float = Field(60.0, ge=0, description="an adapter that is idle for longer is stopped")
+    lease_s: float = Field(30.0, ge=2, description="seconds without a heartbeat after which a worker counts as dead")
+    environment_idle_s: float = Field(60.0, ge=0, description="seconds after which an idle adapter is stopped")
 
     # Accounts.
     token_minutes: float = Field(
-        60.0, gt=0, le=1440, description="lifetime of an access token; the command line renews it"
+        60.0, gt=0, le=1440, description="lifetime of an access token in minutes; the command line renews it"
     )
-    refresh_days: float = Field(30.0, gt=0, description="lifetime of a sign-in since its last use")
-    guest_days: float = Field(7.0, gt=0, description="lifetime of a guest and of their runs")
-    guests: bool = Field(default=True, description="whether people without an account may browse and run demo domains")
-    sign_up: bool = Field(default=False, description="whether people may create their own accounts")
-    login_tries: int = Field(10, ge=1, description="wrong passwords for one name or address in 15 minutes")
-    guests_per_hour: int = Field(20, ge=1, description="new guests from one address")
-    joins_per_hour: int = Field(20, ge=1, description="wrong codes of one member")
+    refresh_days: float = Field(30.0, gt=0, description="days after which an unused login expires")
+    guest_days: float = Field(7.0, gt=0, description="lifetime of a guest session and its runs in days")
+    guests: bool = Field(default=True, description="whether people without an account may browse, and run demo domains")
+    sign_up: bool = Field(default=False, description="whether anyone may create an account")
+    login_tries: int = Field(
+        10, ge=1, description="maximum number of failed logins with one user name from one address in 15 minutes"
+    )
+    guests_per_hour: int = Field(
+        20, ge=1, description="maximum number of new guest sessions per address and hour; likewise of new accounts"
+    )
+    joins_per_hour: int = Field(20, ge=1, description="maximum number of wrong join codes per member and hour")
     auth_disabled: bool = Field(
         default=False,
         validation_alias=_older("auth_disabled", "BENCH_AUTH_DISABLED"),
-        description="every caller is the administrator; for one person on one machine",
+        description="treat every caller as the administrator; for one person on one machine",
     )
     worker_secret: SecretStr = Field(
         SecretStr(""),
         validation_alias=_older("worker_secret", "BENCH_WORKER_SECRET"),
-        description="secret of outside workers that take batch runs; empty: none may",
+        description="secret of external programs that carry out batch runs; if empty, none may",
     )
-    oidc_issuer: str = Field("", description="address of an OpenID provider")
-    oidc_client_id: str = Field("", description="client id at the provider")
+    oidc_issuer: str = Field("", description="URL of an OpenID Connect provider")
+    oidc_client_id: str = Field("", description="client ID at the provider")
     oidc_client_secret: SecretStr = Field(SecretStr(""), description="client secret at the provider")
-    oidc_name: str = Field("single sign-on", description="label of the button")
-    team_size: int = Field(4, ge=1, description="members of a team")
+    oidc_name: str = Field("single sign-on", description="label of the provider's login button")
+    team_size: int = Field(4, ge=1, description="maximum number of members of a team")
 
     # Submissions and their sandbox.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),
-        description="hosts of repositories that may be submitted",
+        description="allowed hosts of submitted repositories",
     )
-    local_git: bool = Field(default=False, description="allow file:// URLs and paths of this machine as sources")
+    local_git: bool = Field(default=False, description="allow file:// URLs and paths on this machine as sources")
     sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = Field(
-        "auto", description="how submitted code is sandboxed; auto: bubblewrap"
+        "auto", description="how submitted code is sandboxed; `auto` means bubblewrap"
     )
     unsafe_sandbox: bool = Field(
-        default=False, description="allow `plain`: submitted code with all rights of the worker"
+        default=False, description="allow `plain`: submitted code runs with all rights of the worker"
     )
     package_hosts: Words = Field(
-        ("pypi.org", "files.pythonhosted.org"), description="hosts that requirements may be installed from"
+        ("pypi.org", "files.pythonhosted.org"), description="hosts from which requirements may be installed"
     )
     clone_s: float = Field(
         120.0,
@@ -166,77 +174,96 @@ class Settings(BaseSettings):
         description="time limit for fetching a repository, in seconds",
     )
     install_s: float = Field(600.0, gt=0, description="time limit for installing requirements, in seconds")
-    start_s: float = Field(30.0, gt=0, description="seconds until an adapter must answer")
-    source_mb: int = Field(200, ge=1, description="size of a repository")
-    packages_mb: int = Field(2_000, ge=1, description="size of the installed requirements")
-    environment_memory_mb: int = Field(2_048, ge=64, description="memory of all processes of an environment")
-    environment_cpu_s: int = Field(3_600, ge=1, description="processor time of one process of an environment")
-    environment_processes: int = Field(128, ge=8, description="processes and threads of an environment")
-    environment_scratch_mb: int = Field(256, ge=1, description="size of its /tmp")
-    environments_per_owner: int = Field(20, ge=1, description="environments that one person or team may have")
+    start_s: float = Field(30.0, gt=0, description="time limit for starting an adapter, in seconds")
+    source_mb: int = Field(200, ge=1, description="maximum size of a repository in MiB")
+    packages_mb: int = Field(2_000, ge=1, description="maximum size of the installed requirements in MiB")
+    environment_memory_mb: int = Field(
+        2_048, ge=64, description="memory limit of all processes of an environment, in MiB"
+    )
+    environment_cpu_s: int = Field(
+        3_600, ge=1, description="processor time limit of each process of an environment, in seconds"
+    )
+    environment_processes: int = Field(
+        128, ge=8, description="maximum number of processes and threads of an environment"
+    )
+    environment_scratch_mb: int = Field(256, ge=1, description="size of an environment's /tmp in MiB")
+    environments_per_owner: int = Field(20, ge=1, description="maximum number of environments of one member or team")
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
     # Runs.
-    models: tuple[ModelEntry, ...] = Field((), description="models that may be run: tables `[[models]]`, see below")
+    models: tuple[ModelEntry, ...] = Field((), description="models that may be run, as `[[models]]` tables; see below")
     max_episodes_per_run: int = Field(
         20,
         ge=1,
         validation_alias=_older("max_episodes_per_run", "ORCH_MAX_EPISODES_PER_RUN", "BENCH_MAX_EPISODES"),
-        description="episodes of one run",
+        description="maximum number of episodes per run",
     )
     max_steps: int = Field(
         200,
         ge=1,
         validation_alias=_older("max_steps", "ORCH_MAX_STEPS_PER_EPISODE"),
-        description="steps of an episode; environments that declare more are cut, and their authors see a note",
+        description="maximum number of steps per episode; applies to environments that declare more, with a "
+        "note to their authors",
     )
     episode_tokens: int = Field(
         100_000,
         ge=1,
         validation_alias=_older("episode_tokens", "ORCH_MAX_TOKENS_PER_EPISODE"),
-        description="tokens of an episode",
+        description="maximum number of tokens per episode",
     )
-    episode_s: float = Field(1_800.0, gt=0, description="seconds of an episode")
-    episode_mb: int = Field(32, ge=1, description="size of all answers of an environment in one episode")
-    run_s: float = Field(7_200.0, gt=0, description="seconds of a run")
+    episode_s: float = Field(1_800.0, gt=0, description="time limit of an episode, in seconds")
+    episode_mb: int = Field(
+        32, ge=1, description="maximum size of all responses of an environment in one episode, in MiB"
+    )
+    run_s: float = Field(7_200.0, gt=0, description="time limit of a run, in seconds")
     outage_s: float = Field(
-        300.0, ge=0, description="seconds that a run waits for a model server that does not answer; other runs continue"
+        300.0,
+        ge=0,
+        description="seconds that a run waits for a model server that does not respond; other runs continue",
     )
     max_missing: float = Field(
         0.02, ge=0, le=1, description="share of values that may be missing before a run is partial and not ranked"
     )
-    step_s: float = Field(60.0, gt=0, description="seconds of one call of an environment")
-    model_s: float = Field(120.0, gt=0, description="seconds of one call of a model")
+    step_s: float = Field(60.0, gt=0, description="time limit of one call of an environment, in seconds")
+    model_s: float = Field(120.0, gt=0, description="time limit of one model call, in seconds")
     cooldown_s: float = Field(
         120.0,
         ge=0,
         validation_alias=_older("cooldown_s", "ORCH_RUN_SUBMISSION_COOLDOWN_SECONDS"),
-        description="seconds between two accepted runs of one person",
+        description="minimum number of seconds between two accepted runs of one person",
     )
     guest_runs_per_day: int = Field(
         5,
         ge=0,
         validation_alias=_older("guest_runs_per_day", "ORCH_GUEST_RUNS_PER_DAY"),
-        description="runs of a guest in a day (UTC)",
+        description="maximum number of runs per guest and day (UTC)",
     )
-    member_runs_per_day: int = Field(200, ge=0, description="runs of a member in a day (UTC)")
-    queued_per_actor: int = Field(20, ge=1, description="runs of one person that wait or are played")
+    member_runs_per_day: int = Field(200, ge=0, description="maximum number of runs per member and day (UTC)")
+    queued_per_actor: int = Field(20, ge=1, description="maximum number of waiting and running runs of one person")
     demo_domains: Words = Field(
         (), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"), description="domains that guests may run"
     )
-    user_budget_usd: float | None = Field(None, ge=0, description="budget of one member in 24 hours; `none`: no limit")
-    team_budget_usd: float | None = Field(None, ge=0, description="the same for a team")
-    guest_budget_usd: float | None = Field(0.5, ge=0, description="the same for a guest")
-    run_budget_usd: float | None = Field(None, ge=0, description="budget of one run")
+    user_budget_usd: float | None = Field(
+        None, ge=0, description="default budget of a member in 24 hours, in US dollars; `none`: unlimited"
+    )
+    team_budget_usd: float | None = Field(
+        None, ge=0, description="default budget of a team in 24 hours, in US dollars; `none`: unlimited"
+    )
+    guest_budget_usd: float | None = Field(
+        0.5, ge=0, description="budget of a guest in 24 hours, in US dollars; `none`: unlimited"
+    )
+    run_budget_usd: float | None = Field(None, ge=0, description="budget of a run, in US dollars; `none`: unlimited")
     full_bench_episodes: int = Field(
         5,
         ge=1,
         validation_alias=_older("full_bench_episodes", "ORCH_FULL_BENCH_EPISODES_PER_MODEL"),
-        description="episodes for each model of a batch run",
+        description="number of episodes per model of a batch run",
     )
-    test_episode_s: float = Field(110.0, gt=0, description="seconds that a request for a test episode waits")
+    test_episode_s: float = Field(
+        110.0, gt=0, description="how long a request for a test episode waits for its end, in seconds"
+    )
 
-    log_format: Literal["text", "json"] = Field("text", description="text, or a JSON object for each line")
+    log_format: Literal["text", "json"] = Field("text", description="text, or one JSON object per line")
 
     file: ClassVar[Path | None] = None
 

@@ -25,90 +25,102 @@ class RunStatus(StrEnum):
 class Metric(BaseModel):
     """A metric of a run, with its interval and denominators."""
 
-    name: str = Field(description="name of the metric")
-    value: float | None = Field(description="the number; null when nothing could be scored")
-    low: float | None = Field(default=None, description="lower end of the interval")
-    high: float | None = Field(default=None, description="upper end of the interval")
-    level: float = Field(default=0.95, description="confidence of the interval")
-    method: str = Field(default="", description="how the interval was computed")
-    aggregation: str = Field(default="mean", description="how values of episodes become the number")
-    n_planned: int = Field(description="episodes that the run was to have")
-    n_scored: int = Field(description="episodes with a value, failures of the agent's own doing among them")
+    name: str = Field(description="Name of the metric.")
+    value: float | None = Field(description="The value; null if nothing was scored.")
+    low: float | None = Field(default=None, description="Lower bound of the interval; null if there is no interval.")
+    high: float | None = Field(default=None, description="Upper bound of the interval; null if there is no interval.")
+    level: float = Field(default=0.95, description="Confidence level of the interval.")
+    method: str = Field(default="", description="Method of the interval.")
+    aggregation: str = Field(default="mean", description="How the values of episodes are aggregated.")
+    n_planned: int = Field(description="Number of planned episodes.")
+    n_scored: int = Field(description="Number of episodes with a value, including failures caused by the agent.")
     n_worst: int = Field(
-        default=0, description="of these, failures of the agent's own doing, counted as the worst value"
+        default=0, description="Number of failures caused by the agent, which count as the worst value."
     )
-    n_tasks: int = Field(default=0, description="different tasks among them")
-    missing: dict[str, int] = Field(default={}, description="episodes without a value, by cause")
-    worst_value: float | None = Field(default=None, description="what such failures count as")
-    pessimistic: float | None = Field(default=None, description="the number if every missing episode were the worst")
-    pessimistic_low: float | None = Field(default=None, description="lower end of the interval of that")
-    pessimistic_high: float | None = Field(default=None, description="upper end of the interval of that")
+    n_tasks: int = Field(default=0, description="Number of different tasks among the scored episodes.")
+    missing: dict[str, int] = Field(default={}, description="Number of episodes without a value, by cause.")
+    worst_value: float | None = Field(default=None, description="Value of failures caused by the agent.")
+    pessimistic: float | None = Field(
+        default=None,
+        description="The value if missing episodes counted as worst; null without any, or without a worst value.",
+    )
+    pessimistic_low: float | None = Field(default=None, description="Lower bound of the interval of `pessimistic`.")
+    pessimistic_high: float | None = Field(default=None, description="Upper bound of the interval of `pessimistic`.")
     n_malformed: int = Field(
-        default=0, description="scored episodes with a reply without a valid action that the environment was given"
+        default=0,
+        description="Number of scored episodes in which a reply without a valid action was passed to the environment.",
     )
-    strict: float | None = Field(default=None, description="the number if each of these were the worst")
-    strict_low: float | None = Field(default=None, description="lower end of the interval of that")
-    strict_high: float | None = Field(default=None, description="upper end of the interval of that")
-    higher_is_better: bool = Field(default=True, description="which direction is better")
-    directed: bool = Field(default=True, description="whether the author said which direction is better")
-    primary: bool = Field(default=False, description="whether it ranks runs")
+    strict: float | None = Field(
+        default=None,
+        description="The value if these episodes counted as worst; null without any, or without a worst value.",
+    )
+    strict_low: float | None = Field(default=None, description="Lower bound of the interval of `strict`.")
+    strict_high: float | None = Field(default=None, description="Upper bound of the interval of `strict`.")
+    higher_is_better: bool = Field(default=True, description="Direction of the metric.")
+    directed: bool = Field(
+        default=True, description="Whether the direction was declared; if not, higher is assumed to be better."
+    )
+    primary: bool = Field(default=False, description="Whether this metric ranks runs.")
 
 
 class Run(BaseModel):
     """A run; `scores` maps metric names to values."""
 
-    id: str = Field(description="id of the run")
-    config: RunConfig = Field(description="what was asked for")
-    requester_id: str | None = Field(
-        default="", description="user id as text, or `guest:ID`; null for who may not know"
-    )
-    status: RunStatus = Field(default=RunStatus.PENDING, description="where it stands")
-    created_at: datetime | None = Field(default=None, description="when it was asked for")
-    completed_at: datetime | None = Field(default=None, description="when it ended")
-    scores: dict[str, float] = Field(default={}, description="metric names and their values")
-    team_id: str | None = Field(default=None, description="the team that it belongs to")
-    env_id: str | None = Field(default=None, description="the submitted environment that it is played in")
-    env_version: int | None = Field(default=None, description="which submission of the environment")
-    visibility: Visibility = Field(default="private", description="who may see it")
-    purpose: str = Field(default="run", description="run, test or full_bench")
+    id: str = Field(description="ID of the run.")
+    config: RunConfig = Field(description="The requested configuration.")
+    requester_id: str | None = Field(default="", description="User ID as text, or `guest:ID`; null for outsiders.")
+    status: RunStatus = Field(default=RunStatus.PENDING, description="Status of the run.")
+    created_at: datetime | None = Field(default=None, description="When it was submitted.")
+    completed_at: datetime | None = Field(default=None, description="When it ended.")
+    scores: dict[str, float] = Field(default={}, description="Values of the metrics, by name.")
+    team_id: str | None = Field(default=None, description="ID of the team that owns it; null: the submitter alone.")
+    env_id: str | None = Field(default=None, description="ID of the submitted environment.")
+    env_version: int | None = Field(default=None, description="Version of the submitted environment.")
+    visibility: Visibility = Field(default="private", description="Who may see it.")
+    purpose: str = Field(default="run", description="`run`, `test` or `full_bench`.")
     protocol: int | None = Field(
         default=None,
-        description="version of the domain's protocol that an official run is played by; null: not official",
+        description="Version of the domain's protocol that an official run uses; null: not official.",
     )
-    name: str = Field(default="", description="what the run is called in lists")
-    tags: list[str] = Field(default=[], description="words to find it by")
-    started_at: datetime | None = Field(default=None, description="when its first episode began")
-    expires_at: datetime | None = Field(default=None, description="when a guest's run is removed")
-    planned: int = Field(default=0, description="episodes that it is to have")
-    finished: int = Field(default=0, description="episodes that are finished")
+    name: str = Field(default="", description="Name in lists.")
+    tags: list[str] = Field(default=[], description="Tags to search by.")
+    started_at: datetime | None = Field(default=None, description="When its first episode started.")
+    expires_at: datetime | None = Field(
+        default=None, description="When a guest's run will be deleted; null for other runs."
+    )
+    planned: int = Field(default=0, description="Number of planned episodes.")
+    finished: int = Field(default=0, description="Number of finished episodes.")
     failed: int | None = Field(
-        default=None, description="of the finished ones, those that failed; an older platform does not say"
+        default=None, description="Number of finished episodes that failed; null from older servers."
     )
     duration_s: float | None = Field(
-        default=None, description="seconds that were worked on it until now, pauses left out; null before it began"
+        default=None, description="Seconds worked on it so far, without pauses; null before it started."
     )
-    cost_usd: float | None = Field(default=0.0, description="what it cost so far; null when a price is not known")
-    metrics: list[Metric] = Field(default=[], description="the scores with intervals and denominators")
-    error: str = Field(default="", description="why it failed or stopped")
+    cost_usd: float | None = Field(default=0.0, description="Cost so far in US dollars; null if a price is unknown.")
+    metrics: list[Metric] = Field(default=[], description="All metrics with intervals and denominators.")
+    error: str = Field(default="", description="Why it failed or stopped; otherwise empty.")
     stopped: bool = Field(
         default=False,
-        description="whether a failed run was stopped before its end (by an outage, at a budget, by a server that "
-        "refused every request): what it has not played is owed, and resuming it goes on",
+        description="Whether a failed run was stopped early (by an outage, at a budget, by a server that "
+        "refused every request). Its remaining episodes are pending, and resuming the run "
+        "continues it.",
     )
-    warnings: list[str] = Field(default=[], description="what its owner should know")
-    redacted: bool = Field(default=False, description="whether parts are hidden from who asks")
+    warnings: list[str] = Field(default=[], description="Warnings for its owner.")
+    redacted: bool = Field(default=False, description="Whether parts are hidden from the caller.")
 
 
 class RunListItem(Run):
     """An entry of a list of runs."""
 
-    completed_count: int = Field(default=0, description="episodes that ended in the ordinary way")
-    failed_count: int = Field(default=0, description="episodes that failed, ran out of time or were cancelled")
-    avg_reward: float | None = Field(default=None, description="mean total reward over the stored episodes")
-    actor_type: str = Field(default="member", description="member, guest or system")
-    actor_id: str | None = Field(default=None, description="id of who asked for it")
-    actor_username: str | None = Field(default=None, description="name of who asked for it")
-    domain_name: str = Field(default="", description="title of the domain")
+    completed_count: int = Field(default=0, description="Number of episodes that were completed.")
+    failed_count: int = Field(default=0, description="Number of episodes that failed, timed out or were cancelled.")
+    avg_reward: float | None = Field(
+        default=None, description="Mean total reward of the stored episodes; null if there are none."
+    )
+    actor_type: str = Field(default="member", description="`member`, `guest` or `system`.")
+    actor_id: str | None = Field(default=None, description="ID of the submitter.")
+    actor_username: str | None = Field(default=None, description="User name of the submitter.")
+    domain_name: str = Field(default="", description="Title of the domain.")
 
 
 class Episode(BaseModel):
@@ -118,20 +130,22 @@ class Episode(BaseModel):
     started episode has an id of its own.
     """
 
-    id: str = Field(description="id of the episode")
-    run_id: str = Field(description="the run that it belongs to")
-    seed: int | None = Field(default=None, description="seed of the environment")
-    status: EpisodeStatus = Field(default=EpisodeStatus.PENDING, description="where it stands")
-    started_at: datetime | None = Field(default=None, description="when it began")
-    ended_at: datetime | None = Field(default=None, description="when it ended")
-    steps: int = Field(default=0, description="actions taken")
-    total_reward: float = Field(default=0.0, description="sum of all rewards")
-    terminal_info: dict[str, Any] = Field(default={}, description="the environment's last words")
-    trial: int = Field(default=0, description="which repetition of the seed")
-    index: int = Field(default=0, description="place in the plan of the run")
-    scores: dict[str, float | None] = Field(default={}, description="values of the metrics for this episode")
-    failure: dict[str, Any] | None = Field(default=None, description="why it failed: cause, boundary, message")
-    retries: int = Field(default=0, description="calls that were made again")
+    id: str = Field(description="ID of the episode.")
+    run_id: str = Field(description="ID of its run.")
+    seed: int | None = Field(default=None, description="Seed of the environment.")
+    status: EpisodeStatus = Field(default=EpisodeStatus.PENDING, description="Status of the episode.")
+    started_at: datetime | None = Field(default=None, description="When it started.")
+    ended_at: datetime | None = Field(default=None, description="When it ended.")
+    steps: int = Field(default=0, description="Number of steps.")
+    total_reward: float = Field(default=0.0, description="Sum of all rewards.")
+    terminal_info: dict[str, Any] = Field(default={}, description="`info` of the last step.")
+    trial: int = Field(default=0, description="Index of the repetition of the seed, counting from 0.")
+    index: int = Field(default=0, description="Position in the plan of the run, counting from 0.")
+    scores: dict[str, float | None] = Field(default={}, description="Values of the metrics for this episode, by name.")
+    failure: dict[str, Any] | None = Field(
+        default=None, description="Why it failed: cause, boundary, message; null if it did not."
+    )
+    retries: int = Field(default=0, description="Number of repeated calls.")
 
 
 class TraceEventType(StrEnum):
@@ -154,8 +168,8 @@ class TraceEventType(StrEnum):
 class TraceEvent(BaseModel):
     """An event of a trace."""
 
-    episode_id: str = Field(description="the episode that it belongs to")
-    step: int = Field(description="0 before the first action")
-    timestamp: datetime = Field(description="when it happened")
-    event_type: TraceEventType = Field(description="what it is")
-    payload: dict[str, Any] = Field(default={}, description="what was seen, done or said")
+    episode_id: str = Field(description="ID of the episode.")
+    step: int = Field(description="Step; 0 before the first action.")
+    timestamp: datetime = Field(description="When it happened.")
+    event_type: TraceEventType = Field(description="Type of event.")
+    payload: dict[str, Any] = Field(default={}, description="Content of the event.")

@@ -23,7 +23,7 @@ from mesocosm.server.web.answer import not_cached
 
 router = APIRouter(prefix="/api/admin", tags=["admin"], dependencies=[Depends(not_cached)])
 
-Limit = Annotated[int, Query(ge=1, le=100, description="number of items on a page")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of items per page.")]
 
 
 @router.get("/status", response_model=StatusDocument, **access(Access.ADMIN))
@@ -36,7 +36,7 @@ def get_status(grant: Granted) -> StatusDocument:
 def list_users(
     grant: Granted,
     limit: Limit = 100,
-    cursor: Annotated[int | None, Query(description="id of the last item of the previous page")] = None,
+    cursor: Annotated[int | None, Query(description="ID of the last item of the previous page.")] = None,
 ) -> UserPage:
     """List accounts, newest first."""
     return grant.administration().users(limit, cursor)
@@ -94,7 +94,9 @@ def rotate_keys(grant: Granted, body: RotateInput | None = None) -> KeyRotated:
 def list_audit(
     grant: Granted,
     limit: Limit = 100,
-    cursor: Annotated[str | None, Query(description="id of the last item of the previous page", max_length=100)] = None,
+    cursor: Annotated[
+        str | None, Query(description="ID of the last item of the previous page.", max_length=100)
+    ] = None,
 ) -> AuditPage:
     """List recorded changes, newest first."""
     return grant.administration().audit(cursor, limit)

@@ -24,7 +24,7 @@ from mesocosm.server.web.answer import not_cached
 router = APIRouter(prefix="/api/auth", tags=["auth"], dependencies=[Depends(not_cached)])
 
 Word = Annotated[str, Query(max_length=200)]
-Code = Annotated[str, Query(max_length=4_096, description="authorization code of the provider")]
+Code = Annotated[str, Query(max_length=4_096, description="Authorization code of the provider.")]
 _MOVED: dict[int | str, dict[str, Any]] = {303: {"description": "Continue at the address in `Location`."}}
 
 
@@ -94,7 +94,7 @@ async def change_password(body: PasswordInput, request: Request, response: Respo
 async def start_oidc(
     request: Request,
     grant: Granted,
-    after: Annotated[str, Query(alias="next", max_length=2_000, description="page to continue with")] = "/",
+    after: Annotated[str, Query(alias="next", max_length=2_000, description="Page to redirect to afterwards.")] = "/",
 ) -> Response:
     """Redirect a browser to the OpenID Connect provider."""
     return await grant.authentication().begin_oidc(request, after)

@@ -13,7 +13,7 @@ from mesocosm.server.schemas.batch_run import BatchReport, BatchRunDocument, Bat
 
 router = APIRouter(prefix="/api/batch-runs", tags=["batch-runs"])
 
-BatchId = Annotated[str, Path(max_length=200, description="id of the batch run")]
+BatchId = Annotated[str, Path(max_length=200, description="ID of the batch run.")]
 
 
 async def _batch_runs(request: Request, grant: Granted) -> VisibleBatchRuns:
@@ -41,7 +41,7 @@ def list_batch_runs(
     status: BatchStatus | None = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     cursor: Annotated[
-        str | None, Query(max_length=200, description="id of the last batch run of the previous page")
+        str | None, Query(max_length=200, description="ID of the last batch run of the previous page.")
     ] = None,
 ) -> Sequence[BatchRunDocument]:
     """List the caller's batch runs, newest first; workers and administrators see all."""

@@ -29,7 +29,9 @@ Index = Annotated[BenchmarkIndex, Depends(index_of)]
 def list_benchmarks(
     grant: Granted,
     index: Index,
-    q: Annotated[str, Query(max_length=1_000, description="words that all occur in title, id, aliases or kind")] = "",
+    q: Annotated[
+        str, Query(max_length=1_000, description="Words that must all occur in title, ID, aliases or kind.")
+    ] = "",
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Response:

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api/blobs", tags=["blobs"])
     response_class=Response,
     responses={
         200: {
-            "description": "The content. `X-Mesocosm-Type` is the type that it was recorded as; of a window "
+            "description": "The content. `X-Mesocosm-Type` is its recorded type. With `from` or `bytes`, "
             "`X-Mesocosm-From`, `X-Mesocosm-Next` (absent at the end) and `X-Mesocosm-Total` are byte positions.",
             "content": {
                 "text/plain": {"schema": {"type": "string"}},
@@ -34,7 +34,7 @@ router = APIRouter(prefix="/api/blobs", tags=["blobs"])
             },
         },
         **TAGGED,
-        206: {"description": "The part that the header `Range` asks for."},
+        206: {"description": "The part requested by the `Range` header."},
     },
     **access(Access.READER),
 )
@@ -42,11 +42,12 @@ def get_blob(
     digest: str,
     request: Request,
     grant: Granted,
-    start: Annotated[int, Query(alias="from", ge=0, description="begin at this byte")] = 0,
+    start: Annotated[int, Query(alias="from", ge=0, description="Start at this byte.")] = 0,
     count: Annotated[
-        int | None, Query(alias="bytes", ge=1, le=2**31, description="at most so many, cut between characters")
+        int | None,
+        Query(alias="bytes", ge=1, le=2**31, description="Maximum number of bytes; text is cut between characters."),
     ] = None,
-    download: Annotated[str, Query(max_length=200, description="name of the file that a browser stores it as")] = "",
+    download: Annotated[str, Query(max_length=200, description="File name for a browser download.")] = "",
 ) -> Response:
     """Return content, in full or in part. HTML and SVG are returned as plain text, so that nothing in it can run."""
     tag = f'"{digest}"' if digest.isalnum() else None
@@ -86,7 +87,7 @@ def _part(content: Content, first: str, last: str, headers: dict[str, str]) -> R
     begin = int(first) if first else max(total - int(last), 0)
     end = min(int(last) + 1, total) if first and last else total
     if begin >= end:
-        answer = problem_response(416, f"there are {total} bytes, and none in the range that was asked for")
+        answer = problem_response(416, f"the content has {total} bytes, none of them in the requested range")
         answer.headers["Content-Range"] = f"bytes */{total}"
         return answer
     placed = {**headers, "Content-Range": f"bytes {begin}-{end - 1}/{total}"}

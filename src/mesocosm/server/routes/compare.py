@@ -18,8 +18,10 @@ router = APIRouter(prefix="/api", tags=["compare"])
 @router.get("/compare", response_model=ComparisonDocument, **access(Access.READER))
 def compare(
     grant: Granted,
-    run: Annotated[list[str], Query(min_length=2, max_length=20, description="ids; the first is the baseline")],
-    metric: Annotated[str, Query(description="name of a metric; the primary one by default")] = "",
+    run: Annotated[
+        list[str], Query(min_length=2, max_length=20, description="IDs of runs; the first one is the baseline.")
+    ],
+    metric: Annotated[str, Query(description="Name of a metric; the primary one by default.")] = "",
 ) -> Response:
     """Compare two or more runs, paired by task if they share tasks."""
     return raw(compare_visible(grant.run, run, metric))

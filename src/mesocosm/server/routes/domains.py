@@ -17,9 +17,9 @@ router = APIRouter(prefix="/api/domains", tags=["domains"])
 MOST = 1_000
 """Maximum number of domains in a list without a limit."""
 
-DomainId = Annotated[str, Path(max_length=200, description="the id of a domain")]
-Limit = Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to {MOST} by default")]
-Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
+DomainId = Annotated[str, Path(max_length=200, description="ID of the domain.")]
+Limit = Annotated[int | None, Query(ge=1, le=100, description=f"Maximum number of items per page; {MOST} by default.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="ID of the last item of the previous page.")]
 
 
 @router.post("", status_code=201, response_model=Domain, responses=refused(409), **access(Access.MEMBER))
@@ -35,8 +35,10 @@ def create_domain(body: DomainInput, grant: Granted) -> Domain:
 @router.get("", response_model=list[Domain], **access(Access.PUBLIC))
 def list_domains(
     grant: Granted,
-    published: Annotated[bool | None, Query(description="only published domains, or only others")] = None,
-    include_archived: Annotated[bool, Query(description="archived domains too")] = False,
+    published: Annotated[
+        bool | None, Query(description="Only published domains, or only unpublished ones; all by default.")
+    ] = None,
+    include_archived: Annotated[bool, Query(description="Include archived domains.")] = False,
     limit: Limit = None,
     cursor: Cursor = None,
 ) -> Sequence[Domain]:

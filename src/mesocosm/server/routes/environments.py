@@ -24,23 +24,23 @@ router = APIRouter(prefix="/api/environments", tags=["environments"])
 MOST = 1_000
 """Maximum number of environments in a list without a limit."""
 
-EnvironmentId = Annotated[str, Path(max_length=200, description="the id of an environment")]
-Version = Annotated[int, Path(ge=1, le=2**31 - 1, description="the number of a submission, from 1 on")]
-TeamId = Annotated[str | None, Query(max_length=200, description="the team whose environments")]
-DomainId = Annotated[str | None, Query(max_length=200, description="only those that serve this domain")]
+EnvironmentId = Annotated[str, Path(max_length=200, description="ID of the environment.")]
+Version = Annotated[int, Path(ge=1, le=2**31 - 1, description="Number of the version, counting from 1.")]
+TeamId = Annotated[str | None, Query(max_length=200, description="ID of a team; required by the scope `team`.")]
+DomainId = Annotated[str | None, Query(max_length=200, description="Only environments of this domain.")]
 ScopeParameter = Annotated[
     Scope | None,
     Query(
-        description="`solo`: the caller's own (the default); `team`: those of `team_id`; `mine`: the caller's own and "
-        "those of their teams; `all`: everybody's, for administrators"
+        description="`solo`: the caller's own (the default); `team`: those of `team_id`; `mine`: the caller's "
+        "own and those of their teams; `all`: everybody's, for administrators."
     ),
 ]
-Limit = Annotated[int | None, Query(ge=1, le=100, description=f"how many; up to {MOST} by default")]
-Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last one of the page before")]
+Limit = Annotated[int | None, Query(ge=1, le=100, description=f"Maximum number of items per page; {MOST} by default.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="ID of the last item of the previous page.")]
 
 
 _AGAIN: dict[int | str, dict[str, Any]] = {
-    200: {"model": SubmittedEnvironment, "description": "It existed already; this is its next version."},
+    200: {"model": SubmittedEnvironment, "description": "The environment already existed; this is its next version."},
     **refused(409),
 }
 
@@ -91,8 +91,10 @@ def poll_environment(environment_id: EnvironmentId, grant: Granted) -> Environme
 def list_versions(
     environment_id: EnvironmentId,
     grant: Granted,
-    limit: Annotated[int, Query(ge=1, le=100, description="how many")] = 20,
-    cursor: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="the number of the last one seen")] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of items per page.")] = 20,
+    cursor: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Number of the last version of the previous page.")
+    ] = None,
 ) -> Sequence[EnvironmentVersion]:
     """List the versions of an environment, newest first."""
     return grant.environment(environment_id).versions(limit, cursor)
@@ -108,7 +110,9 @@ def get_version(environment_id: EnvironmentId, version: Version, grant: Granted)
 def get_logs(
     environment_id: EnvironmentId,
     grant: Granted,
-    version: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="a submission; the newest by default")] = None,
+    version: Annotated[
+        int | None, Query(ge=1, le=2**31 - 1, description="Number of a version; the newest by default.")
+    ] = None,
 ) -> EnvironmentLogs:
     """Return the log of a build, which may be in progress, and the output of the adapter's last run."""
     return grant.environment(environment_id).logs(version)

@@ -53,7 +53,7 @@ def list_steps(episode_id: str, query: Annotated[StepQuery, Query()], request: R
 @router.get("/{episode_id}/calls/{seq}", response_model=CallDocument, responses=TAGGED, **access(Access.READER))
 def get_call(
     episode_id: str,
-    seq: Annotated[int, Path(description="position of the event of the call")],
+    seq: Annotated[int, Path(description="Position of the call's event in the trace.")],
     request: Request,
     grant: Granted,
 ) -> Response:

@@ -43,7 +43,7 @@ def export_replay(
     run_id: str,
     grant: Granted,
     include: Annotated[
-        str, Query(max_length=100, description=f"parts with commas between: {', '.join(PARTS)}; all by default")
+        str, Query(max_length=100, description=f"Parts, separated by commas: {', '.join(PARTS)}; all by default.")
     ] = "",
 ) -> StreamingResponse:
     """Download a run as replay JSON for showcase pages."""
@@ -73,7 +73,7 @@ def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
 @router.get(
     "/api/runs/{run_id}/episodes.csv",
     response_class=StreamingResponse,
-    responses=_described("text/csv", "A line for each episode."),
+    responses=_described("text/csv", "One line per episode."),
     **access(Access.READER),
 )
 def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
@@ -85,11 +85,11 @@ def export_episodes(run_id: str, grant: Granted) -> StreamingResponse:
 @router.get(
     "/api/export",
     response_class=FileResponse,
-    responses=_described("application/zip", "A bundle that `mesocosm import` takes in."),
+    responses=_described("application/zip", "A bundle for `mesocosm import`."),
     **access(Access.READER),
 )
 def export_bundle(
-    run: Annotated[list[str], Query(min_length=1, max_length=200, description="ids of runs")], grant: Granted
+    run: Annotated[list[str], Query(min_length=1, max_length=200, description="IDs of runs.")], grant: Granted
 ) -> FileResponse:
     """Download runs with all their recorded data as one bundle."""
     found = {one.id: one for one in map(grant.run, run)}

@@ -13,17 +13,18 @@ from mesocosm.server.schemas.gallery import GalleryRun
 
 router = APIRouter(prefix="/api/gallery", tags=["gallery"])
 
-Limit = Annotated[int, Query(ge=1, le=100, description="how many runs")]
-Cursor = Annotated[str | None, Query(max_length=200, description="the id of the last run of the page before")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of runs.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="ID of the last run of the previous page.")]
 
 
 @router.get("/runs", response_model=list[GalleryRun], responses=refused(404), **access(Access.PUBLIC))
 def list_runs(
     grant: Granted,
-    domain_id: Annotated[str | None, Query(max_length=200, description="only runs of this domain")] = None,
+    domain_id: Annotated[str | None, Query(max_length=200, description="Only runs of this domain.")] = None,
     limit: Limit = 50,
     sort: Annotated[
-        Literal["score", "newest"] | None, Query(description="score: the best first, within one domain only")
+        Literal["score", "newest"] | None,
+        Query(description="`score`: best first, within one domain only; `newest`: newest first."),
     ] = None,
     cursor: Cursor = None,
 ) -> Sequence[GalleryRun]:
@@ -36,5 +37,7 @@ def list_runs(
     if by_score and domain_id is None:
         raise Refusal(422, "scores of different domains cannot be compared; name one with domain_id, or sort=newest")
     if by_score and cursor is not None:
-        raise Refusal(422, "only sort=newest has further pages; leave the cursor out, or sort so from the beginning")
+        raise Refusal(
+            422, "only sort=newest has further pages; omit the cursor, or use sort=newest from the first page on"
+        )
     return grant.domains().gallery(domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)

@@ -17,21 +17,23 @@ router = APIRouter(prefix="/api/leaderboards", tags=["leaderboards"])
 MOST = 50
 """Maximum number of domains per request."""
 
-DomainId = Annotated[str, Path(max_length=200, description="the id of a domain")]
-Limit = Annotated[int, Query(ge=1, le=100, description="how many entries")]
+DomainId = Annotated[str, Path(max_length=200, description="ID of the domain.")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of entries.")]
 
 
 @router.get("", response_model=DomainLeaderboards, responses=TAGGED, **access(Access.PUBLIC))
 def list_leaderboards(
     request: Request,
     grant: Granted,
-    domain_ids: Annotated[str, Query(max_length=20_000, description=f"at most {MOST} ids, separated by commas")],
+    domain_ids: Annotated[
+        str, Query(max_length=20_000, description=f"At most {MOST} domain IDs, separated by commas.")
+    ],
     limit: Limit = 50,
 ) -> Response:
     """Return the leaderboards of several domains; those of unknown or unpublished domains are empty."""
     wanted = list(dict.fromkeys(part.strip() for part in domain_ids.split(",") if part.strip()))
     if not 1 <= len(wanted) <= MOST:
-        raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST} of them, with commas between")
+        raise Refusal(422, f"domain_ids has {len(wanted)} ids; give 1 to {MOST}, separated by commas")
     return _tagged(request, grant.domains().leaderboards(wanted, limit))
 
 
@@ -51,7 +53,9 @@ def get_official_board(
     request: Request,
     domain_id: DomainId,
     grant: Granted,
-    version: Annotated[int | None, Query(ge=1, lt=2**31, description="of the protocol; the newest by default")] = None,
+    version: Annotated[
+        int | None, Query(ge=1, lt=2**31, description="Version of the protocol; the newest by default.")
+    ] = None,
     limit: Limit = 50,
 ) -> Response:
     """Return the official leaderboard of a domain: runs by its protocol, with seeds drawn by the server for each.

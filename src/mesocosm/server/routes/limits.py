@@ -16,7 +16,7 @@ router = APIRouter(tags=["limits"], dependencies=[Depends(not_cached)])
 @router.get("/api/limits", response_model=LimitsDocument, responses=refused(403), **access(Access.PUBLIC))
 def get_limits(
     grant: Granted,
-    team_id: Annotated[str | None, Query(max_length=200, description="also the budget of this team")] = None,
+    team_id: Annotated[str | None, Query(max_length=200, description="Include the budget of this team.")] = None,
 ) -> LimitsDocument:
     """Return the caller's limits; without a login those of a guest. 403 for another team."""
     return grant.account().limits(team_id)

@@ -27,7 +27,7 @@ RECOGNISED_S = 15.0
 STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "model": RunChange,
-        "description": "Events called `runs`, each with such a document as its data, until one side ends.",
+        "description": "Server-sent events named `runs`, each with this document as its data, until either side ends.",
         "content": {"text/event-stream": {}},
     }
 }

@@ -12,7 +12,7 @@ from mesocosm.server.web.answer import not_cached
 
 router = APIRouter(prefix="/api/me", tags=["me"], dependencies=[Depends(not_cached)])
 
-Include = Annotated[str, Query(description="`context`: also what belongs to the member", max_length=200)]
+Include = Annotated[str, Query(description="`context`: include what the member owns.", max_length=200)]
 
 
 @router.get("", responses=refused(), **access(Access.PUBLIC))

@@ -29,7 +29,7 @@ router = APIRouter(tags=["runs"])
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 0.5
 """Seconds between polls of a test episode: initially, and at most."""
 
-RunId = Annotated[str, Path(max_length=200, description="id of the run")]
+RunId = Annotated[str, Path(max_length=200, description="ID of the run.")]
 
 
 @router.post(
@@ -67,7 +67,9 @@ def resume_run(
     request: Request,
     grant: Granted,
     *,
-    retry_failed: Annotated[bool, Query(description="also repeat episodes that infrastructure made fail")] = False,
+    retry_failed: Annotated[
+        bool, Query(description="Also repeat episodes that failed because of infrastructure.")
+    ] = False,
 ) -> Response:
     """Continue a run: only pending episodes are run. 409 if none is pending."""
     run = grant.own_run(run_id)

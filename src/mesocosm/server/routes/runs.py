@@ -78,7 +78,7 @@ def get_results(run_id: str, request: Request, grant: Granted) -> Response:
 @router.get("/{run_id}/slices", response_model=RunSlices, responses=TAGGED, **access(Access.READER))
 def get_slices(
     run_id: str,
-    by: Annotated[str, Query(min_length=1, max_length=200, description="the name of a label")],
+    by: Annotated[str, Query(min_length=1, max_length=200, description="Name of a label.")],
     request: Request,
     grant: Granted,
 ) -> Response:

@@ -22,6 +22,6 @@ def list_sessions(request: Request, grant: Granted) -> Sequence[SessionDocument]
 
 
 @router.delete("/{session_id}", status_code=204, responses=refused(401, 403, 404, 409), **access(Access.MEMBER))
-def end_session(session_id: Annotated[str, Path(max_length=200, description="id of a login")], grant: Granted) -> None:
+def end_session(session_id: Annotated[str, Path(max_length=200, description="ID of a login.")], grant: Granted) -> None:
     """End a login: its browser or program is logged out immediately."""
     grant.account().end_session(session_id)

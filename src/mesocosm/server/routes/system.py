@@ -76,7 +76,9 @@ def docs(request: Request) -> Response:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Numbers."}},
+    responses={
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Metrics of the server."}
+    },
     openapi_extra={"x-access": Access.ADMIN.value},
 )
 def metrics(request: Request, grant: Granted) -> Response:
@@ -100,7 +102,7 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
             rows.setdefault(str((operation.get("tags") or ["other"])[0]), []).append(
                 f"<tr><td>{name}</td><td>{who}</td><td>{words}</td></tr>"
             )
-    head = '<tr><th scope="col">Route</th><th scope="col">Who</th><th scope="col">What</th></tr>'
+    head = '<tr><th scope="col">Route</th><th scope="col">Access</th><th scope="col">Description</th></tr>'
     tables = "\n".join(
         f"<h2>{html.escape(tag)}</h2>\n<table>\n{head}\n{chr(10).join(listed)}\n</table>"
         for tag, listed in rows.items()
@@ -109,8 +111,8 @@ def routes_page(document: dict[str, Any], prefix: str = "") -> str:
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>mesocosm: routes</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>Routes of this platform</h1>\n<p>{about}</p>\n"
-        f'<p>All of it, with every document: <a href="{html.escape(prefix)}/openapi.json">OpenAPI</a>.</p>\n'
+        f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>Routes of this server</h1>\n<p>{about}</p>\n"
+        f'<p>Complete reference with all schemas: <a href="{html.escape(prefix)}/openapi.json">OpenAPI</a>.</p>\n'
         f"{tables}\n</body>\n</html>\n"
     )
 

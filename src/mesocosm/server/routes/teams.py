@@ -25,10 +25,10 @@ from mesocosm.server.schemas.team import (
 
 router = APIRouter(prefix="/api/teams", tags=["teams"])
 
-TeamId = Annotated[UUID, Path(description="id of the team")]
-Limit = Annotated[int, Query(ge=1, le=100, description="number of items on a page")]
-Cursor = Annotated[str | None, Query(max_length=200, description="id of the last item of the previous page")]
-UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="user id of a member")]
+TeamId = Annotated[UUID, Path(description="ID of the team.")]
+Limit = Annotated[int, Query(ge=1, le=100, description="Maximum number of items per page.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="ID of the last item of the previous page.")]
+UserId = Annotated[int, Path(ge=-(2**31), lt=2**31, description="User ID of a member.")]
 
 
 @router.post("", status_code=201, response_model=TeamDocument, responses=refused(409), **access(Access.MEMBER))
@@ -40,7 +40,7 @@ def create_team(body: TeamInput, grant: Granted) -> TeamDocument:
 @router.get("", response_model=list[TeamDocument], **access(Access.MEMBER))
 def list_teams(
     grant: Granted,
-    limit: Annotated[int | None, Query(ge=1, le=100, description="number of teams; all by default")] = None,
+    limit: Annotated[int | None, Query(ge=1, le=100, description="Maximum number of teams; all by default.")] = None,
     cursor: Cursor = None,
 ) -> Sequence[TeamDocument]:
     """List the teams of the caller, newest first."""
@@ -112,7 +112,7 @@ def get_leaderboard(
     team_id: TeamId,
     grant: Granted,
     limit: Limit = 50,
-    domain_id: Annotated[str | None, Query(max_length=200, description="only runs of this domain")] = None,
+    domain_id: Annotated[str | None, Query(max_length=200, description="Only runs of this domain.")] = None,
 ) -> list[TeamLeaderboardEntry]:
     """Return the leaderboard over all completed runs of a team, including private ones; ranks apply within a domain."""
     return grant.team(str(team_id)).leaderboard(domain_id, limit)

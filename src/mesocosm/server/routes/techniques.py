@@ -32,7 +32,7 @@ def list_techniques() -> list[TechniqueDocument]:
 
 @router.get("/{technique_id}", response_model=TechniqueDocument, **access(Access.PUBLIC))
 def get_technique(
-    technique_id: Annotated[str, Path(max_length=200, description="name of the technique")],
+    technique_id: Annotated[str, Path(max_length=200, description="Name of the technique.")],
 ) -> TechniqueDocument:
     """Return a technique with its parameters."""
     # Compare with registered names only: the registry would import a module by its name.

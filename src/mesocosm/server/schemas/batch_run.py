@@ -15,30 +15,30 @@ class BatchRunInput(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"env_id": "0190…"}]})
 
-    env_id: str = Field(min_length=1, max_length=200, description="id of the environment")
+    env_id: str = Field(min_length=1, max_length=200, description="ID of the environment.")
 
 
 class ModelResult(Document):
     """The result of one model."""
 
     model: str
-    run_id: str | None = Field(default=None, description="its run")
-    status: str = Field(default="pending", description="where that run stands")
-    scores: dict[str, float] = Field(default={}, description="metric names and their values")
-    error: str = Field(default="", description="why there is no run")
+    run_id: str | None = Field(default=None, description="ID of the run of this model; null if there is none.")
+    status: str = Field(default="pending", description="Status of the run.")
+    scores: dict[str, float] = Field(default={}, description="Values of the metrics, by name.")
+    error: str = Field(default="", description="Why there is no run.")
 
 
 class BatchRunDocument(Document):
     """A batch run with the results of its models so far."""
 
     id: str
-    env_id: str = Field(description="the environment")
-    domain_id: str | None = Field(description="its domain")
+    env_id: str = Field(description="ID of the environment.")
+    domain_id: str | None = Field(description="ID of the environment's domain.")
     status: BatchStatus
     created_at: datetime
     completed_at: datetime | None
-    source: str = Field(description="where the environment was submitted from")
-    model_results: list[ModelResult | dict[str, Any]]
+    source: str = Field(description="Where the environment was submitted from.")
+    model_results: list[ModelResult | dict[str, Any]] = Field(description="The result of each model so far.")
 
 
 class BatchReport(BaseModel):
@@ -50,5 +50,5 @@ class BatchReport(BaseModel):
         }
     )
 
-    model_results: list[dict[str, Any]] = Field(default=[], max_length=1_000, description="the result of each model")
-    failed: bool = Field(default=False, description="whether the batch run failed as a whole")
+    model_results: list[dict[str, Any]] = Field(default=[], max_length=1_000, description="The result of each model.")
+    failed: bool = Field(default=False, description="Whether the batch run failed as a whole.")

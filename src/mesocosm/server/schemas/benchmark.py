@@ -21,18 +21,18 @@ class BenchmarkEntry(Document):
     agent: str
     created_at: datetime
     metric: MetricDocument
-    cost_usd: float | None
-    tokens: int
-    rank: int | None
-    rank_last: int | None
-    runs: int = Field(description="how many finished runs this model has with this agent")
-    sample: bool = Field(description="whether the run took only some of the benchmark's tasks")
-    reference: str = Field(description="`floor` for the random agent, `ceiling` for the oracle, else empty")
-    unranked: str = Field(default="", description="why it takes no place; empty where it does, and for references")
+    cost_usd: float | None = Field(description="Cost of the run in US dollars; null if a price is unknown.")
+    tokens: int = Field(description="Tokens of the run, prompts and completions together.")
+    rank: int | None = Field(description="Best possible rank; null if it is not ranked.")
+    rank_last: int | None = Field(description="Worst possible rank; null if it is not ranked.")
+    runs: int = Field(description="Number of finished runs of this model with this agent.")
+    sample: bool = Field(description="Whether the run covered only some of the benchmark's tasks.")
+    reference: str = Field(description="`floor` for the random agent, `ceiling` for the oracle, otherwise empty.")
+    unranked: str = Field(default="", description="Why the entry is not ranked; empty if it is, and for references.")
     uncompared: int = Field(
         default=0,
-        description="runs with a place that it cannot be compared with, since they were scored by other rules; it "
-        "shares places with them",
+        description="Number of ranked runs that it cannot be compared with, because they were scored by other "
+        "rules; it shares ranks with them.",
     )
 
 
@@ -49,7 +49,7 @@ class HistoryPoint(Document):
     high: float | None
     n_scored: int
     n_planned: int
-    sample: bool = Field(description="whether the run took only some of the benchmark's tasks")
+    sample: bool = Field(description="Whether the run covered only some of the benchmark's tasks.")
 
 
 class Coverage(Document):
@@ -73,23 +73,25 @@ class BenchmarkSummary(Document):
     digest: str
     kind: str
     description: str
-    versions: int
-    runs: int
-    models: int
+    versions: int = Field(description="Number of contents with stored runs.")
+    runs: int = Field(description="Number of stored runs.")
+    models: int = Field(description="Number of models with stored runs.")
     last_run_at: datetime | None
-    metric: str | None = Field(description="name of the primary metric")
+    metric: str | None = Field(description="Name of the primary metric; null if unknown.")
     higher_is_better: bool
-    best: BenchmarkEntry | None
+    best: BenchmarkEntry | None = Field(description="Best run that may be ranked; null if there is none.")
     floor: float | None
     ceiling: float | None
-    origin: str = Field(description="`built-in`, a distribution or a folder; empty outside of the catalogue")
+    origin: str = Field(description="`built-in`, a distribution or a folder; empty if not in the catalogue.")
     source: str
     licence: str
     split: str
     unit: str
     coverage: Coverage
-    lacking: list[str] | None = Field(description="what this machine lacks to run it; null while that is not known")
-    command: str | None = Field(description="what runs it; null outside of the catalogue")
+    lacking: list[str] | None = Field(
+        description="What this machine lacks to run the benchmark; null while that is unknown."
+    )
+    command: str | None = Field(description="Command that runs the benchmark; null if not in the catalogue.")
 
 
 class ParameterDocument(Document):
@@ -103,7 +105,7 @@ class ParameterDocument(Document):
     minimum: float | None
     maximum: float | None
     aliases: list[str]
-    sampling: bool = Field(description="whether it is what `--max-examples` sets")
+    sampling: bool = Field(description="Whether `--max-examples` sets this parameter.")
 
 
 class RequirementDocument(Document):
@@ -112,8 +114,10 @@ class RequirementDocument(Document):
     kind: str
     name: str
     why: str
-    unless: list[str] = Field(description="parameters that make it unnecessary")
-    lacking: str | None = Field(description="what is missing here, empty when all is well, null while not known")
+    unless: list[str] = Field(description="Parameters that make it unnecessary.")
+    lacking: str | None = Field(
+        description="What is missing on this machine; empty if nothing is, null while that is unknown."
+    )
 
 
 class ReferenceDocument(Document):
@@ -147,12 +151,12 @@ class BenchmarkVersion(Document):
 class BenchmarkDetail(BenchmarkSummary):
     """A benchmark in full."""
 
-    info: dict[str, Json] = Field(description="its own description: binding vow, metrics, limits")
+    info: dict[str, Json] = Field(description="The benchmark's own description: binding vow, metrics, limits.")
     all_versions: list[BenchmarkVersion]
     leaderboard: list[BenchmarkEntry]
-    history: list[HistoryPoint] = Field(description="finished runs, oldest first, at most the 1,000 latest")
+    history: list[HistoryPoint] = Field(description="The latest finished runs, at most 1,000, oldest first.")
     aliases: list[str]
-    agent: str = Field(description="what drives the model where nobody says otherwise; empty outside of the catalogue")
+    agent: str = Field(description="Default agent; empty if not in the catalogue.")
     parameters: list[ParameterDocument]
     requirements: list[RequirementDocument]
     references: list[ReferenceDocument]

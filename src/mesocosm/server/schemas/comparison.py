@@ -23,7 +23,7 @@ class TaskPairDocument(Document):
     task_digest: str
     a: float | None
     b: float | None
-    flipped: bool = Field(description="passed in one run, failed in the other")
+    flipped: bool = Field(description="Whether the task passed in one run and failed in the other.")
     episode_a: str | None
     episode_b: str | None
 
@@ -55,7 +55,7 @@ class RunPairDocument(Document):
 
     a: str
     b: str
-    paired: bool = Field(description="compared task by task; else the runs share no tasks")
+    paired: bool = Field(description="Whether the runs were compared task by task; false if they share no tasks.")
     mean_a: float
     mean_b: float
     delta: float
@@ -68,11 +68,15 @@ class RunPairDocument(Document):
     method: str
     n_a: int
     n_b: int
-    smallest_difference: float | None = Field(description="what this number of tasks could have shown at 80 % power")
+    smallest_difference: float | None = Field(
+        description="Smallest difference that this number of tasks detects with 80 % power; null if there is none."
+    )
     winner: Literal["a", "b", "tie"]
     counts: TaskCountsDocument
-    tasks: list[TaskPairDocument] = Field(description="at most 2,000, flipped ones and largest differences first")
-    density: list[DensityCell] = Field(description="all tasks, in 20 × 20 cells at most")
+    tasks: list[TaskPairDocument] = Field(
+        description="At most 2,000 tasks, flipped ones and largest differences first."
+    )
+    density: list[DensityCell] = Field(description="All tasks, in at most 20 × 20 cells.")
 
 
 class BenchmarkComparison(Document):
@@ -81,13 +85,13 @@ class BenchmarkComparison(Document):
     benchmark: str
     benchmark_title: str
     metric: str
-    metrics: list[str] = Field(description="names that can be asked for")
-    higher_is_better: bool | None = Field(description="null where nobody said; then the winner is the higher one")
+    metrics: list[str] = Field(description="Names of the metrics that can be requested.")
+    higher_is_better: bool | None = Field(description="Null if not declared; the winner is then the higher value.")
     runs: list[str]
     scores: list[MetricDocument | None]
-    same_content: bool = Field(description="whether all runs used the same content of the benchmark")
+    same_content: bool = Field(description="Whether all runs used the same content of the benchmark.")
     pairs: list[RunPairDocument]
-    note: str = Field(description="why there are no pairs, or what to keep in mind; empty otherwise")
+    note: str = Field(description="Why there are no pairs, or a caveat; otherwise empty.")
 
 
 class ComparisonDocument(Document):

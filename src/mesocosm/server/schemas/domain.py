@@ -50,15 +50,20 @@ class DomainStatus(StrEnum):
 class Domain(DomainConfig):
     """A stored domain."""
 
-    status: DomainStatus = Field(default=DomainStatus.DRAFT, description="draft, published or archived")
-    environment_id: str | None = Field(default=None, description="the submitted environment that it was made from")
-    team_id: str | None = Field(default=None, description="the team that this environment belongs to")
-    check: EnvironmentCheck | None = Field(
-        default=None, description="the author's check of the environment that is played; none: it is at an address"
+    status: DomainStatus = Field(default=DomainStatus.DRAFT, description="Status of the domain.")
+    environment_id: str | None = Field(
+        default=None,
+        description="ID of the submitted environment that it was created from; null: it was registered with a URL.",
     )
-    created_at: datetime | None = Field(default=None, description="when it was registered")
-    updated_at: datetime | None = Field(default=None, description="when it was changed the last time")
-    published_at: datetime | None = Field(default=None, description="when it was published the first time; null: never")
+    team_id: str | None = Field(default=None, description="ID of the team that owns this environment.")
+    check: EnvironmentCheck | None = Field(
+        default=None,
+        description="The author's check of the environment version in use; null if the domain was registered "
+        "with a URL.",
+    )
+    created_at: datetime | None = Field(default=None, description="When it was registered.")
+    updated_at: datetime | None = Field(default=None, description="When it was last changed.")
+    published_at: datetime | None = Field(default=None, description="When it was first published; null: never.")
 
 
 class DomainInput(DomainConfig):
@@ -70,18 +75,18 @@ class DomainInput(DomainConfig):
         min_length=1,
         max_length=200,
         pattern="^[A-Za-z0-9][A-Za-z0-9._-]*$",
-        description="what it is to be addressed by: letters, digits, dots, underscores and hyphens",
+        description="ID in URLs: letters, digits, dots, underscores and hyphens.",
     )
-    name: DomainName = Field(description="its title")
-    owner_id: str = Field(default="", description="ignored: the owner is who asks")
-    tags: list[_Tag] = Field(default=[], max_length=50, description="words to find it by")
-    detail: str = Field(default="", max_length=100_000, description="what it is about")
-    pricing: str = Field(default="free", max_length=200, description="a word about its price")
+    name: DomainName = Field(description="Title.")
+    owner_id: str = Field(default="", description="Ignored: the caller becomes the owner.")
+    tags: list[_Tag] = Field(default=[], max_length=50, description="Tags to search by.")
+    detail: str = Field(default="", max_length=100_000, description="Description.")
+    pricing: str = Field(default="free", max_length=200, description="Note about the price.")
     version_history: list[VersionEntry] = Field(
-        default=[], max_length=1_000, description="versions of the vow, oldest first"
+        default=[], max_length=1_000, description="Versions of the vow, oldest first."
     )
-    image_url: str | None = Field(default=None, max_length=2_000, description="a picture of it")
-    profile_picture_url: str | None = Field(default=None, max_length=2_000, description="a small picture of it")
+    image_url: str | None = Field(default=None, max_length=2_000, description="URL of an image.")
+    profile_picture_url: str | None = Field(default=None, max_length=2_000, description="URL of a small image.")
 
 
 class DomainChange(BaseModel):
@@ -89,17 +94,21 @@ class DomainChange(BaseModel):
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"name": "Guess a number", "tags": ["numbers"]}]})
 
-    id: str | None = Field(default=None, max_length=200, description="its id, as in the address; it cannot change")
-    name: DomainName | None = Field(default=None, description="its title")
-    binding_vow: BindingVow | None = Field(default=None, description="what the environment promises")
-    endpoint: EnvironmentEndpoint | None = Field(default=None, description="how it is reached")
-    scoring: ScoringConfig | None = Field(default=None, description="what is measured")
-    tags: list[_Tag] | None = Field(default=None, max_length=50, description="words to find it by")
-    detail: str | None = Field(default=None, max_length=100_000, description="what it is about")
-    pricing: str | None = Field(default=None, max_length=200, description="a word about its price")
-    version_history: list[VersionEntry] | None = Field(
-        default=None, max_length=1_000, description="words for versions of the vow; versions already known stay listed"
+    id: str | None = Field(
+        default=None, max_length=200, description="Must equal the ID in the path: it cannot be changed."
     )
-    image_url: _Url | None = Field(default=None, description="a picture of it; null: none")
-    profile_picture_url: _Url | None = Field(default=None, description="a small picture of it; null: none")
-    has_gold_benchmark: bool | None = Field(default=None, description="whether there are reference results")
+    name: DomainName | None = Field(default=None, description="Title.")
+    binding_vow: BindingVow | None = Field(default=None, description="The contract of the environment.")
+    endpoint: EnvironmentEndpoint | None = Field(default=None, description="How to reach the environment.")
+    scoring: ScoringConfig | None = Field(default=None, description="The metrics.")
+    tags: list[_Tag] | None = Field(default=None, max_length=50, description="Tags to search by.")
+    detail: str | None = Field(default=None, max_length=100_000, description="Description.")
+    pricing: str | None = Field(default=None, max_length=200, description="Note about the price.")
+    version_history: list[VersionEntry] | None = Field(
+        default=None,
+        max_length=1_000,
+        description="Changes to the notes on versions of the vow; known versions stay listed.",
+    )
+    image_url: _Url | None = Field(default=None, description="URL of an image; null removes it.")
+    profile_picture_url: _Url | None = Field(default=None, description="URL of a small image; null removes it.")
+    has_gold_benchmark: bool | None = Field(default=None, description="Whether there are reference results.")

@@ -19,17 +19,20 @@ class EnvironmentInput(BaseModel):
         json_schema_extra={"examples": [{"name": "Word game", "github_url": _SOURCE, "ref": "main", "folder": "env"}]}
     )
 
-    name: str = Field(min_length=1, max_length=200, description="title, shown until the manifest gives one")
-    description: str = Field(default="", max_length=10_000, description="what it is about")
+    name: str = Field(min_length=1, max_length=200, description="Title, used until a manifest provides one.")
+    description: str = Field(default="", max_length=10_000, description="Description.")
     github_url: str = Field(
         min_length=1,
         max_length=2_000,
-        description="where its repository is: an https URL of an allowed host, OWNER/REPO on GitHub, or a …/tree/REF "
-        "address; where the operator allows it also a path or file:// URL of the platform's machine",
+        description="Address of the repository: an https URL of an allowed host, OWNER/REPO on GitHub, or a "
+        "…/tree/REF URL. If the operator allows it, also a path or file:// URL on the server's "
+        "machine.",
     )
-    team_id: str | None = Field(default=None, description="the team that it belongs to; none: the submitter alone")
-    ref: str | None = Field(default=None, max_length=250, description="branch, tag or commit; none: the default branch")
-    folder: str | None = Field(default=None, max_length=500, description="folder in the repository; none: its root")
+    team_id: str | None = Field(default=None, description="ID of the team that will own it; null: the submitter alone.")
+    ref: str | None = Field(
+        default=None, max_length=250, description="Branch, tag or commit; null: the default branch."
+    )
+    folder: str | None = Field(default=None, max_length=500, description="Folder in the repository; null: its root.")
 
 
 class EnvironmentCheck(BaseModel):
@@ -37,11 +40,10 @@ class EnvironmentCheck(BaseModel):
 
     state: CheckState = Field(
         default="unchecked",
-        description="passed or failed; outdated: the content was changed after its check; unchecked: no verdict was "
-        "submitted",
+        description="`outdated`: the content was changed after the check; `unchecked`: no verdict was submitted.",
     )
-    summary: str = Field(default="not checked", description="the verdict in one line")
-    problems: list[str] = Field(default=[], description="what was found wrong")
+    summary: str = Field(default="not checked", description="The verdict in one line.")
+    problems: list[str] = Field(default=[], description="Problems that were found.")
 
     @classmethod
     def read(cls, verdict: str) -> Self:
@@ -52,126 +54,138 @@ class EnvironmentCheck(BaseModel):
 class SubmittedEnvironment(BaseModel):
     """A submitted environment."""
 
-    id: str = Field(description="identity", examples=[_ID])
-    owner_id: int | None = Field(description="number of the member who submitted it; none: they are gone")
-    name: str = Field(description="title", examples=["Word game"])
-    description: str = Field(default="", description="what it is about")
-    github_url: str = Field(description="its repository, spelled in one way", examples=[_SOURCE])
+    id: str = Field(description="ID of the environment.", examples=[_ID])
+    owner_id: int | None = Field(description="User ID of the submitter; null if the account no longer exists.")
+    name: str = Field(description="Title.", examples=["Word game"])
+    description: str = Field(default="", description="Description.")
+    github_url: str = Field(description="Normalised URL of the repository.", examples=[_SOURCE])
     status: Literal["pending", "cloning", "ready", "failed"] = Field(
-        description="of its newest version: waiting, being built, can be run, could not be built"
+        description="Status of the newest version: waiting, being built, built, or failed to build."
     )
-    domain_id: str | None = Field(default=None, description="the domain that runs are started on, once it was built")
+    domain_id: str | None = Field(
+        default=None, description="ID of the domain that runs use; null until the first successful build."
+    )
     env_url: str | None = Field(
-        default=None, description="always none: submitted environments have no address of their own"
+        default=None, description="Always null: submitted environments have no URL of their own."
     )
     error_message: str | None = Field(
-        default=None, description="why the newest version could not be built, and what to do"
+        default=None, description="Why the newest version could not be built, and what to do; null if it could."
     )
-    created_at: datetime | None = Field(default=None, description="time of the first submission")
-    scope: Literal["solo", "team"] = Field(default="solo", description="whose it is: the submitter's, or their team's")
-    team_id: str | None = Field(default=None, description="the team that it belongs to")
-    submission_version: int = Field(default=1, description="number of the newest version, from 1 on")
-    domain_history: list[dict[str, Any]] = Field(default=[], description="domains that it had before")
-    resubmitted_at: datetime | None = Field(default=None, description="time of the newest submission, if not the first")
+    created_at: datetime | None = Field(default=None, description="When it was first submitted.")
+    scope: Literal["solo", "team"] = Field(
+        default="solo", description="Whether it belongs to the submitter alone or to a team."
+    )
+    team_id: str | None = Field(default=None, description="ID of the team that owns it; null: the submitter alone.")
+    submission_version: int = Field(default=1, description="Number of the newest version, counting from 1.")
+    domain_history: list[dict[str, Any]] = Field(default=[], description="Former domains.")
+    resubmitted_at: datetime | None = Field(
+        default=None, description="When the newest version was submitted; null if it is the first."
+    )
     ref: str | None = Field(
-        default=None, description="branch, tag or commit that was asked for; none: the default branch"
+        default=None, description="Branch, tag or commit that was requested; null: the default branch."
     )
-    folder: str | None = Field(default=None, description="folder in the repository; none: its root")
+    folder: str | None = Field(default=None, description="Folder in the repository; null: its root.")
     stage: str = Field(
-        default="", description="of its newest version: queued, cloning, checking, installing, testing, …"
+        default="", description="Build step of the newest version: queued, cloning, checking, installing, testing, …"
     )
     ready_version: int | None = Field(
-        default=None, description="the version that runs use: the newest that could be built"
+        default=None, description="Version that runs use, the newest successfully built one; null if there is none."
     )
     check: EnvironmentCheck | None = Field(
-        default=None, description="the author's check of this version; none: no version can be run yet"
+        default=None, description="The author's check of this version; null if no version has been built."
     )
 
 
 class UsageSummary(BaseModel):
     """Usage counts. Scores are those of the primary metric of finished runs."""
 
-    total_runs: int = Field(default=0, description="runs of it")
-    total_episodes: int = Field(default=0, description="episodes of these runs that are over")
-    avg_score: float | None = Field(
-        default=None, description="mean of the scores of finished runs; none: there is none"
-    )
-    best_score: float | None = Field(default=None, description="best of them, in the direction that is better")
-    leaderboard_entries: int = Field(default=0, description="rows that it has on its leaderboard")
-    by_status: dict[str, int] = Field(
-        default={}, description="number of runs in each status", examples=[{"completed": 4}]
-    )
-    gallery_eligible: int = Field(default=0, description="finished runs that everybody may see")
-    leaderboard_eligible: int = Field(default=0, description="those among them that have a score")
+    total_runs: int = Field(default=0, description="Number of runs.")
+    total_episodes: int = Field(default=0, description="Number of finished episodes.")
+    avg_score: float | None = Field(default=None, description="Mean score of finished runs; null if none has a score.")
+    best_score: float | None = Field(default=None, description="Best score of finished runs; null if none has a score.")
+    leaderboard_entries: int = Field(default=0, description="Number of leaderboard entries.")
+    by_status: dict[str, int] = Field(default={}, description="Number of runs by status.", examples=[{"completed": 4}])
+    gallery_eligible: int = Field(default=0, description="Number of public finished runs.")
+    leaderboard_eligible: int = Field(default=0, description="Number of public finished runs with a score.")
 
 
 class DomainUsage(UsageSummary):
     """Usage counts of a domain."""
 
-    domain_id: str = Field(description="the domain")
+    domain_id: str = Field(description="ID of the domain.")
 
 
 class EnvironmentDetail(SubmittedEnvironment):
     """A submitted environment with its usage counts."""
 
-    usage: UsageSummary = Field(description="how much it was used")
+    usage: UsageSummary = Field(description="Usage counts.")
 
 
 class EnvironmentPoll(BaseModel):
     """Build state of an environment."""
 
-    id: str = Field(description="identity", examples=[_ID])
-    status: Literal["pending", "cloning", "ready", "failed"] = Field(description="as in the environment itself")
-    domain_id: str | None = Field(default=None, description="the domain that runs are started on, once it was built")
-    env_url: str | None = Field(default=None, description="always none")
-    error_message: str | None = Field(
-        default=None, description="why the newest version could not be built, and what to do"
+    id: str = Field(description="ID of the environment.", examples=[_ID])
+    status: Literal["pending", "cloning", "ready", "failed"] = Field(
+        description="Status of the newest version: waiting, being built, built, or failed to build."
     )
-    stage: str = Field(default="", description="as in the environment itself")
-    submission_version: int = Field(default=1, description="number of the newest version")
+    domain_id: str | None = Field(
+        default=None, description="ID of the domain that runs use; null until the first successful build."
+    )
+    env_url: str | None = Field(default=None, description="Always null.")
+    error_message: str | None = Field(
+        default=None, description="Why the newest version could not be built, and what to do; null if it could."
+    )
+    stage: str = Field(
+        default="", description="Build step of the newest version: queued, cloning, checking, installing, testing, …"
+    )
+    submission_version: int = Field(default=1, description="Number of the newest version, counting from 1.")
 
 
 class EnvironmentVersion(BaseModel):
     """One version (submission) of an environment."""
 
-    environment_id: str = Field(description="the environment", examples=[_ID])
-    version: int = Field(description="counts submissions, from 1 on")
+    environment_id: str = Field(description="ID of the environment.", examples=[_ID])
+    version: int = Field(description="Number of the submission, counting from 1.")
     state: Literal["queued", "cloning", "checking", "installing", "testing", "ready", "failed"] = Field(
-        description="what is being done with it, or what came of that"
+        description="Step of its build, or the outcome."
     )
-    github_url: str = Field(description="its repository", examples=[_SOURCE])
+    github_url: str = Field(description="URL of the repository.", examples=[_SOURCE])
     ref: str | None = Field(
-        default=None, description="branch, tag or commit that was asked for; none: the default branch"
+        default=None, description="Branch, tag or commit that was requested; null: the default branch."
     )
-    folder: str | None = Field(default=None, description="folder in the repository; none: its root")
-    commit: str | None = Field(
-        None, description="the commit that was built", examples=["9fceb02d0ae598e95dc970b74767f1"]
+    folder: str | None = Field(default=None, description="Folder in the repository; null: its root.")
+    commit: str | None = Field(None, description="Commit that was built.", examples=["9fceb02d0ae598e95dc970b74767f1"])
+    manifest_path: str | None = Field(default=None, description="Path of the manifest in the repository.")
+    vow_version: str | None = Field(default=None, description="Version of the binding vow in the manifest.")
+    digest: str | None = Field(
+        default=None, description="Digest of everything that can change the environment's behaviour."
     )
-    manifest_path: str | None = Field(default=None, description="place of the manifest in the repository")
-    vow_version: str | None = Field(default=None, description="version of the binding vow in the manifest")
-    digest: str | None = Field(default=None, description="changes with anything that can change its behaviour")
-    error_message: str | None = Field(default=None, description="why it could not be built, and what to do")
-    submitted_by: int | None = Field(default=None, description="number of the member who submitted it")
-    created_at: datetime | None = Field(default=None, description="time of the submission")
-    ended_at: datetime | None = Field(default=None, description="when its build was over")
-    current: bool = Field(default=False, description="whether runs use this version")
-    check: EnvironmentCheck = Field(default=EnvironmentCheck(), description="the author's check of this version")
+    error_message: str | None = Field(
+        default=None, description="Why it could not be built, and what to do; null if it could."
+    )
+    submitted_by: int | None = Field(default=None, description="User ID of the submitter.")
+    created_at: datetime | None = Field(default=None, description="When it was submitted.")
+    ended_at: datetime | None = Field(default=None, description="When its build ended.")
+    current: bool = Field(default=False, description="Whether runs use this version.")
+    check: EnvironmentCheck = Field(default=EnvironmentCheck(), description="The author's check of this version.")
 
 
 class EnvironmentVersionDetail(EnvironmentVersion):
     """One version of an environment, with its manifest."""
 
-    manifest: dict[str, Any] | None = Field(default=None, description="the manifest as it was at that commit")
-    notes: list[str] = Field(default=[], description="what its author should act on, though it could be built")
+    manifest: dict[str, Any] | None = Field(
+        default=None, description="The manifest at that commit; null if it could not be read."
+    )
+    notes: list[str] = Field(default=[], description="Warnings for the author from a successful build.")
 
 
 class EnvironmentLogs(BaseModel):
     """The build log of a version, and the later output of its adapter."""
 
-    environment_id: str = Field(description="the environment", examples=[_ID])
-    version: int = Field(description="the version")
-    state: str = Field(description="what is being done with it, or what came of that")
-    build: str = Field(default="", description="log of the build; the beginning of a long one is left out")
+    environment_id: str = Field(description="ID of the environment.", examples=[_ID])
+    version: int = Field(description="Number of the version.")
+    state: str = Field(description="Step of its build, or the outcome.")
+    build: str = Field(default="", description="Build log; the beginning of a long one is omitted.")
     adapter: str = Field(
-        default="", description="last lines of what its adapter wrote when it was last run on this machine"
+        default="", description="Last lines of the adapter's output when it last ran on the server's machine."
     )

@@ -17,7 +17,7 @@ class FailureDocument(Document):
 
     cause: str
     boundary: str
-    valid: bool = Field(description="whether it is the agent's own failure, which counts as the worst value")
+    valid: bool = Field(description="Whether the agent caused the failure, which then counts as the worst value.")
     message: str
     detail: str
     stderr: str
@@ -30,7 +30,7 @@ class _EpisodeFields(Document):
     task_id: str
     task_digest: str
     trial: int
-    seed: str | None = Field(description="as text: seeds have up to 64 bits, JavaScript's numbers 53")
+    seed: str | None = Field(description="As a string: seeds have up to 64 bits, numbers in JavaScript 53.")
     state: EpisodeState
     score: float | None
     scores: list[ScoreDocument]
@@ -42,14 +42,16 @@ class _EpisodeFields(Document):
     events: int
     started_at: datetime | None
     ended_at: datetime | None
-    duration_s: float | None
-    labels: dict[str, str] = Field(description="facts of its task by which results can be taken apart")
+    duration_s: float | None = Field(description="Seconds from start to end; null if it has not started.")
+    labels: dict[str, str] = Field(description="Labels of the task, which results can be grouped by.")
 
 
 class EpisodeSummary(_EpisodeFields):
     """An episode as a row of a list. `index` is its position in the plan; `score` the value of the primary score."""
 
-    terminal_info: dict[str, Json] | None = Field(default=None, description="its last info, if asked for with `info`")
+    terminal_info: dict[str, Json] | None = Field(
+        default=None, description="`info` of the last step; null unless requested with `info`."
+    )
 
 
 class EpisodePage(Document):
@@ -84,7 +86,7 @@ class EventDocument(Document):
 
     seq: int
     step: int
-    at: float = Field(description="UNIX time")
+    at: float = Field(description="UNIX timestamp in seconds.")
     kind: str
     payload: Json = None
 
@@ -106,10 +108,10 @@ class StepSummary(Document):
     step: int
     first_event: int
     events: int
-    action: str = Field(description="the action in short, empty where there was none")
+    action: str = Field(description="Abridged action; empty for a step without one.")
     reward: float | None
     tokens: int
-    latency_s: float | None
+    latency_s: float | None = Field(description="Seconds spent in model calls; null without a call.")
     errors: int
     warnings: int
     retries: int
@@ -131,4 +133,4 @@ class CallDocument(Document):
     model: str
     messages: list[dict[str, Json]]
     reply: dict[str, Json] | None
-    payload: dict[str, Json] = Field(description="the event as it was recorded: usage, latency, settings, retries")
+    payload: dict[str, Json] = Field(description="The recorded event: usage, latency, settings, retries.")

@@ -12,6 +12,6 @@ class Health(Document):
 
     status: Literal["ok"]
     version: str
-    store: str = Field(description="file or URL of the results, without a password")
+    store: str = Field(description="File or URL of the store, without a password.")
     kind: Literal["sqlite", "postgresql"]
     schema_revision: str

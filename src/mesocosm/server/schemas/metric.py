@@ -17,25 +17,31 @@ class MetricDocument(Document):
     low: float | None
     high: float | None
     method: str
-    level: float
+    level: float = Field(description="Confidence level of the intervals, such as 0.95.")
     n_planned: int
     n_scored: int
     n_tasks: int
     n_worst: int
     worst_value: float | None
     missing: dict[str, int]
-    pessimistic: float | None
+    pessimistic: float | None = Field(
+        description="The value if missing episodes counted as worst; null without any, or without a worst value."
+    )
     pessimistic_low: float | None
     pessimistic_high: float | None
     higher_is_better: bool
-    directed: bool = Field(description="whether the direction is known; else more is only taken for better")
+    directed: bool = Field(description="Whether the direction was declared; if not, higher is assumed to be better.")
     primary: bool
     n_malformed: int = Field(
-        default=0, description="scored episodes with a reply without a valid action that the environment was given"
+        default=0,
+        description="Number of scored episodes in which a reply without a valid action was passed to the environment.",
     )
-    strict: float | None = Field(default=None, description="the number if each of these were the worst")
-    strict_low: float | None = Field(default=None, description="lower end of the interval of that")
-    strict_high: float | None = Field(default=None, description="upper end of the interval of that")
+    strict: float | None = Field(
+        default=None,
+        description="The value if these episodes counted as worst; null without any, or without a worst value.",
+    )
+    strict_low: float | None = Field(default=None, description="Lower bound of the interval of `strict`.")
+    strict_high: float | None = Field(default=None, description="Upper bound of the interval of `strict`.")
 
 
 class ScoreDocument(Document):

@@ -25,7 +25,7 @@ class SideResult(Document):
     """The outcome of a benchmark on one side; `reason` says why there is no score."""
 
     run_id: str | None
-    status: OutcomeStatus | None = Field(description="null where this side never came to it")
+    status: OutcomeStatus | None = Field(description="Outcome; null if this side has not reached the benchmark.")
     reason: str
     score: MetricDocument | None
 
@@ -58,5 +58,5 @@ class ModelComparisonDocument(Document):
     """Two models on the same benchmarks."""
 
     id: str
-    sides: list[SideDocument] = Field(description="a, then b; the second one is missing until it has begun")
+    sides: list[SideDocument] = Field(description="Sides a and b; b is missing until it has started.")
     rows: list[ModelComparisonRow]

@@ -33,7 +33,7 @@ class ProblemCode(StrEnum):
 class InputProblem(Document):
     """One problem of the input, and how to fix it."""
 
-    path: str = Field(description="where: `query.limit`, `body.tags[3]`, or the key of a file")
+    path: str = Field(description="Location of the problem: `query.limit`, `body.tags.3`, or the key of a file.")
     message: str
     fix: str = ""
 
@@ -43,12 +43,12 @@ class ProblemDocument(Document):
 
     model_config = ConfigDict(extra="allow")
 
-    type: str = Field(description="`urn:mesocosm:problem:` and the code")
+    type: str = Field(description="`urn:mesocosm:problem:` followed by the code.")
     title: str
     status: int
     detail: str
     code: ProblemCode
-    problems: list[InputProblem] = Field(default=[], description="everything that is wrong with the input")
+    problems: list[InputProblem] = Field(default=[], description="All problems of the input.")
 
     @property
     def more(self) -> dict[str, Any]:

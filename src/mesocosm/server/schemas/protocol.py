@@ -15,16 +15,16 @@ class OfficialProtocolInput(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_EXAMPLE]})
 
-    episodes: int = Field(default=20, ge=1, le=10_000, description="number of seeds of a run")
-    trials: int = Field(default=1, ge=1, le=100, description="repetitions of every seed")
+    episodes: int = Field(default=20, ge=1, le=10_000, description="Number of seeds per run.")
+    trials: int = Field(default=1, ge=1, le=100, description="Number of episodes per seed.")
     max_steps: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="steps of an episode at most; null: what the platform allows"
+        default=None, ge=1, le=1_000_000, description="Maximum number of steps per episode; null: the server's limit."
     )
-    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="sampling temperature")
-    max_tokens: int = Field(default=4096, ge=1, le=1_000_000, description="tokens per reply at most")
+    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="Sampling temperature.")
+    max_tokens: int = Field(default=4096, ge=1, le=1_000_000, description="Maximum number of tokens per reply.")
     on_malformed: Literal["auto", "pass", "ask", "fail"] = Field(
         default="auto",
-        description="what becomes of a reply without a valid action; auto: what the environment declares",
+        description="How to handle a reply without a valid action; `auto`: as the environment declares.",
     )
 
 
@@ -33,15 +33,21 @@ class OfficialProtocol(OfficialProtocolInput):
 
     model_config = ConfigDict(extra="ignore")
 
-    domain_id: str = Field(description="the domain")
-    version: int = Field(description="counts the protocols of the domain, from 1 on")
-    vow_version: str = Field(description="version of the domain's binding vow")
-    environment_id: str | None = Field(default=None, description="the environment; null: it is at the domain's address")
-    environment_version: int | None = Field(default=None, description="the version of it that every run plays")
-    digest: str = Field(
-        description="changes with the environment, or with what the domain says of the one it points to"
+    domain_id: str = Field(description="ID of the domain.")
+    version: int = Field(description="Number of the protocol within the domain, counting from 1.")
+    vow_version: str = Field(description="Version of the domain's binding vow.")
+    environment_id: str | None = Field(
+        default=None, description="ID of the environment; null if the domain was registered with a URL."
     )
-    created_at: datetime = Field(description="since when it holds")
+    environment_version: int | None = Field(
+        default=None,
+        description="Version of the environment that every run uses; null if the domain was registered with a URL.",
+    )
+    digest: str = Field(
+        description="Digest of the environment's content; for a domain registered with a URL, of what the "
+        "domain declares."
+    )
+    created_at: datetime = Field(description="When it took effect.")
 
 
 class AttemptCounts(BaseModel):
@@ -50,11 +56,11 @@ class AttemptCounts(BaseModel):
     A participant is an account. An unfinished run may be resumed; a deleted one stays counted.
     """
 
-    total: int = Field(description="all of them")
-    finished: int = Field(description="those that were played to their end")
-    going: int = Field(description="those that wait or are played")
-    unfinished: int = Field(description="those that were cancelled, failed, or lack too many values")
-    deleted: int = Field(description="those that were deleted")
+    total: int = Field(description="Number of all runs.")
+    finished: int = Field(description="Number of finished runs.")
+    going: int = Field(description="Number of waiting and running ones.")
+    unfinished: int = Field(description="Number of runs that were cancelled, failed, or lack too many values.")
+    deleted: int = Field(description="Number of deleted runs.")
 
 
 class OfficialEntry(LeaderboardEntry):
@@ -63,20 +69,22 @@ class OfficialEntry(LeaderboardEntry):
     It is ranked only if every attempt of that participant with that model is finished or in progress.
     """
 
-    attempts: AttemptCounts = Field(description="what became of this participant's attempts with this model")
+    attempts: AttemptCounts = Field(description="Outcomes of this participant's attempts with this model.")
 
 
 class OfficialAttempts(BaseModel):
     """A participant's attempts with a model if none of them is finished."""
 
-    model: str = Field(description="the model")
-    attempts: AttemptCounts = Field(description="what became of them")
+    model: str = Field(description="The model.")
+    attempts: AttemptCounts = Field(description="Outcomes of the attempts.")
 
 
 class OfficialBoard(BaseModel):
     """The official leaderboard of a domain under one protocol."""
 
-    protocol: OfficialProtocol | None = Field(description="the protocol; null: the domain has no official board")
-    versions: list[int] = Field(description="the versions there are, the newest first; each has a board of its own")
-    entries: list[OfficialEntry] = Field(description="entries, best first, those that take no place last")
-    others: list[OfficialAttempts] = Field(description="attempts of those of whom no run is finished")
+    protocol: OfficialProtocol | None = Field(
+        description="The protocol; null if the domain has no official leaderboard."
+    )
+    versions: list[int] = Field(description="All protocol versions, newest first; each has its own leaderboard.")
+    entries: list[OfficialEntry] = Field(description="Entries, best first, unranked ones last.")
+    others: list[OfficialAttempts] = Field(description="Attempts of participants without a finished run.")

@@ -38,7 +38,9 @@ class RunFilterQuery(_Query):
     tag: list[str] = []
     group: list[str] = []
     q: str = Field(
-        "", max_length=1_000, description="words that all occur in id, name, benchmark, title, model, agent, tags"
+        "",
+        max_length=1_000,
+        description="Words that must all occur in ID, name, benchmark, title, model, agent or tags.",
     )
 
 
@@ -50,9 +52,9 @@ class RunQuery(RunFilterQuery):
     """
 
     whose: Whose = ""
-    team: str = Field("", max_length=200, description="runs of this team of the caller")
-    environment: str = Field("", max_length=200, description="runs in this submitted environment")
-    tests: bool = Field(default=True, description="also test episodes")
+    team: str = Field("", max_length=200, description="ID of one of the caller's teams: only its runs.")
+    environment: str = Field("", max_length=200, description="ID of a submitted environment: only its runs.")
+    tests: bool = Field(default=True, description="Include test episodes.")
     sort: RunSort = "-created_at"
     cursor: str | None = None
     limit: int = Field(100, ge=1, le=1_000)
@@ -69,9 +71,13 @@ class EpisodeFilterQuery(_Query):
     outcome: Outcome = ""
     low: float | None = Field(None, allow_inf_nan=False)
     high: float | None = Field(None, allow_inf_nan=False)
-    task: str = Field("", description="digest of a task")
-    label: str = Field("", max_length=1_000, description="a label of the task with its value: `difficulty=hard`")
-    q: str = Field("", max_length=1_000, description="text that occurs in task, failure or last info")
+    task: str = Field("", description="Digest of a task.")
+    label: str = Field("", max_length=1_000, description="Label of the task and its value, such as `difficulty=hard`.")
+    q: str = Field(
+        "",
+        max_length=1_000,
+        description="Text that must occur in the task, the failure, or the `info` of the last step.",
+    )
     sort: EpisodeSort = "index"
 
 
@@ -81,17 +87,17 @@ class EpisodePageQuery(EpisodeFilterQuery):
     cursor: str | None = None
     at: int | None = Field(None, ge=0)
     limit: int = Field(200, ge=1, le=1_000)
-    info: bool = Field(default=False, description="also the last info of each episode")
+    info: bool = Field(default=False, description="Include the `info` of the last step of each episode.")
 
 
 class EventQuery(_Query):
     """Events of an episode, starting with position `from`, or with the first event of `step`."""
 
     start: int = Field(0, ge=0, alias="from")
-    step: int | None = Field(None, ge=0, description="begin at this step instead of a position")
+    step: int | None = Field(None, ge=0, description="Start at this step instead of a position.")
     limit: int = Field(200, ge=1, le=1_000)
     kind: list[str] = []
-    q: str = Field("", max_length=1_000, description="text that occurs in the event")
+    q: str = Field("", max_length=1_000, description="Text that must occur in the event.")
 
 
 class StepQuery(_Query):

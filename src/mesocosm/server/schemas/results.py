@@ -88,7 +88,10 @@ class FailureCountDocument(Document):
     stage: Stage
     cause: str
     count: int
-    valid: bool = Field(description="the agent's own doing, which counts as the worst value; others are missing")
+    valid: bool = Field(
+        description="Whether the agent caused the failure, which then counts as the worst value; otherwise it "
+        "is missing."
+    )
 
 
 class LabelDocument(Document):
@@ -107,7 +110,7 @@ class RunResultsDocument(Document):
 
     counts: ResultCounts
     pass_threshold: float | None
-    pass_inclusive: bool = Field(description="whether a reward that equals the threshold is a pass")
+    pass_inclusive: bool = Field(description="Whether a reward equal to the threshold passes.")
     reward: SpreadDocument | None
     score: MetricDocument | None
     pass_rate: MetricDocument | None

@@ -45,7 +45,9 @@ class RunSummary(Document):
     kind: str
     model: str
     agent: str
-    state: State = Field(description="the status; `interrupted`: it should be running, but its process is gone")
+    state: State = Field(
+        description="Status of the run; `interrupted`: it is recorded as running, but its process is gone."
+    )
     stop_requested: bool
     attempt: int
     signature: str
@@ -53,7 +55,7 @@ class RunSummary(Document):
     tags: list[str]
     counts: CountsDocument
     primary: MetricDocument | None
-    published: Published | None = Field(description="null where unit and split of no published score agree")
+    published: Published | None = Field(description="Null if no published score has the same unit and split.")
     usage: UsageDocument
     created_at: datetime
     started_at: datetime | None
@@ -61,16 +63,16 @@ class RunSummary(Document):
     duration_s: float | None
     error: str
     owner: str | None = Field(
-        description="who asked a platform for it, from outside only `member` or `guest`; null elsewhere"
+        description="Who submitted the run to a server, only `member` or `guest` for outsiders; null on a laptop."
     )
-    visibility: str | None = Field(description="`private` or `gallery_public`; null where there is no platform")
-    team_id: str | None = Field(description="the team that it belongs to, for those inside")
-    domain_id: str | None = Field(description="the domain of a platform that it is played in")
+    visibility: str | None = Field(description="`private` or `gallery_public`; null on a laptop.")
+    team_id: str | None = Field(description="ID of the team that owns the run; null for outsiders.")
+    domain_id: str | None = Field(description="ID of the domain on the server; null on a laptop.")
     protocol: int | None = Field(
-        description="version of the domain's protocol that an official run is played by; null: not official"
+        description="Version of the domain's protocol that an official run uses; null: not official."
     )
-    mine: bool | None = Field(description="whether the caller is its owner; null on a laptop")
-    request: RunRequestDocument | None = Field(description="what a server was asked for; null on a laptop")
+    mine: bool | None = Field(description="Whether the caller owns the run; null on a laptop.")
+    request: RunRequestDocument | None = Field(description="The request for the run; null on a laptop.")
 
 
 class RunPage(Document):
@@ -92,7 +94,7 @@ class FailureGroup(Document):
     cause: str
     boundary: str
     count: int
-    valid: bool = Field(description="whether it is the agent's own failure, which counts as the worst value")
+    valid: bool = Field(description="Whether the agent caused the failure, which then counts as the worst value.")
     episode_id: str
     task_id: str
     message: str
@@ -104,7 +106,7 @@ class Ungraded(Document):
     cause: str
     episode_id: str
     task_id: str
-    message: str = Field(description="what the grader, or the server that it asked, said")
+    message: str = Field(description="Message of the grader, or of the server that it called.")
 
 
 class Reproduction(Document):
@@ -130,17 +132,19 @@ class RunDetail(RunSummary):
 
     metrics: list[MetricDocument]
     failures: list[FailureGroup]
-    ungraded: list[Ungraded] = Field(description="for each cause why scores are missing though no episode failed of it")
+    ungraded: list[Ungraded] = Field(
+        description="Causes of missing scores in episodes that did not fail, each with its first episode."
+    )
     mean_reward: float | None
     mean_steps: float | None
     warnings: list[str]
-    rescored: str = Field(description="what to know of its numbers where it was rescored; empty where it was not")
-    spec: dict[str, Json] = Field(description="what was asked for: benchmark, model, agent, selection, limits")
-    info: dict[str, Json] = Field(description="the benchmark's own description as it was when the run started")
-    provenance: dict[str, Json] = Field(description="versions, host, command")
+    rescored: str = Field(description="Caveat about the values if the run was rescored; otherwise empty.")
+    spec: dict[str, Json] = Field(description="The specification: benchmark, model, agent, selection, limits.")
+    info: dict[str, Json] = Field(description="The benchmark's own description at the start of the run.")
+    provenance: dict[str, Json] = Field(description="Versions, host, command.")
     commands: Reproduction
     artifacts: list[ArtifactDocument]
-    holder: str | None = Field(description="the process that works on it")
+    holder: str | None = Field(description="Process that owns the run's lease; null if there is none.")
 
 
 class Facet(Document):
@@ -195,7 +199,7 @@ class TimeBinDocument(Document):
 class RunSeriesDocument(Document):
     """Data of a run's charts; `sampled` is the number of episodes read, null if all were read."""
 
-    score: str | None = Field(description="name of the primary score")
+    score: str | None = Field(description="Name of the primary score; null if there is none.")
     histogram: HistogramDocument | None
     by_position: list[PositionBin]
     over_time: list[TimeBinDocument]

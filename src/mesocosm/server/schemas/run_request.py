@@ -29,20 +29,18 @@ _EXAMPLE: dict[str, Any] = {
 class TechniqueConfig(BaseModel):
     """A technique used in a run, with its parameters."""
 
-    technique_id: str = Field(description="name of a technique that the domain's vow declares")
-    params: dict[str, Any] = Field(default={}, description="parameters in place of those of the vow")
+    technique_id: str = Field(description="Name of a technique that the domain's binding vow declares.")
+    params: dict[str, Any] = Field(default={}, description="Parameters that override those of the vow.")
 
 
 class AgentConfig(BaseModel):
     """The agent of a run."""
 
-    model: str = Field(description="a model of GET /api/models, `provider/name`")
-    system_prompt: str | None = Field(
-        default=None, description="what the agent is told beside the environment's own words"
-    )
-    techniques: Sequence[TechniqueConfig] = Field(default=[], description="techniques with parameters of one's own")
-    temperature: float = Field(default=0.0, description="temperature of sampling")
-    max_tokens: int = Field(default=4096, description="tokens of one answer at most")
+    model: str = Field(description="Name of a model of `GET /api/models`, `provider/name`.")
+    system_prompt: str | None = Field(default=None, description="Instructions in addition to those of the environment.")
+    techniques: Sequence[TechniqueConfig] = Field(default=[], description="Techniques with custom parameters.")
+    temperature: float = Field(default=0.0, description="Sampling temperature.")
+    max_tokens: int = Field(default=4096, description="Maximum number of tokens per reply.")
 
 
 class TechniqueInput(TechniqueConfig):
@@ -56,25 +54,32 @@ class AgentInput(AgentConfig):
 
     model_config = ConfigDict(extra="forbid")
 
-    model: str = Field(min_length=1, max_length=300, description="a model of GET /api/models, `provider/name`")
-    system_prompt: str | None = Field(default=None, max_length=50_000, description="what the agent is told in addition")
-    techniques: list[TechniqueInput] = Field(
-        default=[], max_length=50, description="techniques with parameters of one's own"
+    model: str = Field(
+        min_length=1, max_length=300, description="Name of a model of `GET /api/models`, `provider/name`."
     )
-    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="temperature of sampling")
-    max_tokens: int = Field(default=4096, ge=1, le=1_000_000, description="tokens of one answer at most")
+    system_prompt: str | None = Field(
+        default=None, max_length=50_000, description="Instructions in addition to those of the environment."
+    )
+    techniques: list[TechniqueInput] = Field(
+        default=[], max_length=50, description="Techniques with custom parameters."
+    )
+    temperature: float = Field(default=0.0, ge=0, le=2, allow_inf_nan=False, description="Sampling temperature.")
+    max_tokens: int = Field(default=4096, ge=1, le=1_000_000, description="Maximum number of tokens per reply.")
 
 
 class RunConfig(BaseModel):
     """Configuration of a run. With a `seed_set`, `num_episodes` is its length."""
 
-    domain_id: str = Field(description="the domain to play")
-    binding_vow_version: str = Field(description="version of the domain's vow; it must be the present one")
-    agent_config: AgentConfig = Field(description="who plays")
-    seed_set: list[int] | None = Field(default=None, description="one seed for each episode; 0, 1, … by default")
-    num_episodes: int = Field(default=1, ge=1, description="how many episodes")
-    max_parallel: int = Field(default=1, ge=1, description="how many of them at once")
-    env_id: str | None = Field(default=None, description="the submitted environment, where the domain has several")
+    domain_id: str = Field(description="ID of the domain.")
+    binding_vow_version: str = Field(description="Version of the domain's binding vow; must be the current one.")
+    agent_config: AgentConfig = Field(description="The agent.")
+    seed_set: list[int] | None = Field(default=None, description="One seed per episode; null: 0, 1, …")
+    num_episodes: int = Field(default=1, ge=1, description="Number of episodes.")
+    max_parallel: int = Field(default=1, ge=1, description="Maximum number of episodes at a time.")
+    env_id: str | None = Field(
+        default=None,
+        description="ID of one of the caller's environments; required if the caller has several in the domain.",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -95,40 +100,47 @@ class RunInput(RunConfig):
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
-    domain_id: str = Field(min_length=1, max_length=200, description="the domain to play")
-    binding_vow_version: str = Field(max_length=100, description="version of the domain's vow; the present one")
-    agent_config: AgentInput = Field(description="who plays")
-    seed_set: list[Seed] | None = Field(default=None, description="one seed for each episode; 0, 1, … by default")
-    max_parallel: int = Field(default=1, ge=1, le=1_000, description="how many of them at once")
+    domain_id: str = Field(min_length=1, max_length=200, description="ID of the domain.")
+    binding_vow_version: str = Field(
+        max_length=100, description="Version of the domain's binding vow; must be the current one."
+    )
+    agent_config: AgentInput = Field(description="The agent.")
+    seed_set: list[Seed] | None = Field(default=None, description="One seed per episode; null: 0, 1, …")
+    max_parallel: int = Field(default=1, ge=1, le=1_000, description="Maximum number of episodes at a time.")
     env_id: str | None = Field(
-        default=None, max_length=200, description="the environment, where the domain has several"
+        default=None,
+        max_length=200,
+        description="ID of one of the caller's environments; required if the caller has several in the domain.",
     )
-    team_id: str | None = Field(default=None, max_length=200, description="the team that the run belongs to")
+    team_id: str | None = Field(
+        default=None, max_length=200, description="ID of the team that will own the run; null: the caller alone."
+    )
     visibility: Visibility | None = Field(
-        default=None, description="private by default; runs of guests are always public"
+        default=None, description="Private by default; runs of guests are always public."
     )
-    name: str = Field(default="", max_length=200, description="what the run is called in lists")
-    tags: list[str] = Field(default=[], max_length=50, description="words to find it by")
-    trials: int = Field(default=1, ge=1, le=100, description="how often each seed is played")
+    name: str = Field(default="", max_length=200, description="Name of the run in lists.")
+    tags: list[str] = Field(default=[], max_length=50, description="Tags to search by.")
+    trials: int = Field(default=1, ge=1, le=100, description="Number of episodes per seed.")
     outage_seconds: float | None = Field(
         default=None,
         ge=0,
         allow_inf_nan=False,
-        description="how long the run waits for a server that does not answer; at most, and by default, as the "
-        "platform says",
+        description="How long the run waits for a model server that does not respond; default and maximum are "
+        "set by the server.",
     )
     max_missing: float | None = Field(
         default=None,
         ge=0,
         le=1,
         allow_inf_nan=False,
-        description="share of episodes that may lack a value before the run is partial; at most, and by default, as "
-        "the platform says",
+        description="Share of episodes that may lack a value before the run is partial; default and maximum "
+        "are set by the server.",
     )
     official: bool = Field(
         default=False,
-        description="play by the protocol of the domain, for its official board: the server draws the seeds, the run "
-        "is public, and it counts as an attempt whatever becomes of it. What the protocol fixes is left out",
+        description="Follow the domain's protocol, for its official leaderboard: the server draws the seeds, "
+        "the run is public, and it counts as an attempt whatever its outcome. Omit what the "
+        "protocol fixes.",
     )
 
 
@@ -137,16 +149,18 @@ class RunRequestDocument(Document):
 
     config: RunConfig
     state: Literal["queued", "claimed", "ended", "cancelled"] = Field(
-        description="`claimed`: a worker plays it; `ended`: it was played, whatever came of it"
+        description="`claimed`: a worker is running it; `ended`: it was run, whatever the outcome."
     )
-    reason: str = Field(description="why it was cancelled or ended early")
+    reason: str = Field(description="Why it was cancelled or ended early; otherwise empty.")
     ended_at: datetime | None
-    expires_at: datetime | None = Field(description="when the run of a guest is deleted")
-    requester_id: str | None = Field(description="user id as text, or `guest:ID`; null for outsiders")
+    expires_at: datetime | None = Field(description="When a guest's run will be deleted; null for other runs.")
+    requester_id: str | None = Field(description="User ID as text, or `guest:ID`; null for outsiders.")
     purpose: Literal["run", "test", "full_bench"]
-    environment_id: str | None = Field(description="the submitted environment")
-    environment_version: int | None = Field(description="which submission of the environment")
-    redacted: bool = Field(description="whether parts are hidden from the caller")
+    environment_id: str | None = Field(
+        description="ID of the submitted environment; null if the domain was registered with a URL."
+    )
+    environment_version: int | None = Field(description="Version of the submitted environment.")
+    redacted: bool = Field(description="Whether parts are hidden from the caller.")
 
 
 class RunUpdate(BaseModel):
@@ -154,16 +168,21 @@ class RunUpdate(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"visibility": "gallery_public"}]})
 
-    visibility: Visibility | None = Field(default=None, description="who may see it")
-    tags: list[str] | None = Field(default=None, max_length=50, examples=[["baseline", "temperature 0"]])
+    visibility: Visibility | None = Field(default=None, description="Who may see the run.")
+    tags: list[str] | None = Field(
+        default=None,
+        max_length=50,
+        examples=[["baseline", "temperature 0"]],
+        description="Tags to search by; they replace all tags.",
+    )
 
 
 class RunLogLine(Document):
     """A line of the log of a run."""
 
-    kind: Literal["state", "warning", "error"] = Field(description="what it is")
-    at: datetime | None = Field(default=None, description="when, where that is known")
-    text: str = Field(description="the words")
+    kind: Literal["state", "warning", "error"] = Field(description="Kind of line.")
+    at: datetime | None = Field(default=None, description="Time; null if unknown.")
+    text: str = Field(description="Text of the line.")
 
 
 class RunLog(Document):
@@ -191,16 +210,24 @@ class TestEpisodeInput(BaseModel):
         }
     )
 
-    domain_id: str = Field(min_length=1, max_length=200, description="the domain to try")
+    domain_id: str = Field(min_length=1, max_length=200, description="ID of the domain.")
     binding_vow_version: str | None = Field(
-        default=None, max_length=100, description="version of its vow; the present one"
+        default=None,
+        max_length=100,
+        description="Version of the domain's binding vow; must be the current one, which is the default.",
     )
-    agent_config: AgentInput = Field(description="who plays")
-    seed: Seed | None = Field(default=None, description="seed of the episode; 0 by default")
+    agent_config: AgentInput = Field(description="The agent.")
+    seed: Seed | None = Field(default=None, description="Seed of the episode; null: 0.")
     env_id: str | None = Field(
-        default=None, max_length=200, description="the environment, where the domain has several"
+        default=None,
+        max_length=200,
+        description="ID of one of the caller's environments; required if the caller has several in the domain.",
     )
     env_url: str | None = Field(
-        default=None, max_length=2_000, description="play at this address in place of the domain's"
+        default=None, max_length=2_000, description="URL of an environment to use instead of the domain's own."
     )
-    team_id: str | None = Field(default=None, max_length=200, description="the team that the episode belongs to")
+    team_id: str | None = Field(
+        default=None,
+        max_length=200,
+        description="ID of the team that will own the episode's run; null: the caller alone.",
+    )

@@ -16,9 +16,7 @@ SETTLED = "private, no-cache"
 FOREVER = "private, max-age=31536000, immutable"
 """Cache-Control of content with its digest in its URL."""
 
-TAGGED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "What the client has, by its `If-None-Match`, is still what there is."}
-}
+TAGGED: dict[int | str, dict[str, Any]] = {304: {"description": "Not modified since the version in `If-None-Match`."}}
 """Additional OpenAPI responses of routes that use `settled` or `known`."""
 
 
