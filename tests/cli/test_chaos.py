@@ -143,8 +143,8 @@ def test_bench_run_loses_repeats_and_changes_nothing(mesocosm: Invoke) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "list"), "plays nothing on this machine"),
-        (("bench", "plan"), "plays nothing on this machine"),
+        (("run", "list"), "runs nothing on this machine"),
+        (("bench", "plan"), "runs nothing on this machine"),
         (("bench", "run", "--results-dir", "there"), "remove --results-dir"),
         (("run", "local", "--model", "groq/qwen"), "add --allow-cloud"),
         (("run", "local", "--nonsense"), "No such option"),

@@ -144,7 +144,7 @@ async def test_this_machine_is_fine_with_an_adapter_alone(
     assert (seen.code, document["ok"], document["profile"]) == (0, True, "local")
     assert document["env_adapter"]["status_code"] == 200
     assert f"an adapter runs at {site.url}; `run local` will use it" in document["notes"][-3]
-    assert "no platform server runs here; local runs do not need one" in document["notes"]
+    assert "no server runs here; local runs do not need one" in document["notes"]
 
 
 async def test_without_an_adapter_a_manifest_is_enough(mesocosm: "Invoke", here: Path, scaffolded: Path) -> None:
@@ -178,7 +178,7 @@ async def test_a_manifest_with_problems_is_an_issue_each(mesocosm: "Invoke", her
 
 @pytest.mark.parametrize(
     ("models", "note"),
-    [(["llama3.2:latest"], ""), (["qwen3:latest"], "the default model is not there yet: ollama pull llama3.2")],
+    [(["llama3.2:latest"], ""), (["qwen3:latest"], "the default model is not installed: ollama pull llama3.2")],
 )
 async def test_ollama_is_asked_for_its_models(
     mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch, models: list[str], note: str
@@ -207,7 +207,7 @@ async def test_what_is_no_ollama_is_called_so(
 
     seen = await ask(mesocosm, "--local")
 
-    assert f"what answers at {site.url} does not speak Ollama's protocol" in seen.document["notes"]
+    assert f"the server at {site.url} does not speak Ollama's protocol" in seen.document["notes"]
 
 
 async def test_results_that_cannot_be_written_fail_the_local_check(

@@ -155,7 +155,7 @@ def test_a_stopped_run_says_how_to_go_on(mesocosm: "Invoke", mine: "Played") -> 
     shown = mesocosm("run", "show", "last", *mine.there).out
 
     assert "stopped: interrupted\n" in shown
-    assert f"3 episodes owed; continue with: mesocosm run resume {mine.run_id}" in shown
+    assert f"3 episodes pending; continue with: mesocosm run resume {mine.run_id}" in shown
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_finished_run_is_only_shown_when_resumed(mesocosm: "Invoke", mine: "Pl
     resumed = mesocosm("run", "resume", "last", *mine.there)
 
     assert resumed.code == 0
-    assert resumed.err == f"run {mine.run_id} is finished, nothing is owed\n"
+    assert resumed.err == f"run {mine.run_id} is finished, no episode is pending\n"
     assert "6/6 scoreable" in resumed.out
     assert mine.run == before
 

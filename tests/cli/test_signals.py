@@ -102,7 +102,7 @@ async def test_running_episodes_may_end_after_the_first_interrupt(
     assert ended.code == 130
     assert (run["status"], run["error"]) == ("stopped", "interrupted")
     assert (run["counts"]["completed"], run["counts"]["owed"]) == (4, 2)
-    assert f"mesocosm run resume {run['id']}    continues it: 2 episodes owed" in ended.out
+    assert f"mesocosm run resume {run['id']}    continues it: 2 episodes pending" in ended.out
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

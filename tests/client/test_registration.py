@@ -185,7 +185,7 @@ def test_a_platform_that_is_not_there_is_named() -> None:
 
 @pytest.mark.parametrize("url", ["ftp://x", "platform", "file:/etc/passwd", "http://"])
 def test_only_web_addresses_are_platforms(url: str) -> None:
-    with pytest.raises(UsageError, match="is not a URL of a platform"):
+    with pytest.raises(UsageError, match="is not a URL of a server"):
         BenchApi(url)
 
 

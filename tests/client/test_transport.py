@@ -197,11 +197,11 @@ def test_a_token_of_a_variable_that_does_not_hold_names_the_variable(
 ) -> None:
     monkeypatch.setenv("SWECC_BENCH_TOKEN", "mct_old")
     platform.status, platform.headers = 401, {"X-Mesocosm-Auth": "invalid"}
-    with pytest.raises(ApiError, match="the token of SWECC_BENCH_TOKEN is not known to the platform; set another"):
+    with pytest.raises(ApiError, match="the token of SWECC_BENCH_TOKEN is unknown to the server; set another"):
         Client(platform.url).me.get()
 
 
 def test_a_page_instead_of_an_answer_asks_for_the_whole_address(platform: Answer) -> None:
     platform.body = b"<html>"
-    with pytest.raises(ApiError, match=r"is not JSON: .*A path such as /bench may belong to it"):
+    with pytest.raises(ApiError, match=r"is not JSON: .*It may need a path such as /bench"):
         platform.client().me.get()

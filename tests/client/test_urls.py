@@ -8,8 +8,8 @@ from mesocosm.client.urls import (
     checked,
     is_local,
     login_server,
-    platform_of,
-    platform_url,
+    resolve_url,
+    url_of_login_server,
     without_credentials,
 )
 from mesocosm.core.failure import UsageError
@@ -24,21 +24,21 @@ def nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_each_place_goes_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert platform_url() == PRODUCTION
+    assert resolve_url() == PRODUCTION
     monkeypatch.setenv("MESOCOSM_LOCAL", "On")
-    assert platform_url() == LOCAL
-    assert platform_url(server="https://accounts.example") == "https://accounts.example/bench"
-    assert platform_url(saved="https://b.example/", server="https://accounts.example") == "https://b.example"
+    assert resolve_url() == LOCAL
+    assert resolve_url(server="https://accounts.example") == "https://accounts.example/bench"
+    assert resolve_url(saved="https://b.example/", server="https://accounts.example") == "https://b.example"
     for name in reversed(VARIABLES):
         monkeypatch.setenv(name, f"http://{name.lower().replace('_', '-')}/")
-        assert platform_url(saved="https://b.example") == f"http://{name.lower().replace('_', '-')}"
-    assert platform_url("http://given/x/") == "http://given/x"
+        assert resolve_url(saved="https://b.example") == f"http://{name.lower().replace('_', '-')}"
+    assert resolve_url("http://given/x/") == "http://given/x"
 
 
 @pytest.mark.parametrize("left_over", [LOCAL, "http://localhost:8010", "http://[::1]:8010", "http://127.1.2.3"])
 def test_a_local_platform_left_over_from_before_a_login_elsewhere_does_not_count(left_over: str) -> None:
-    assert platform_url(saved=left_over, server="https://api.swecc.org") == PRODUCTION
-    assert platform_url(saved=left_over, server="http://localhost:8000") == left_over
+    assert resolve_url(saved=left_over, server="https://api.swecc.org") == PRODUCTION
+    assert resolve_url(saved=left_over, server="http://localhost:8000") == left_over
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_local_platform_left_over_from_before_a_login_elsewhere_does_not_count
     ],
 )
 def test_the_platform_follows_from_the_login_server(server: str, platform: str) -> None:
-    assert platform_of(server) == platform
+    assert url_of_login_server(server) == platform
 
 
 def test_the_login_server_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +65,7 @@ def test_the_login_server_has_an_order_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 
 def test_passwords_go_to_the_platform_that_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert login_server(platform="https://bench.example/bench/") == "https://bench.example/bench"
+    assert login_server(base_url="https://bench.example/bench/") == "https://bench.example/bench"
     monkeypatch.setenv("MESOCOSM_BASE_URL", "https://other.example")
     assert login_server() == "https://other.example"
     assert login_server(saved="https://before.example") == "https://other.example"
@@ -79,7 +79,7 @@ def test_without_a_name_passwords_go_where_the_login_before_was() -> None:
 
 @pytest.mark.parametrize("url", ["", "platform", "ftp://x", "http://", "http://[x", "http://h:port", "file:/etc"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(UsageError, match="is not a URL of a platform"):
+    with pytest.raises(UsageError, match="is not a URL of a server"):
         checked(url)
 
 

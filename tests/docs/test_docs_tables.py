@@ -121,7 +121,7 @@ def test_the_failure_table_is_that_of_the_code() -> None:
         nothing = rule.fatal or rule.pending or cause is Cause.SKIPPED
         assert (counts == "missing") == (not rule.valid and not nothing), cause
         assert (further == "the run ends") == rule.fatal, cause
-        assert (further == "the episode is owed") == rule.pending, cause
+        assert (further == "the episode stays pending") == rule.pending, cause
 
 
 @pytest.mark.parametrize("statuses", [RunStatus, EpisodeStatus])
@@ -172,7 +172,7 @@ def test_every_condition_of_a_gate_is_explained() -> None:
 
 
 def test_every_outcome_of_a_benchmark_is_explained() -> None:
-    assert set(OutcomeStatus) - {OutcomeStatus.RUNNING} <= table("benchmarks.md", "One row for each").keys()
+    assert set(OutcomeStatus) - {OutcomeStatus.RUNNING} <= table("benchmarks.md", "Outcomes").keys()
 
 
 def test_every_built_in_benchmark_has_a_section() -> None:

@@ -115,7 +115,7 @@ async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
     run = await asyncio.wait_for(running, 120)
     (episode,) = lab.episodes(run)
     assert (episode.status, episode.steps, episode.scores) == (EpisodeStatus.CANCELLED, 1, ())
-    assert "owed" in lab.events(episode, Kind.LOG)[0].payload["message"]
+    assert "pending" in lab.events(episode, Kind.LOG)[0].payload["message"]
     gate.opened.set()
     run = await lab.resume(run.id)
     (again,) = lab.episodes(run)

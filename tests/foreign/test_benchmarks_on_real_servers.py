@@ -170,7 +170,7 @@ def test_a_proxy_before_a_server_that_is_gone_leaves_everything_owed_and_the_sam
         assert outcome.code == 3, outcome.out
         assert (stopped.run.status, stopped.run.counts.done, stopped.run.counts.pending) == ("stopped", 0, 3)
         assert "Connection error" in stopped.run.error
-        assert "3 episodes owed: the same command continues" in outcome.out
+        assert "3 episodes pending: the same command continues" in outcome.out
         with ModelServer("the answer is 4", port=port):
             again = sums.mesocosm(*words, "--model", server.named("puppet"))
     repaired = sums.played()

@@ -42,20 +42,20 @@ def test_rows_that_are_not_there_are_named(rows: str, said: str) -> None:
 def test_named_rows_go_before_everything_else() -> None:
     chosen = choose(100, "3,7", limit=1, everything=True, sample=0.5, offset=50)
     assert list(chosen.indices) == [3, 7]
-    assert chosen.told == "2 of 100 rows by their places from 0 (3,7)"
+    assert chosen.description == "2 of 100 rows by their places from 0 (3,7)"
     assert chosen.seed is None
 
 
 def test_a_limit_takes_the_first_rows() -> None:
     chosen = choose(1319, limit=50, sample=0.5)
     assert list(chosen.indices) == list(range(50))
-    assert chosen.told == "the first 50 of 1,319 rows"
+    assert chosen.description == "the first 50 of 1,319 rows"
 
 
 def test_an_offset_leaves_out_the_rows_before() -> None:
     chosen = choose(1319, limit=50, offset=100)
     assert list(chosen.indices) == list(range(100, 150))
-    assert chosen.told == "50 of 1,319 rows, from place 100 on"
+    assert chosen.description == "50 of 1,319 rows, from place 100 on"
     assert list(choose(10, everything=True, offset=8).indices) == [8, 9]
     assert min(choose(100, offset=60).indices) >= 60
 
@@ -70,13 +70,13 @@ def test_an_offset_beyond_the_rows_is_refused(offset: int) -> None:
 def test_a_limit_of_none_or_too_many_takes_all(limit: int) -> None:
     chosen = choose(10, limit=limit)
     assert list(chosen.indices) == list(range(10))
-    assert chosen.told == "all 10 rows"
+    assert chosen.description == "all 10 rows"
 
 
 def test_without_anything_a_tenth_is_drawn_and_the_seed_told() -> None:
     chosen = choose(1319, digest="abc")
     assert len(chosen.indices) == 132
-    assert chosen.told == f"132 of 1,319 rows, drawn at random with seed {chosen.seed}"
+    assert chosen.description == f"132 of 1,319 rows, drawn at random with seed {chosen.seed}"
     assert choose(1319, seed=chosen.seed).indices == chosen.indices
 
 
@@ -102,7 +102,7 @@ def test_what_is_no_share_is_refused(share: float) -> None:
 
 
 def test_a_whole_share_is_all_rows() -> None:
-    assert choose(10, sample=1.0).told == "all 10 rows"
+    assert choose(10, sample=1.0).description == "all 10 rows"
 
 
 def test_no_rows_are_refused() -> None:

@@ -52,7 +52,7 @@ def shelf(blank: Path, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def api(shelf: Store, open_client: "OpenClient") -> "ApiClient":
     """A client of the API over the empty store, which knows no benchmarks but those of runs."""
-    return open_client(shelf, shelf=EmptyBenchmarkIndex())
+    return open_client(shelf, benchmark_index=EmptyBenchmarkIndex())
 
 
 def measured(passed: int | None, *, higher_is_better: bool = True) -> MetricResult:
@@ -342,23 +342,23 @@ def test_lines_of_many_benchmarks_are_those_of_each(add: Add, shelf: Store) -> N
     assert {len(lines) for lines in together.values()} == {2}
 
 
-def census(*changes: tuple[str, str, float], **runs: int) -> BenchmarkCounts:
+def counts(*changes: tuple[str, str, float], **runs: int) -> BenchmarkCounts:
     return BenchmarkCounts(runs, frozenset(ChangedRun(*change) for change in changes))
 
 
-def test_a_census_tells_which_benchmarks_changed_since_another() -> None:
-    before = census(("a", "1", 5.0), ("b", "2", 6.0), a=1, b=1, c=7)
+def test_counts_tell_which_benchmarks_changed_since_another() -> None:
+    before = counts(("a", "1", 5.0), ("b", "2", 6.0), a=1, b=1, c=7)
     assert before.changed(before) == set()
-    assert census(("a", "1", 5.0), ("b", "2", 8.0), a=1, b=1, c=7).changed(before) == {"b"}
-    assert census(("a", "1", 5.0), ("b", "2", 6.0), a=1, b=1, c=6).changed(before) == {"c"}
+    assert counts(("a", "1", 5.0), ("b", "2", 8.0), a=1, b=1, c=7).changed(before) == {"b"}
+    assert counts(("a", "1", 5.0), ("b", "2", 6.0), a=1, b=1, c=6).changed(before) == {"c"}
     # A clock that is behind, or a transaction that took long.
-    assert census(("a", "1", 5.0), ("b", "2", 6.0), ("a", "3", 1.0), a=2, b=1, c=7).changed(before) == {"a"}
+    assert counts(("a", "1", 5.0), ("b", "2", 6.0), ("a", "3", 1.0), a=2, b=1, c=7).changed(before) == {"a"}
 
 
-def test_after_more_changes_than_a_census_holds_any_benchmark_may_have_changed() -> None:
-    before = census(("a", "1", 5.0), a=1)
+def test_after_more_changes_than_the_counts_list_any_benchmark_may_have_changed() -> None:
+    before = counts(("a", "1", 5.0), a=1)
     many = [("b", str(n), 10.0 + n) for n in range(LATEST)]
-    assert census(*many, a=1, b=LATEST).changed(before) is None
+    assert counts(*many, a=1, b=LATEST).changed(before) is None
 
 
 def test_an_overview_lives_as_long_as_its_store(blank: Path) -> None:

@@ -81,7 +81,7 @@ def results(tmp_path: Path) -> Store:
 @pytest.fixture
 def api(results: Store, folder: Path, open_client: "OpenClient") -> "ApiClient":
     """A client of an installation in which one of two variables is set."""
-    return open_client(results, shelf=BenchmarkIndex([folder], {"TOY_OTHER": "1"}))
+    return open_client(results, benchmark_index=BenchmarkIndex([folder], {"TOY_OTHER": "1"}))
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_an_answer_does_not_wait_long_for_what_a_benchmark_lacks(
         return ["nothing answers"]
 
     with patch.object(shelves, "missing", slow):
-        api = open_client(results, shelf=BenchmarkIndex([folder], {}))
+        api = open_client(results, benchmark_index=BenchmarkIndex([folder], {}))
         assert listed(api)[0].lacking is None
         assert detail(api).requirements[0].lacking is None
         go_on.set()

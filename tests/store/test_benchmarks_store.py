@@ -55,9 +55,9 @@ def test_lines_and_numbers_of_benchmarks(store: Store, samples: "Samples") -> No
     for n in range(8):
         store.runs.add(samples.run(benchmark=f"b{n}"))
     standings = store.benchmarks
-    census = standings.census()
-    assert census.runs == {key(long): 1, **{f"b{n}": 1 for n in range(8)}}
-    assert {change.run_id for change in census.latest if change.benchmark == key(long)} == {done.id}
+    counts = standings.counts()
+    assert counts.runs == {key(long): 1, **{f"b{n}": 1 for n in range(8)}}
+    assert {change.run_id for change in counts.latest if change.benchmark == key(long)} == {done.id}
     line = (done.id, done.benchmark_digest, "x/m", "loop", "finished", 5.0, 0.5)
     assert standings.lines([key(long)]) == {key(long): [line]}
     every = standings.lines([key(long), *(f"b{n}" for n in range(8)), "none"])
@@ -65,17 +65,17 @@ def test_lines_and_numbers_of_benchmarks(store: Store, samples: "Samples") -> No
     assert every["none"] == []
 
 
-def test_a_change_of_a_run_shows_in_the_census(store: Store, samples: "Samples") -> None:
+def test_a_change_of_a_run_shows_in_the_counts(store: Store, samples: "Samples") -> None:
     run, other = store.runs.add(samples.run()), store.runs.add(samples.run(benchmark="other"))
     standings = store.benchmarks
-    before = standings.census()
-    assert standings.census().changed(before) == set()
+    before = standings.counts()
+    assert standings.counts().changed(before) == set()
     run.status = RunStatus.FINISHED
     store.runs.save(run)
-    changed = standings.census()
+    changed = standings.counts()
     assert changed.changed(before) == {"words"}
     store.runs.delete(other.id)
-    assert standings.census().changed(changed) == {"other"}
+    assert standings.counts().changed(changed) == {"other"}
 
 
 def test_contents_come_by_benchmark_the_newest_first(store: Store, samples: "Samples") -> None:

@@ -297,22 +297,22 @@ def test_a_job_is_claimed_once_and_completed_once(store: Store) -> None:
 def test_a_job_that_is_not_reported_in_time_is_taken_back_with_its_runs(
     store: Store, orders: RunRequests, line: RunQueue, queue: Any
 ) -> None:
-    jobs, job_id, census = store.batch_runs, new_id(), store.counts
-    before = Counter(census.take(LEASE_S).batch_runs)
+    jobs, job_id, counts = store.batch_runs, new_id(), store.counts
+    before = Counter(counts.take(LEASE_S).batch_runs)
     taken, other = queue(job_id=job_id), queue(job_id=job_id)
     line.cancel(other, "its owner wanted that")
     jobs.add(BatchRun(id=job_id, environment_id="e", results=[{"model": "m"}], created_at=time.time()))
     assert jobs.claim(job_id, "outside")
     line.cancel(taken, TAKEN)
     assert jobs.take_back(1000.0) == 0
-    assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
+    assert Counter(counts.take(LEASE_S).batch_runs) - before == {"running": 1}
     assert jobs.take_back(-1000.0) == 1
     assert jobs.take_back(-1000.0) == 0
     assert {name: order.state for name, order in orders.of([taken, other]).items()} == {
         taken: "queued",
         other: "cancelled",
     }
-    assert Counter(census.take(LEASE_S).batch_runs) - before == {"running": 1}
+    assert Counter(counts.take(LEASE_S).batch_runs) - before == {"running": 1}
     assert line.claim("worker", LEASE_S, 9) is not None
     line.end(taken)
-    assert Counter(census.take(LEASE_S).batch_runs) - before == {"failed": 1}
+    assert Counter(counts.take(LEASE_S).batch_runs) - before == {"failed": 1}

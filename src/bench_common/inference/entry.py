@@ -74,6 +74,6 @@ def role_descriptions(source: BenchmarkRef) -> dict[str, str]:
     declared = source.options["domain"].get("binding_vow", {}).get("techniques") or []
     for technique in declared:
         if fold(str(technique.get("technique_id"))) == "multi-agent":
-            told = declared_params(technique.get("config_schema")).get("roles", {})
-            return MultiAgentParams(roles=told).roles
+            role_prompts = declared_params(technique.get("config_schema")).get("roles", {})
+            return MultiAgentParams(roles=role_prompts).roles
     return {}

@@ -75,7 +75,7 @@ class EpisodePrinter(Observer):
     def __init__(self, env_url: str) -> None:
         self._env_url = env_url
         self._planned = 0
-        self._told = 0
+        self._shown = 0
 
     def run_started(self, progress: Progress) -> None:
         """Print the model, benchmark and environment."""
@@ -85,5 +85,5 @@ class EpisodePrinter(Observer):
 
     def episode_finished(self, episode: core.Episode) -> None:
         """Print the line of an episode."""
-        self._told += 1
-        print(f"  [{self._told}/{self._planned}] {episode_line(episode)}", flush=True)
+        self._shown += 1
+        print(f"  [{self._shown}/{self._planned}] {episode_line(episode)}", flush=True)

@@ -46,10 +46,10 @@ class MultiAgentLoop:
         if unknown := [role for role in order if role not in agents]:
             raise UsageError(f"role_order names {', '.join(unknown)}, for whom no agent is given")
         # Replace the vow's own multi_agent with `roles`, which also selects the model of the acting role.
-        told = {role: (roles or {}).get(role, "") for role in agents}
+        role_prompts = {role: (roles or {}).get(role, "") for role in agents}
         techniques: dict[str, Any] = {
             "multi_agent": False,
-            "roles": {"turn_order": order, "prompts": prompts, "roles": told},
+            "roles": {"turn_order": order, "prompts": prompts, "roles": role_prompts},
         }
         for agent in agents.values():
             techniques |= {technique.technique_id: technique.params for technique in agent.techniques}

@@ -58,13 +58,13 @@ def section(heading: str, text: str) -> str:
 def _facts(info: BenchmarkInfo, action: Space | None, observation: Space | None) -> tuple[str, ...]:
     return (
         section("Domain", str(info.vow.get("description") or info.description)),
-        section("Observation Space", _told(observation)),
-        section("Action Space", _told(action)),
+        section("Observation Space", _described(observation)),
+        section("Action Space", _described(action)),
         section("Reward", reward_text(info.vow.get("reward"))),
     )
 
 
-def _told(space: Space | None) -> str:
+def _described(space: Space | None) -> str:
     return "" if space is None else describe(space)
 
 

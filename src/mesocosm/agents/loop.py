@@ -68,7 +68,7 @@ class _Play:
         self.techniques = [equipped.start() for equipped in setting.techniques]
         self.toolbox = Toolbox()
         self.path: Path = "text" if setting.schema is None else "structured"
-        self.seats: dict[str, RoleState] = {}
+        self.roles: dict[str, RoleState] = {}
         self.acting = ""
         self.at_step = -1
         self.info: Mapping[str, Any] = {}
@@ -104,53 +104,53 @@ class _Play:
 
     async def _turn(self, observation: Observation, decider: Decider) -> Observation:
         """Let the acting role decide and act; return the next observation."""
-        seat = self._seat(observation)
+        state = self._role_state(observation)
         number = self.context.steps + 1
-        prompt = self._prompt(seat, observation, number)
-        system = self._system(seat, observation, number)
-        decision = await decider.decide([system, *seat.history.conversation(prompt)], seat.role)
+        prompt = self._prompt(state, observation, number)
+        system = self._system(state, observation, number)
+        decision = await decider.decide([system, *state.history.conversation(prompt)], state.role)
         if isinstance(decision, Move):
             self.answers = 0
-            seat.history.add((*prompt, decision.message))
-            return await self._move(decision, seat)
-        observation = await self._call(decision, seat, observation)
-        seat.history.add((*prompt, decision.message), self.context.steps + 1 - number)
+            state.history.add((*prompt, decision.message))
+            return await self._move(decision, state)
+        observation = await self._call(decision, state, observation)
+        state.history.add((*prompt, decision.message), self.context.steps + 1 - number)
         return observation
 
-    def _seat(self, observation: Observation) -> RoleState:
+    def _role_state(self, observation: Observation) -> RoleState:
         if self.techniques and self.at_step != self.context.steps:
             self.at_step = self.context.steps
             roles = (technique.role(observation, self.info) for technique in self.techniques)
             self.acting = next((role for role in roles if role), "")
-        seat = self.seats.get(self.acting)
-        if seat is None:
+        state = self.roles.get(self.acting)
+        if state is None:
             options = self.setting.options
             history = History(options.history, options.history_tokens)
-            seat = self.seats[self.acting] = RoleState(self.acting, history, self.environment)
-        return seat
+            state = self.roles[self.acting] = RoleState(self.acting, history, self.environment)
+        return state
 
-    def _prompt(self, seat: RoleState, observation: Observation, number: int) -> list[Message]:
+    def _prompt(self, state: RoleState, observation: Observation, number: int) -> list[Message]:
         content = content_of(observation)
         if not isinstance(content, str) and not self.setting.shows_images:
             content = without_images(content)
             self._warn_once("an observation holds images, and the model sees none")
         left = self.context.steps_left
         tail = "" if left is None else _LAST if left == 1 else f"Steps left, this one included: {left}"
-        return seat.prompt(observation, content, f"[Step {number}]", tail)
+        return state.prompt(observation, content, f"[Step {number}]", tail)
 
-    def _system(self, seat: RoleState, observation: Observation, number: int) -> Message:
+    def _system(self, state: RoleState, observation: Observation, number: int) -> Message:
         instructions = self.setting.instructions(self.path)
         if not self.techniques:
-            return seat.same(instructions.message(seat.environment))
+            return state.same(instructions.message(state.environment))
         sections: dict[str, str] = {}
         for technique in self.techniques:
-            sections.update(technique.sections(observation, number, seat.role))
+            sections.update(technique.sections(observation, number, state.role))
         if self.toolbox.tools and not self.toolbox.native:
             sections[HEADING] = offered(self.toolbox.tools)
-        told = (technique.role_prompt(seat.role) for technique in self.techniques)
-        return seat.same(instructions.message(seat.environment, "\n\n".join(text for text in told if text), sections))
+        prompts = filter(None, (technique.role_prompt(state.role) for technique in self.techniques))
+        return state.same(instructions.message(state.environment, "\n\n".join(prompts), sections))
 
-    async def _move(self, move: Move, seat: RoleState) -> Observation:
+    async def _move(self, move: Move, state: RoleState) -> Observation:
         if move.malformed:
             self.context.malformed += 1
             self.context.record(Kind.LOG, {"message": f"passed on as it stands: {move.malformed}", "malformed": True})
@@ -168,35 +168,35 @@ class _Play:
             self.context.record(Kind.LOG, {"message": "the reply does not spell its action as asked", "repaired": True})
         if move.cut:
             self._warn_once("a reply was cut at the token limit and taken as it stands; --max-tokens raises the limit")
-        return (await self._step(move.parsed.action, move.reasoning, seat)).observation
+        return (await self._step(move.parsed.action, move.reasoning, state)).observation
 
-    async def _step(self, action: Any, reasoning: str, seat: RoleState) -> Step:
-        step = await self.context.step(action, reasoning=reasoning, role=seat.role)
+    async def _step(self, action: Any, reasoning: str, state: RoleState) -> Step:
+        step = await self.context.step(action, reasoning=reasoning, role=state.role)
         self.info = step.info
         observation = step.observation
         for prompt in (observation.system_prompt, step.system_prompt):
             if prompt is not None:
-                seat.environment = prompt
+                state.environment = prompt
         for technique in self.techniques:
-            await technique.after_step(action, step, self.context.steps, seat.role)
+            await technique.after_step(action, step, self.context.steps, state.role)
         self._check(observation, (*observation.notes, *step.notes))
         return step
 
-    async def _call(self, decision: Calls, seat: RoleState, observation: Observation) -> Observation:
+    async def _call(self, decision: Calls, state: RoleState, observation: Observation) -> Observation:
         """Apply tool calls in order; return the observation after the last."""
         reasoning = decision.reasoning
         acted = False
         for call, outcome in decision.calls:
             event: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": call.arguments}
-            if seat.role:
-                event["role"] = seat.role
+            if state.role:
+                event["role"] = state.role
             self.context.record(Kind.TOOL_CALL, event)
             if isinstance(outcome, ToolAnswer):
-                seat.results.append(ToolOutcome(call, decision.native, outcome.text))
+                state.results.append(ToolOutcome(call, decision.native, outcome.text))
                 continue
-            step = await self._step(outcome.action, reasoning, seat)
+            step = await self._step(outcome.action, reasoning, state)
             acted, reasoning, observation = True, "", step.observation
-            seat.results.append(self._result(call, step, decision.native))
+            state.results.append(self._result(call, step, decision.native))
             if self.context.over:
                 break
         self.answers = 0 if acted else self.answers + 1

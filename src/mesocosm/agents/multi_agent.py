@@ -28,21 +28,21 @@ class MultiAgentParams(Params):
 
     @field_validator("roles", mode="before")
     @classmethod
-    def _told(cls, given: Any) -> Any:
+    def _read_roles(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
             return {str(name): _prompt_of(given[name]) for name in given}
         if isinstance(given, list):
             pairs = [
                 (item.get("name", item.get("id")), item) if isinstance(item, Mapping) else (item, "") for item in given
             ]
-            return {str(name): _prompt_of(told) for name, told in pairs if name is not None}
+            return {str(name): _prompt_of(definition) for name, definition in pairs if name is not None}
         return given
 
 
-def _prompt_of(told: Any) -> Any:
-    if not isinstance(told, Mapping):
-        return told or ""
-    parts = (told.get(key) for key in ("description", "system_prompt", "prompt"))
+def _prompt_of(definition: Any) -> Any:
+    if not isinstance(definition, Mapping):
+        return definition or ""
+    parts = (definition.get(key) for key in ("description", "system_prompt", "prompt"))
     return "\n".join(part.strip() for part in parts if isinstance(part, str) and part.strip())
 
 

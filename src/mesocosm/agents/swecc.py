@@ -72,11 +72,11 @@ class SweccLoop:
                 memory.remember(number, action, step)
 
     def _system(self, context: Context, space: Space, environment: str, memory: "_Memory | None") -> str:
-        told = context.info.vow.get("description")
+        description = context.info.vow.get("description")
         parts = (
             environment,
             self._operator,
-            f"## Domain\n{told}" if told else "",
+            f"## Domain\n{description}" if description else "",
             f"## Action Space\n{described(space)}",
             memory.section() if memory is not None else "",
             _CLOSING,

@@ -63,7 +63,7 @@ class ToolCallingParams(Params):
     @classmethod
     def _listed(cls, given: Any) -> Any:
         if isinstance(given, Mapping):
-            return [{"name": name, **(told if isinstance(told, Mapping) else {})} for name, told in given.items()]
+            return [{"name": name, **(tool if isinstance(tool, Mapping) else {})} for name, tool in given.items()]
         return given
 
 

@@ -101,8 +101,8 @@ class CommandBenchmark:
         if not left:
             return ()
         more = f" and {len(left) - _NAMED} more" if len(left) > _NAMED else ""
-        told = f"{', '.join(left[:_NAMED])}{more} appeared beside the program while it ran"
-        return (f"{told}, so that its next run is another experiment; {_ADVICE}",)
+        finding = f"{', '.join(left[:_NAMED])}{more} appeared beside the program while it ran"
+        return (f"{finding}, so that its next run is another experiment; {_ADVICE}",)
 
     def count(self, selection: Selection) -> int:
         """Return the number of tasks: the program's own, and the items that it has written so far."""
@@ -142,10 +142,12 @@ class CommandBenchmark:
         item = task.metadata.get(RECORD)
         if isinstance(item, ProgramItem):
             return ItemEnvironment(item)
-        folder, told = self.setup.folder.resolve(), task.metadata
+        folder, metadata = self.setup.folder.resolve(), task.metadata
         kinds = self.setup.descriptor.parameters
-        paths = tuple(Path(value) for name, value in told[PARAMETERS].items() if value and kinds[name].type == "path")
-        command = ProgramCommand(self.plan, told[PARAMETERS], folder, self._output(), told[TRIAL], paths)
+        paths = tuple(
+            Path(value) for name, value in metadata[PARAMETERS].items() if value and kinds[name].type == "path"
+        )
+        command = ProgramCommand(self.plan, metadata[PARAMETERS], folder, self._output(), metadata[TRIAL], paths)
         return ProgramEnvironment(command, task.input, self._content)
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:

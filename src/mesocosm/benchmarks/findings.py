@@ -68,7 +68,7 @@ class AttemptScores:
         facts = self.facts()
         if self._ended.items:
             items = self.items
-            notes = tuple(f"{self._ended.items}: {problem}" for problem in items.told())
+            notes = tuple(f"{self._ended.items}: {problem}" for problem in items.problem_list())
             facts |= {"items": len(items.found), "broken_items": items.broken, "items_file": self._ended.items}
         return Step(Observation(None), terminated=True, info=facts, notes=notes)
 
@@ -85,7 +85,7 @@ class AttemptScores:
         }
         if ended.result:
             facts["result"] = ended.result
-            facts["found"] = {name: _told(reading) for name, reading in self.readings().items()}
+            facts["found"] = {name: _plain(reading) for name, reading in self.readings().items()}
         return facts
 
     def readings(self) -> dict[str, ResultValue]:
@@ -119,13 +119,13 @@ def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:
     """Return the scores that were stored in the episode's `terminal_info` when the program ended."""
     scores = []
     for name in names:
-        told = found.get(name) if isinstance(found, dict) else None
-        if isinstance(told, int | float) and not isinstance(told, bool):
-            scores.append(Score(name, float(told)))
+        value = found.get(name) if isinstance(found, dict) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            scores.append(Score(name, float(value)))
         else:
-            scores.append(Score(name, missing=Cause.VALUE_MISSING, explanation=str(told or "")))
+            scores.append(Score(name, missing=Cause.VALUE_MISSING, explanation=str(value or "")))
     return scores
 
 
-def _told(reading: ResultValue) -> float | str:
+def _plain(reading: ResultValue) -> float | str:
     return reading.explanation if reading.value is None else reading.value

@@ -85,7 +85,7 @@ class ItemsFile:
         if self.broken <= MOST_NAMED:
             self.problems.append(f"line {line} is not an item and was left out: {reason}")
 
-    def told(self) -> tuple[str, ...]:
+    def problem_list(self) -> tuple[str, ...]:
         """Return the problems; a long list is shortened."""
         rest = self.broken - MOST_NAMED
         more = (f"{rest} more broken lines were left out",) if rest > 0 else ()

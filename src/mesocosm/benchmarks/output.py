@@ -44,7 +44,7 @@ class _Stream:
         self._tell = tell
         self._redactor = redactor
         self._rest = bytearray()
-        self._told = 0
+        self._shown = 0
         self._left_out = 0
         self._last: deque[str] = deque(maxlen=LAST_LINES)
 
@@ -77,8 +77,8 @@ class _Stream:
         shown = clean.rstrip("\r").rpartition("\r")[2]
         if len(shown) > LINE_CHARACTERS:
             shown = f"{shown[:LINE_CHARACTERS]} … ({len(shown) - LINE_CHARACTERS} more characters)"
-        if self._told < FIRST_LINES:
-            self._told += 1
+        if self._shown < FIRST_LINES:
+            self._shown += 1
             self._tell(shown)
             return
         self._left_out += len(self._last) == LAST_LINES

@@ -215,7 +215,7 @@ class _Play:
                 variables[name] = text(word, values)
         for name in ("NO_PROXY", "no_proxy"):
             variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
-        told = {
+        fixed = {
             "BENCHMARK_RUN_DIR": str(self._attempt.folder),
             "BENCHMARK_OUTPUT_ROOT": str(self._attempt.output),
             "BENCHMARK_MODEL_PROVIDER": self._address.provider,
@@ -223,7 +223,7 @@ class _Play:
             "MODEL_NAME": self._address.model,
             "BENCHMARK_BASE_URL": str(values["base_url"]),
         }
-        return {**told, **variables, **self._address.variables}
+        return {**fixed, **variables, **self._address.variables}
 
 
 def _ending(code: int) -> str:

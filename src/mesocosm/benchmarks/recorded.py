@@ -41,7 +41,7 @@ class RecordedBenchmark(NativeBenchmark):
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Read the recorded items and report their problems."""
-        for problem in self.items.told():
+        for problem in self.items.problem_list():
             notice(problem)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:

@@ -35,7 +35,7 @@ def missing(known: KnownBenchmark, parameters: Mapping[str, Any], environ: Mappi
     """
     place = _Place(known.folder, parameters, environ)
     wanted = [one for one in known.descriptor.requirement if not any(parameters.get(name) for name in one.unless)]
-    sentences = (_told(one, _CHECKS[one.kind](one.name, place)) for one in wanted)
+    sentences = (_sentence(one, _CHECKS[one.kind](one.name, place)) for one in wanted)
     return list(dict.fromkeys(sentence for sentence in sentences if sentence))
 
 
@@ -44,7 +44,7 @@ def lacking(setup: BenchmarkSetup) -> list[str]:
     return missing(KnownBenchmark(setup.descriptor, setup.folder, ""), setup.parameters, os.environ)
 
 
-def _told(requirement: Requirement, found: str) -> str:
+def _sentence(requirement: Requirement, found: str) -> str:
     return f"{found} ({requirement.why})" if found and requirement.why else found
 
 

@@ -174,17 +174,17 @@ class RecordComparison:
                 said = f": {found.run.error}" if found.run.error else ""
                 self.add(FindingKind.UNREPAIRED, f"run {found.run.id} is {found.run.status}{said}")
         if code != 0 and now.whole:
-            self.add(FindingKind.UNREPAIRED, f"the command that repairs ended with exit code {code}")
+            self.add(FindingKind.UNREPAIRED, f"the repairing command ended with exit code {code}")
 
     def _compare(self, calm: PlayedRun, found: PlayedRun) -> None:
         missing = [calm.done[key] for key in calm.done if key not in found.done]
-        self._told(FindingKind.LOST, "not played", missing)
+        self._add_episodes(FindingKind.LOST, "missing", missing)
         extra = [found.done[key] for key in found.done if key not in calm.done]
-        self._told(FindingKind.TWICE, "not in the undisturbed play", extra)
+        self._add_episodes(FindingKind.TWICE, "not in the undisturbed run", extra)
         if self.decidable:
             both = [key for key in calm.done if key in found.done]
             differ = [found.done[key] for key in both if outcome(found.done[key]) != outcome(calm.done[key])]
-            self._told(FindingKind.CHANGED, "another result than undisturbed", differ)
+            self._add_episodes(FindingKind.CHANGED, "different result than undisturbed", differ)
 
     def _kept(self, now: ResultsRecord) -> None:
         """Check that everything finished before is still there, as the same episode."""
@@ -192,17 +192,19 @@ class RecordComparison:
         for before in self.earlier.runs:
             found = runs.get(before.run.id)
             if found is None:
-                self.add(FindingKind.LOST, f"run {before.run.id} is gone", max(len(before.done), 1))
+                self.add(FindingKind.LOST, f"run {before.run.id} is missing", max(len(before.done), 1))
                 continue
             pairs = [(episode, found.done.get(key)) for key, episode in before.done.items()]
-            self._told(FindingKind.LOST, "was finished and is gone", [old for old, new in pairs if new is None])
+            self._add_episodes(
+                FindingKind.LOST, "was finished and is missing", [old for old, new in pairs if new is None]
+            )
             kept = [(old, new) for old, new in pairs if new is not None]
-            self._told(
-                FindingKind.TWICE, "was finished and was played again", [new for old, new in kept if old.id != new.id]
+            self._add_episodes(
+                FindingKind.TWICE, "was finished and was run again", [new for old, new in kept if old.id != new.id]
             )
             same = [(old, new) for old, new in kept if old.id == new.id]
             changed = [new for old, new in same if outcome(old) != outcome(new) or old.usage != new.usage]
-            self._told(FindingKind.CHANGED, "was finished and has another result now", changed)
+            self._add_episodes(FindingKind.CHANGED, "was finished and has a different result now", changed)
 
     def _once(self, now: ResultsRecord) -> None:
         """Check that no episode is finished in two runs of one experiment."""
@@ -213,7 +215,7 @@ class RecordComparison:
                 if (played.experiment, key) in seen:
                     again.append(episode)
                 seen[played.experiment, key] = episode
-            self._told(FindingKind.TWICE, "was finished in an earlier run of the same experiment", again)
+            self._add_episodes(FindingKind.TWICE, "was finished in an earlier run of the same experiment", again)
 
     def _true(self, now: ResultsRecord, code: int | None) -> None:
         """Check that runs marked finished have the numbers of an undisturbed run."""
@@ -228,16 +230,16 @@ class RecordComparison:
                 )
             elif len(played.done) < len(right.done):
                 short = f"{len(played.done)} of {len(right.done)} episodes"
-                self.add(FindingKind.UNTRUE, f"run {played.run.id} is called finished with {short}")
+                self.add(FindingKind.UNTRUE, f"run {played.run.id} is marked finished with {short}")
             elif self.decidable and played.numbers != right.numbers:
-                self.add(FindingKind.UNTRUE, f"run {played.run.id} is called finished; {_differences(right, played)}")
+                self.add(FindingKind.UNTRUE, f"run {played.run.id} is marked finished; {_differences(right, played)}")
         if code == 0:
             for experiment in calm.keys() - {
                 one.experiment for one in now.runs if one.run.status is RunStatus.FINISHED
             }:
-                self.add(FindingKind.UNTRUE, f"exit code 0, and no run of {experiment.benchmark} is finished")
+                self.add(FindingKind.UNTRUE, f"exit code 0, but no run of {experiment.benchmark} is finished")
 
-    def _told(self, sort: FindingKind, what: str, episodes: list[Episode]) -> None:
+    def _add_episodes(self, sort: FindingKind, what: str, episodes: list[Episode]) -> None:
         if episodes:
             names = ", ".join(f"{episode.index} of run {episode.run_id}" for episode in episodes[:NAMED])
             more = f" and {len(episodes) - NAMED} more" if len(episodes) > NAMED else ""
@@ -245,7 +247,7 @@ class RecordComparison:
 
 
 def _differences(calm: PlayedRun, found: PlayedRun) -> str:
-    return "; ".join(_differing(calm, found)) or "its metrics are others than undisturbed"
+    return "; ".join(_differing(calm, found)) or "its metrics differ from the undisturbed run"
 
 
 def _differing(calm: PlayedRun, found: PlayedRun) -> Iterator[str]:

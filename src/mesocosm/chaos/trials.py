@@ -119,7 +119,7 @@ class ChaosTrials:
             fault,
             trial.met,
             trial.plays,
-            ", ".join(trial.said) or "over before the fault came",
+            ", ".join(trial.said) or "ended before the fault",
             " or ".join(trial.repaired) or NOT_NEEDED,
             tuple(trial.findings),
             trial.again,
@@ -142,8 +142,8 @@ class ChaosTrials:
 
     def repair(self, record: ResultsRecord) -> Sequence[str]:
         """Return the command that continues the runs in a record."""
-        owing = [played.run.id for played in record.runs if played.run.status is not RunStatus.FINISHED]
-        return self.plan.words if self.plan.continues or not owing else ("run", "resume", owing[-1])
+        unfinished = [played.run.id for played in record.runs if played.run.status is not RunStatus.FINISHED]
+        return self.plan.words if self.plan.continues or not unfinished else ("run", "resume", unfinished[-1])
 
     def _whole(self) -> tuple[ResultsRecord, float, int]:
         place, before = self.new_place("undisturbed"), self._proxy.answered
@@ -217,7 +217,7 @@ class _Trial:
             code = play.underway(command, self._chance.uniform(0.0, 0.9) * 0.8**attempt)
             if code is None and not self._strike(command):
                 command.end()
-                self.said = ["cannot be tried on this system"]
+                self.said = ["not supported on this system"]
                 return
             struck = code is None
             code = play.ended(command)
@@ -236,7 +236,7 @@ class _Trial:
     def ask(self) -> None:
         """Make the model's server fail for some seconds, starting at a random response."""
         if not self._calm.answers:
-            self.said = ["not tried: its model is asked at no address"]
+            self.said = ["not tried: the model has no URL"]
             return
         play = _Play(self, self._fault.name)
         after = self._chance.randint(1, max(int(self._calm.answers * 0.6), 1))
@@ -339,14 +339,14 @@ class _Play:
     def left(self, processes: Sequence[str]) -> None:
         """Add findings for processes that outlived the command."""
         for line in processes:
-            self._comparison.add(FindingKind.LEFT, f"outlived the command and was ended: {line}")
+            self._comparison.add(FindingKind.LEFT, f"outlived the command and was stopped: {line}")
 
     def ended(self, command: MesocosmProcess, seconds: float | None = None) -> int:
         """Wait for a command that is not killed, and end it after its time limit; return its exit code."""
         limit = self._trial.patience if seconds is None else seconds
         code = command.wait(limit)
         if code is None:
-            self._comparison.add(FindingKind.ENDLESS, f"it was still going on after {limit:.0f} s and had to be ended")
+            self._comparison.add(FindingKind.ENDLESS, f"it was still running after {limit:.0f} s and had to be stopped")
             code, left = command.end()
             self.left(left)
         return code
@@ -375,7 +375,7 @@ class _Play:
         if again > most:
             self._comparison.add(
                 FindingKind.TWICE,
-                f"{again} answers were asked for again; no more than {most} were under way or just given",
+                f"{again} responses were requested again; at most {most} were pending or recent",
                 again - most,
             )
         self._trial.again += max(again, 0)
@@ -392,4 +392,6 @@ class _Play:
         self._comparison.look(self.record, code)
         asked = self._trials.proxy.answered - before
         if asked:
-            self._comparison.add(FindingKind.TWICE, "the same command, once more, asked the model again", asked)
+            self._comparison.add(
+                FindingKind.TWICE, "repeating the command on the finished run called the model again", asked
+            )

@@ -1,4 +1,4 @@
-"""`mesocosm auth …`: your login at the platform."""
+"""`mesocosm auth …`: your login at the server."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ def auth() -> None:
 
 
 @auth.command()
-@click.option("--server-url", metavar="URL", help="Server of the accounts  [SWECC_SERVER_URL, else the platform].")
+@click.option("--server-url", metavar="URL", help="Login server  [SWECC_SERVER_URL, else the same server].")
 @click.option("--username", metavar="NAME", help="Your user name; asked for if not given.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input to its end.")
 def login(server_url: str | None, username: str | None, password_stdin: bool) -> None:
@@ -38,7 +38,7 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
     from mesocosm.client.login import log_in
     from mesocosm.client.urls import login_server
 
-    server = login_server(server_url, platform=options().base_url, saved=credentials.read().server_url)
+    server = login_server(server_url, base_url=options().base_url, saved=credentials.read().server_url)
     if sys.stdin.isatty():
         click.echo(f"Logging in at {without_credentials(server)}", err=True)
     name, password = _who(username, whole=password_stdin)
@@ -107,7 +107,7 @@ def _of(username: str) -> str:
 
 @auth.command()
 def whoami() -> None:
-    """Print the account that the platform recognizes, as JSON."""
+    """Print the account that the server recognizes, as JSON."""
     from mesocosm.client.error import ApiError
 
     client = known_client()
@@ -131,25 +131,25 @@ def _unreachable(error: Exception, caller: "Identity") -> Exception:
     assert isinstance(error, ApiError)
     saved = credentials.read()
     again = "mesocosm auth guest" if caller.mode == "guest" else "mesocosm auth login"
-    hints = [f"could not connect to the platform at {caller.base_url}"]
+    hints = [f"could not connect to the server at {caller.base_url}"]
     if saved.bench_url == caller.base_url:
         hints.append(f"the saved login names that address; {again} again with another one replaces it")
     if is_local(caller.base_url):
         hints.append(f"is it running here? mesocosm serve; the public one: --bench-url {PRODUCTION}")
     else:
-        hints.append(f"check the network and the URL; a platform on this machine: --bench-url {LOCAL}")
+        hints.append(f"check the network and the URL; a server on this machine: --bench-url {LOCAL}")
     return ApiError(error.method, error.url, 0, error.detail, hint="\n  ".join(hints), kind=error.kind)
 
 
 def _stranger(caller: "Identity") -> str:
-    """Return why the platform rejects a token."""
+    """Return why the server rejects a token."""
     import time
 
     from mesocosm.client.identity import ends_at
 
     end = ends_at(caller.token)
     if caller.mode == "guest":
-        why = "has ended" if end is not None and end < time.time() else "was not recognized at this platform"
+        why = "has ended" if end is not None and end < time.time() else "is not recognized by this server"
         return f"The guest session {why} ({caller.base_url}). Run: mesocosm auth guest"
     if caller.way == "variable":
         return f"{caller.base_url} does not accept the token of SWECC_BENCH_TOKEN; set another one"

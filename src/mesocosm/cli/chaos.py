@@ -62,17 +62,17 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
     then once under each fault, each time with separate results, never with yours. Every run is continued by one
     command, and its record compared with the undisturbed one, episode by episode.
 
-    A model at an address is called through a server on this machine, which remembers the answers: equal requests get
-    equal answers, and the model is paid once. Exit 0: nothing was found. 1: something was lost, repeated, changed,
-    damaged, or reported as finished with other numbers. 3: undecided, because two undisturbed runs differ.
+    A model with a URL is called through a caching proxy on this machine: equal requests get equal responses, and the
+    model is paid once. Exit 0: nothing was found. 1: something was lost, repeated, changed, damaged, or reported as
+    finished with other numbers. 3: undecided, because two undisturbed runs differ or a fault never struck.
 
     \b
-    kill         kill -9 at random moments, each in what the last one left
+    kill         kill -9 at random moments, each on the results of the last one
     interrupt    Ctrl-C                     terminate  SIGTERM
-    suspend      stopped for --seconds      disk-full  no file of the results can grow
+    suspend      paused for --seconds       disk-full  no file of the results can grow
     down         connections refused        dead       connections dropped
-    hang         no answer                  half       half an answer
-    503 429 400  that status                nan        waits of nan and inf
+    hang         no response                half       half a response
+    503 429 400  that status                nan        Retry-After: nan, inf
     html         a web page                 deep       JSON of 3,000 levels
     gzip         3 MiB of empty members     other-model  another model's name
 
@@ -97,12 +97,12 @@ def chaos(command: tuple[str, ...], faults: tuple[str, ...], keep: Path | None, 
         led, variables = _led([*words, *_settings(context)], model, proxy.address)
         continues = "manifest" not in context.params
         plan = ChaosPlan(led, place.path, variables, continues=continues, **given)
-        _say(f"{plural(2 + len(wanted), 'play')} and more of: mesocosm {' '.join(words)}")
+        _say(f"at least {plural(2 + len(wanted), 'run')} of: mesocosm {' '.join(words)}")
         _say("undisturbed, twice …")
         results = []
         with ChaosTrials(plan, proxy) as trials:
             calm = trials.undisturbed()
-            _say(_told(calm, plan, wanted))
+            _say(_summary(calm, plan, wanted))
             for fault in wanted:
                 results.append(trials.under(fault, calm))
                 if _expected(results[-1], calm):
@@ -155,14 +155,14 @@ def _parsed(words: list[str]) -> click.Context:
         raise UsageError(f"chaos keeps separate results and compares them itself; remove {refused[0]}")
     if tuple(words[:2]) not in PLAYS:
         raise UsageError(
-            f"mesocosm {' '.join(words[:2])} plays nothing on this machine; name {' or '.join(map(' '.join, PLAYS))}, "
+            f"mesocosm {' '.join(words[:2])} runs nothing on this machine; use {' or '.join(map(' '.join, PLAYS))} "
             "with its options"
         )
     context, rest = click.Context(program, info_name="mesocosm", obj=CommonOptions()), list(words)
     while isinstance(context.command, click.Group):
         name = rest.pop(0)
         found = context.command.get_command(context, name)
-        assert found is not None, "it is one of those that play"
+        assert found is not None, "it is one of PLAYS"
         if isinstance(found, click.Group):
             context = click.Context(found, info_name=name, parent=context)
         else:
@@ -248,18 +248,18 @@ def _say(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _told(calm: "Baseline", plan: "ChaosPlan", wanted: "Sequence[ChaosFault]") -> str:
+def _summary(calm: "Baseline", plan: "ChaosPlan", wanted: "Sequence[ChaosFault]") -> str:
     """Return a description of the undisturbed runs, and an estimate of the time that the faults take."""
     from mesocosm.chaos.fault import FaultTarget
     from mesocosm.cli.render import duration
 
-    asked = f", {plural(calm.answers, 'answer')} of the model ({calm.asked:,} asked of its own server)"
+    asked = f", {plural(calm.answers, 'response')} of the model ({calm.asked:,} from its own server)"
     starts = sum(plan.kills // 2 if fault.means is FaultTarget.KILL else 2 for fault in wanted)
     rest = starts * (calm.seconds + 1) + plan.seconds * sum(fault.means is FaultTarget.MODEL for fault in wanted)
     return (
         f"undisturbed: {plural(calm.record.episodes, 'episode')}{asked if calm.answers else ''}, "
         f"{duration(calm.seconds)}; the faults take about {duration(rest)}"
-        + ("" if calm.decidable else "\nnote: two undisturbed plays differ, so changed values cannot be detected")
+        + ("" if calm.decidable else "\nnote: two undisturbed runs differ, so changed values cannot be detected")
     )
 
 
@@ -294,7 +294,7 @@ def _show(
         for result in results
         if result.met or result.findings or _expected(result, calm)
     ]
-    columns = ["fault", "met", *COUNTED, "said", "repaired by"]
+    columns = ["fault", "times", *COUNTED, "outcome", "repaired by"]
     click.echo()
     table(columns, rows, chosen, right=(1, 2, 3, 4, 5), whole=(0, 1, 2, 3, 4, 5))
     for result in results:
@@ -316,14 +316,14 @@ def _counts(result: "FaultResult", calm: "Baseline") -> list[int]:
 def _verdict(calm: "Baseline", results: "Sequence[FaultResult]") -> str:
     lost, twice, changed, wrong = (sum(column) for column in zip(*(_counts(one, calm) for one in results), strict=True))
     struck = [result for result in results if result.met]
-    under = f"under {plural(len(struck), 'fault')} ({plural(sum(result.plays for result in struck), 'play')})"
+    under = f"under {plural(len(struck), 'fault')} ({plural(sum(result.plays for result in struck), 'run')})"
     if lost or twice or changed or wrong:
-        return f"{lost} lost, {twice} twice, {changed} changed, {wrong} otherwise wrong {under}"
+        return f"{lost} lost, {twice} repeated, {changed} changed, {wrong} otherwise wrong {under}"
     missed = [result.fault.name for result in results if not result.met]
     untried = f"; not tried: {', '.join(missed)}" if missed else ""
     if not calm.decidable:
-        return f"nothing was lost or played twice {under}; whether anything changed is undecided{untried}"
-    return f"nothing was lost, nothing was played twice, nothing changed {under}{untried}"
+        return f"nothing was lost or repeated {under}; whether anything changed is undecided{untried}"
+    return f"nothing was lost, repeated or changed {under}{untried}"
 
 
 def _document(

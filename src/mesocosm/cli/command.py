@@ -88,7 +88,7 @@ def _common() -> list[click.Option]:
         click.Option(["--json"], is_flag=True, help="One JSON document on standard output.", **shared),
         click.Option(["--plain"], is_flag=True, help="No colours, no boxes, no moving bars.", **shared),
         click.Option(["--debug"], is_flag=True, help="Show tracebacks.", **shared),
-        click.Option(["--bench-url", "--base-url", "base_url"], metavar="URL", help="Platform to talk to.", **shared),
+        click.Option(["--bench-url", "--base-url", "base_url"], metavar="URL", help="Server to talk to.", **shared),
         click.Option(["--results-dir"], metavar="DIR", help="Where results are kept [./benchmark_results].", **shared),
         click.Option(
             ["--database-url"], metavar="URL", help="PostgreSQL or SQLite store instead of the file.", **shared
@@ -121,23 +121,23 @@ def view_option(command: Any) -> Any:
 
 def _spread(args: Sequence[str], many: frozenset[str]) -> list[str]:
     spread: list[str] = []
-    current, owed = "", False
+    current, needs_value = "", False
     for position, word in enumerate(args):
         option = word.startswith("-") and not word[1:2].isdigit()
-        if option and owed:
+        if option and needs_value:
             break
         if word == "--":
             return [*spread, *args[position:]]
         if word in many:
-            current, owed = word, True
+            current, needs_value = word, True
         elif option:
             name, equals, _ = word.partition("=")
             current = name if equals and name in many else ""
             spread.append(word)
         else:
             spread += [current, word] if current else [word]
-            owed = False
-    if owed:
+            needs_value = False
+    if needs_value:
         # At the end of the line, click reports that the option needs a value.
         spread.append(current)
     return spread

@@ -138,11 +138,11 @@ def doubts(group: ComparedRuns) -> Iterator[str]:
 def lacking(group: ComparedRuns) -> Iterator[str]:
     """Yield for each incomplete run of a benchmark its status, and why some of its episodes have no value."""
     for run, score in zip(group.runs, group.scores, strict=True):
-        told = [] if run.status in WHOLE else [f"is {run.status}"]
+        caveats = [] if run.status in WHOLE else [f"is {run.status}"]
         if score is not None and score.missing:
-            told.append(f"has {counted(score)}")
-        if told:
-            yield f"{group.runs[0].benchmark}: {named(run)} {' and '.join(told)}"
+            caveats.append(f"has {counted(score)}")
+        if caveats:
+            yield f"{group.runs[0].benchmark}: {named(run)} {' and '.join(caveats)}"
 
 
 def named_of(group: ComparedRuns, pair: RunPair) -> str:

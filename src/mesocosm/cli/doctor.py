@@ -39,12 +39,12 @@ class DoctorReport:
 
 @click.command(cls=MesocosmCommand)
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
-@click.option("--sandbox", is_flag=True, help="Attack the sandboxes of this machine, and report what gets through.")
+@click.option("--sandbox", is_flag=True, help="Attack the sandboxes on this machine, and report what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
-    """Check the setup: the platform's server, or with --local the adapter, the manifest and Ollama here.
+    """Check the setup: the server, or with --local the adapter, the manifest and Ollama on this machine.
 
-    With --sandbox it plays hostile programs in the sandboxes of graded programs and of environments instead; it takes
-    about a minute, and fails when anything gets through.
+    With --sandbox it instead runs hostile programs in the sandboxes of graded programs and of environments. That takes
+    about a minute, and fails if anything gets through.
     """
     if sandbox:
         return _attacked()
@@ -67,7 +67,7 @@ def doctor(local: bool, sandbox: bool) -> int:
         report.notes += lacking
     if profile == "remote" and base == PRODUCTION and not options().base_url:
         report.notes.append(
-            "no platform is configured, so the public one was checked; mesocosm doctor --local checks this machine"
+            "no server is configured, so the public one was checked; mesocosm doctor --local checks this machine"
         )
     printed = options().json or not sys.stdout.isatty()
     if printed:
@@ -82,7 +82,7 @@ def doctor(local: bool, sandbox: bool) -> int:
             }
         )
     else:
-        where = "this machine" if profile == "local" else f"the platform at {without_credentials(base)}"
+        where = "this machine" if profile == "local" else f"the server at {without_credentials(base)}"
         click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
     # The document contains everything; if it is written elsewhere, a terminal still shows the report.
     if not printed or (sys.stderr.isatty() and not options().json):
@@ -118,9 +118,9 @@ def _tell(report: DoctorReport) -> None:
 
 
 def base_url(profile: str, report: DoctorReport) -> str:
-    """Return the platform's URL as every command resolves it; with --local, this machine's precedes the saved one."""
+    """Return the server's URL as every command resolves it; with --local, this machine's precedes the saved one."""
     from mesocosm.client import credentials
-    from mesocosm.client.urls import LOCAL, URL_VARIABLES, platform_url, variable
+    from mesocosm.client.urls import LOCAL, URL_VARIABLES, resolve_url, variable
 
     given = options().base_url or variable(*URL_VARIABLES)
     if given or profile == "local":
@@ -130,7 +130,7 @@ def base_url(profile: str, report: DoctorReport) -> str:
     except UsageError as error:
         report.issues.append(str(error))
         saved = credentials.Credentials()
-    return platform_url(saved=saved.bench_url, server=saved.server_url)
+    return resolve_url(saved=saved.bench_url, server=saved.server_url)
 
 
 def probe(url: str) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _remote(report: DoctorReport, base: str, health: dict[str, Any], openapi: di
     if health["status_code"] is None:
         here = any(f"//{host}" in base for host in LOOPBACK)
         advice = (
-            "start your server, or leave out --base-url to use the public one"
+            "start your server, or omit --base-url to use the public one"
             if here
             else "check the network and the URL; for a server on this machine use --base-url http://127.0.0.1:8010"
         )
@@ -202,7 +202,7 @@ def _local(report: DoctorReport, *, serving: bool) -> bool:
     elif not manifest["path"]:
         report.notes.append(manifest["problems"][0])
     if not serving:
-        report.notes.append("no platform server runs here; local runs do not need one")
+        report.notes.append("no server runs here; local runs do not need one")
     return running or bool(manifest["ok"])
 
 
@@ -238,10 +238,10 @@ def _ollama(report: DoctorReport) -> dict[str, Any]:
     try:
         models = [str(item["name"]) for item in json.loads(body)["models"]]
     except (ValueError, KeyError, TypeError, RecursionError):
-        report.notes.append(f"what answers at {without_credentials(url)} does not speak Ollama's protocol")
+        report.notes.append(f"the server at {without_credentials(url)} does not speak Ollama's protocol")
         return {**found, "models": []}
     if wanted not in {name.removesuffix(":latest") for name in models}:
-        report.notes.append(f"the default model is not there yet: ollama pull {wanted}")
+        report.notes.append(f"the default model is not installed: ollama pull {wanted}")
     return {**found, "models": models}
 
 

@@ -90,7 +90,7 @@ def protocol(domain_id: str) -> None:
 @click.argument("domain_id")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of a run.")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
-@click.option("--max-steps", type=click.IntRange(min=1), help="Steps of an episode  [what the platform allows].")
+@click.option("--max-steps", type=click.IntRange(min=1), help="Maximum steps per episode  [the server's limit].")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
 @click.option(

@@ -1,4 +1,4 @@
-"""`mesocosm env …`: environments that are submitted to a platform."""
+"""`mesocosm env …`: environments that are submitted to a server."""
 
 import sys
 import time
@@ -24,7 +24,7 @@ SEAM = 400
 
 @click.group(cls=RemoteGroup, tree=TREE)
 def env() -> None:
-    """Submit environments to a platform and follow their builds."""
+    """Submit environments to a server and follow their builds."""
 
 
 @env.command()

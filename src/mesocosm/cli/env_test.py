@@ -1,4 +1,4 @@
-"""`mesocosm env test`: check whether this folder's adapter does what a platform requires."""
+"""`mesocosm env test`: check whether this folder's adapter meets a server's requirements."""
 
 import asyncio
 from pathlib import Path
@@ -15,7 +15,7 @@ from mesocosm.cli.render import emit
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the episode.")
 @click.option("--steps", type=click.IntRange(min=1), default=1, show_default=True, help="Actions to take at most.")
 def test(manifest: str | None, seed: int, steps: int) -> int:
-    """Start the adapter of this folder, then health, reset, some actions at random, close: without a platform.
+    """Start the adapter of this folder and test health, reset, random actions and close, without a server.
 
     A submission is tried in the same way. Exits 1 when something does not work.
     """
@@ -48,7 +48,7 @@ async def _try(path: Path, seed: int, steps: int, done: list[dict[str, Any]]) ->
     from mesocosm.core.task import Task
     from mesocosm.environments.benchmark import open_environment
 
-    def told(what: str, **more: Any) -> None:
+    def report(what: str, **more: Any) -> None:
         done.append({"what": what, **more})
         if not options().json:
             click.echo(f"✓ {what}" + (f" {more}" if more else ""), err=True)
@@ -57,14 +57,14 @@ async def _try(path: Path, seed: int, steps: int, done: list[dict[str, Any]]) ->
     dice = random.Random(seed)
     try:
         await benchmark.open(lambda words: click.echo(words, err=True))
-        told("health")
+        report("health")
         world = await benchmark.environment(Task(f"seed-{seed}", seed=seed), "smoke-test")
         await world.reset()
-        told("reset", seed=seed)
+        report("reset", seed=seed)
         for _ in range(steps):
             action = sample(benchmark.action_space, dice)
             step = await world.step(action)
-            told("step", reward=step.reward, ended=step.terminated or step.truncated)
+            report("step", reward=step.reward, ended=step.terminated or step.truncated)
             if step.terminated or step.truncated:
                 break
         await world.close()

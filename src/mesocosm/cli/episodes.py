@@ -29,7 +29,7 @@ WIDTH = 400
 def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None:
     """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document.
 
-    Those of a run on a platform are always JSON.
+    Those of a run on a server are always JSON.
     """
     there = elsewhere(run_id, remote=remote)
     if there is not None:

@@ -49,7 +49,7 @@ class GateFlags:
         """Raise UsageError for flags that do not fit together. `comparing`: the command itself names a baseline."""
         pairwise = [condition.text for condition in self.conditions if condition.pairwise]
         if pairwise and not self.baselines and not comparing:
-            raise UsageError(f"{pairwise[0]!r} is about another run: name it with --baseline")
+            raise UsageError(f"{pairwise[0]!r} needs a run to compare with: name it with --baseline")
         if self.junit is not None and not self.conditions:
             raise UsageError("--junit writes the answers to conditions; name at least one with --fail-if")
 
@@ -106,18 +106,18 @@ class GateFlags:
         """Raise UsageError for conditions that need more than the document of a remote run."""
         self.check()
         if self.baselines:
-            raise UsageError("--baseline is for runs of this machine; the platform compares its own runs")
+            raise UsageError("--baseline compares runs on this machine; the server compares its own runs")
         if (self.conditions or self.markdown) and not wait:
             raise UsageError("a run is judged when it has ended: add --wait")
         for condition in self.conditions:
             if condition.label or condition.kind.startswith("calls"):
                 raise UsageError(
-                    f"{condition.text!r}: conditions on a run of a platform are about its metrics, missing, failed, "
-                    "cost, tokens, latency and pass@k; it has no labels, and does not say how many calls it made"
+                    f"{condition.text!r}: conditions on a server's run can use metrics, missing, failed, cost, tokens, "
+                    "latency and pass@k, but not labels or calls"
                 )
 
     def judge_remote(self, over: "RemoteRun", episodes: "Sequence[Episode]", domain: str = "") -> "GateResult":
-        """Return the answers about a finished run of a platform, and print them on standard error.
+        """Return the answers about a finished run of a server, and print them on standard error.
 
         `domain` is the display name of its domain.
         """
@@ -127,8 +127,8 @@ class GateFlags:
         run = _local(over, episodes, domain or over.config.domain_id)
         judged = GateResult(self, judge(self.conditions, [run], _Sampled(episodes)))
         judged.write("mesocosm run", lambda: runs_markdown(run.benchmark, [run], None))
-        for told in judged.lines():
-            click.echo(told, err=True)
+        for text in judged.lines():
+            click.echo(text, err=True)
         return judged
 
     def judge_comparison(self, store: "Store", found: "RunComparison") -> "GateResult":
@@ -161,8 +161,8 @@ class GateFlags:
             )
         for name in dict.fromkeys(run.benchmark for run in others and known):
             if name not in {run.benchmark for run in runs}:
-                told = "the baseline has a run of it, and none was made here"
-                yield GateVerdict(f"baseline {' '.join(self.baselines)}", name, name, ConditionAnswer.UNDECIDED, told)
+                why = "the baseline includes this benchmark, but it was not run here"
+                yield GateVerdict(f"baseline {' '.join(self.baselines)}", name, name, ConditionAnswer.UNDECIDED, why)
 
 
 @dataclass(frozen=True)
@@ -233,8 +233,8 @@ class GateResult:
             click.echo(f"  {page(compare_path(found), store, chosen)}")
         if self.verdicts:
             click.echo()
-        for told in self.lines():
-            click.echo(told)
+        for text in self.lines():
+            click.echo(text)
 
     def write(self, suite: str, markdown: Callable[[], str]) -> None:
         """Write the files that the flags request; `markdown` returns the report without the answers."""
@@ -253,7 +253,7 @@ class GateResult:
 
 
 class _Sampled:
-    """The episodes of a platform's run, with what their documents contain."""
+    """The episodes of a server's run, with what their documents contain."""
 
     def __init__(self, episodes: "Sequence[Episode]") -> None:
         self._episodes = episodes
@@ -276,7 +276,7 @@ class _Sampled:
 
 
 def _local(over: "RemoteRun", episodes: "Sequence[Episode]", domain: str) -> "Run":
-    """Return a platform's run as a local one, with what its document contains."""
+    """Return a server's run as a local one, with what its document contains."""
     from mesocosm.core.model import ModelSettings
     from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec, RunStatus
     from mesocosm.core.score import MetricResult

@@ -145,19 +145,19 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
     """
     from mesocosm.engine.metrics import disagreements, of_episodes, outcome
 
-    told, made = [], run.spec.model.name
+    differences, made = [], run.spec.model.name
     # A file from another system may use any model name.
     with suppress(UsageError):
         made = ModelName.parse(made).shown()
     if run.model.partition("@")[0] != made.partition("@")[0]:
-        told.append(f"its model is {run.model!r}, and it was made with {made!r}")
+        differences.append(f"its model is {run.model!r}, and it was made with {made!r}")
     if run.info.get("metrics"):
         try:
             metrics = of_episodes(run, _whole(run, episodes))
         except (ValueError, OverflowError, msgspec.MsgspecError) as error:
             raise UsageError(f"run {run.id} cannot be measured: {error}; the file is damaged, or was edited") from error
-        told += disagreements(run, metrics)
-        told += [
+        differences += disagreements(run, metrics)
+        differences += [
             f"{one.n_scored:,} episodes have its {one.name}, and {one.n_planned:,} were planned to"
             for one in metrics
             if one.n_scored > one.n_planned
@@ -169,14 +169,14 @@ def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
             if run.status is RunStatus.FINISHED and status is not RunStatus.FINISHED:
                 run = msgspec.structs.replace(run, status=status, error=why)
     elif run.metrics:
-        told += _other_means(run, list(episodes))
+        differences += _other_means(run, list(episodes))
         marked = {**run.provenance, UNVERIFIED: True}
         run = msgspec.structs.replace(
             run, provenance=marked, warnings=tuple(dict.fromkeys((*run.warnings, AS_IMPORTED)))
         )
-    if told:
+    if differences:
         raise UsageError(
-            f"run {run.id} is not what was exported: {'; '.join(told)}; the file is damaged, or it was edited"
+            f"run {run.id} is not what was exported: {'; '.join(differences)}; the file is damaged, or it was edited"
         )
     return run
 

@@ -31,17 +31,17 @@ TREE: dict[str, tuple[str, str]] = {
     "compare": ("mesocosm.cli.compare:compare", "Compare stored runs, with intervals and tests."),
     "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail."),
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
-    "serve": ("mesocosm.cli.serve:serve", "Serve a platform and its workers."),
-    "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a platform."),
-    "admin": ("mesocosm.cli.admin.admin:admin", "Administer a platform: accounts, backups, cleanup."),
+    "serve": ("mesocosm.cli.serve:serve", "Run a server and its workers."),
+    "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a server."),
+    "admin": ("mesocosm.cli.admin.admin:admin", "Administer a server: accounts, backups, cleanup."),
     "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files."),
     "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site."),
-    "auth": ("mesocosm.cli.auth:auth", "Log in to a platform and show the current login."),
-    "team": ("mesocosm.cli.team:team", "Manage your teams on a platform."),
-    "env": ("mesocosm.cli.env:env", "Submit environments to a platform and follow their builds."),
+    "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login."),
+    "team": ("mesocosm.cli.team:team", "Manage your teams on a server."),
+    "env": ("mesocosm.cli.env:env", "Submit environments to a server and follow their builds."),
     "domain": ("mesocosm.cli.domain:domain", "Show domains and their leaderboards."),
     "gallery": ("mesocosm.cli.gallery:gallery", "List public runs."),
-    "models": ("mesocosm.cli.models:models", "List the models that the platform offers."),
+    "models": ("mesocosm.cli.models:models", "List the models that the server offers."),
     "register": (
         "mesocosm.cli.register:register",
         "Register a domain from a Python file; for repositories use env submit.",
@@ -60,7 +60,7 @@ Options of every command, in any position:
   --results-dir DIR        where results are kept  [./benchmark_results]
   --database-url URL       store in PostgreSQL instead of the file
   --blob-url URL           large content in an object store: file:///…, s3://…
-  --base-url, --bench-url  platform to talk to
+  --base-url, --bench-url  server to talk to
 Also as the variables MESOCOSM_RESULTS_DIR, MESOCOSM_DATABASE_URL,
 MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 """
@@ -182,13 +182,13 @@ def told_warnings() -> Iterator[None]:
     """Show warnings of our loggers on standard error as `warning: …`."""
     import logging
 
-    class Told(logging.Handler):
+    class EchoHandler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             from mesocosm.core.redact import Redactor
 
             click.echo(f"{record.levelname.lower()}: {Redactor().text(record.getMessage())}", err=True)
 
-    handler, logger = Told(logging.WARNING), logging.getLogger("mesocosm")
+    handler, logger = EchoHandler(logging.WARNING), logging.getLogger("mesocosm")
     logger.addHandler(handler)
     try:
         yield

@@ -1,4 +1,4 @@
-"""`mesocosm models`: the models that the platform offers."""
+"""`mesocosm models`: the models that the server offers."""
 
 import click
 
@@ -9,7 +9,7 @@ from mesocosm.cli.render import emit, table
 
 @click.command(cls=Remote)
 def models() -> None:
-    """List the models that the platform offers; their keys stay there."""
+    """List the models that the server offers; their keys stay there."""
     client = any_client()
     found = client.models.list()
     if options().json:

@@ -51,7 +51,7 @@ class _Standing:
     """What was printed about a run: the number of episodes, and the time of the last line."""
 
     progress: Progress
-    told: int
+    shown: int
     at: float
 
 
@@ -76,12 +76,12 @@ class LineProgress(Observer):
     def episode_finished(self, episode: Episode) -> None:
         """Print the line of an episode."""
         standing = self._runs[episode.run_id]
-        standing.told += 1
+        standing.shown += 1
         progress = standing.progress
         which = f"{progress.run.benchmark} " if len(self._runs) > 1 else ""
         if progress.planned <= MOST_LINES:
             unit = "row" if progress.run.kind == ROLLOUT else "task"
-            click.echo(f"  {which}[{standing.told}/{progress.planned}] {episode_line(episode, unit)}", err=True)
+            click.echo(f"  {which}[{standing.shown}/{progress.planned}] {episode_line(episode, unit)}", err=True)
         elif time.monotonic() - standing.at >= EVERY_S:
             standing.at = time.monotonic()
             click.echo(f"  {which}{status_line(progress)}", err=True)

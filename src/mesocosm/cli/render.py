@@ -232,8 +232,8 @@ def print_result(run: Run, store: "Store", chosen: CommonOptions, judged: "GateR
 
         click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
     if run.counts.pending and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
-        owed = plural(run.counts.pending, "episode")
-        click.echo(f"  mesocosm run resume {run.id}    continues it: {owed} owed")
+        pending = plural(run.counts.pending, "episode")
+        click.echo(f"  mesocosm run resume {run.id}    continues it: {pending} pending")
 
 
 def worked(run: Run) -> float:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
 TREE = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
-    "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the platform."),
-    "get": ("mesocosm.cli.remote.runs:get", "Print a run of the platform with its episodes and scores, as JSON."),
-    "visibility": ("mesocosm.cli.remote.runs:visibility", "Set who may see a run of the platform."),
+    "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the server."),
+    "get": ("mesocosm.cli.remote.runs:get", "Print a run on the server with its episodes and scores, as JSON."),
+    "visibility": ("mesocosm.cli.remote.runs:visibility", "Set who may see a run on the server."),
     "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
@@ -34,7 +34,7 @@ TREE = {
 def run() -> None:
     """Run environments, and inspect runs. Name a run by any unique beginning of its id, or by `last`.
 
-    A run is searched in the results here, and then on the platform where you are logged in; with --remote only there.
+    A run is looked up in the local results, then on the server where you are logged in; with --remote only there.
     """
 
 
@@ -45,8 +45,8 @@ def run() -> None:
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per page.")
 @click.option("--cursor", help="Where the previous page ended.")
-@click.option("--remote", is_flag=True, help="List your runs on the platform; --benchmark then names a domain.")
-@click.option("--team", metavar="TEAM_ID", help="Runs of a team on the platform.")
+@click.option("--remote", is_flag=True, help="List your runs on the server; --benchmark then names a domain.")
+@click.option("--team", metavar="TEAM_ID", help="Runs of a team on the server.")
 def list_(remote: bool, team: str | None, **given: Any) -> None:
     """List runs, newest first."""
     if remote or team:
@@ -54,7 +54,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
 
         wanting = [name for name in ("status", "model", "text") if given[name]]
         if wanting:
-            raise UsageError(f"runs of a platform cannot be chosen by {', '.join(wanting)}; leave that out")
+            raise UsageError(f"runs on a server cannot be filtered by {', '.join(wanting)}; omit it")
         listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
     from mesocosm.interop.record import run_document
@@ -63,7 +63,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
     try:
         store = command_store()
     except UnknownName as error:
-        raise UsageError(f"{error}; --remote lists your runs on the platform") from error
+        raise UsageError(f"{error}; --remote lists your runs on the server") from error
     page = store.runs.list(**given)
     found = [_whole(store, item) for item in page.items]
     if chosen.json:
@@ -101,7 +101,7 @@ def _whole(store: "Store", listed: "Run") -> "Run":
 )
 @remote_option
 def watch(run_id: str, every: float, remote: bool) -> int:
-    """Follow a run that another process or a platform works on, until it ends; exit as that run would.
+    """Follow a run of another process or a server until it ends; exit as the run would.
 
     Ctrl-C ends the watching only. Conditions for gates are listed by mesocosm gate --help.
     """
@@ -123,12 +123,12 @@ def _watch(run_id: str, every: float) -> int:
     store, chosen = command_store(), options()
     item = find_run(store, run_id)
     chosen.part(GateFlags).prepare(store)
-    told = ""
+    shown = ""
     while True:
         line = f"{item.status}: {item.counts.done:,}/{item.counts.planned:,} done, {item.counts.failed:,} failed"
-        if line != told:
+        if line != shown:
             click.echo(line, err=True)
-            told = line
+            shown = line
         if item.status not in GOING:
             return judged(item, store, chosen, exit_code(item))
         if abandoned(item):
@@ -146,7 +146,7 @@ def _watch(run_id: str, every: float) -> int:
 def stop(run_id: str, remote: bool) -> int:
     """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed.
 
-    A run of a platform is cancelled; finished episodes stay.
+    A run on a server is cancelled; finished episodes are kept.
     """
     there = elsewhere(run_id, remote=remote)
     if there is not None:
@@ -193,7 +193,7 @@ def resume(
 ) -> int:
     """Continue a run: only episodes that are not finished are played.
 
-    A platform continues its runs by itself; this queues one again that was stopped or that failed.
+    A server continues its runs by itself; this command requeues a run that was stopped or failed.
     """
     options().part(GateFlags).check()
     there = elsewhere(run_id, remote=remote)
@@ -201,9 +201,11 @@ def resume(
         from mesocosm.cli.remote import runs
 
         if options().part(GateFlags).conditions or options().part(GateFlags).baselines:
-            raise UsageError(f"run {run_id} is on the platform and is not waited for here; judge it when it is over")
+            raise UsageError(
+                f"run {run_id} is on the server, and this command does not wait for it; judge it when it has ended"
+            )
         if parallel is not None or same_server or any(value is not None for value in budgets.values()):
-            raise UsageError(f"run {run_id} is on the platform, which keeps the settings that it was started with")
+            raise UsageError(f"run {run_id} is on the server, which keeps the settings that it was started with")
         return runs.resume(*there, retry_failed=retry_failed)
     from mesocosm.cli.session import resume_run
     from mesocosm.engine.session import SessionOptions

@@ -1,4 +1,4 @@
-"""`mesocosm serve`: the platform."""
+"""`mesocosm serve`: run a server."""
 
 import os
 from pathlib import Path
@@ -37,7 +37,7 @@ def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: st
 @click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions run unconfined.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
 def serve(config: Path | None, **given: Any) -> int:
-    """Serve the platform: people, teams, environments, runs, leaderboards, and the web app for all of it.
+    """Run a server: accounts, teams, environments, runs, leaderboards, and the web app for all of it.
 
     Everything is kept in the data directory, or in the database named by --database-url. Every other setting is a line
     in the file of --config, or a variable MESOCOSM_…; docs/operate.md lists them. Ctrl-C ends it: what runs then goes
@@ -45,7 +45,7 @@ def serve(config: Path | None, **given: Any) -> int:
     """
     from mesocosm.server.service import opened
     from mesocosm.server.serving import exposed, listening_at, worker_variables
-    from mesocosm.server.serving import serve as serve_platform
+    from mesocosm.server.serving import serve as run_server
     from mesocosm.server.settings import read_settings
     from mesocosm.server.web.logs import logging_as
 
@@ -61,7 +61,7 @@ def serve(config: Path | None, **given: Any) -> int:
                 err=True,
             )
         first = _first_admin(service)
-        serve_platform(
+        run_server(
             service,
             listening,
             words=("--config", str(config)) if config is not None else (),

@@ -112,8 +112,10 @@ def resume_run(run_id: str, settings: session.SessionOptions, limits: Mapping[st
         lacking = lacks_too_much(run, allowed)
         over = run.status in {RunStatus.FINISHED, RunStatus.FAILED} and not run.counts.pending and not lacking
         if over and not settings.retry_failed:
-            again = "; --retry-failed repeats what infrastructure made fail" if run.counts.failed else ""
-            click.echo(f"run {run.id} is {run.status}, nothing is owed{again}", err=True)
+            again = (
+                "; --retry-failed repeats episodes that failed because of infrastructure" if run.counts.failed else ""
+            )
+            click.echo(f"run {run.id} is {run.status}, no episode is pending{again}", err=True)
             chosen.part(GateFlags).prepare(store)
             return judged(run, store, chosen, exit_code(run))
         settings = replace(settings, limits=msgspec.structs.replace(run.spec.limits, **limits))

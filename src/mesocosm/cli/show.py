@@ -75,7 +75,7 @@ def _show_local(run_id: str) -> None:
         click.echo(line)
     table(["", ""], _rows(run, store), chosen)
     if run.counts.pending and run.status is not RunStatus.FINISHED and state(run) != RunStatus.RUNNING:
-        click.echo(f"\n{plural(run.counts.pending, 'episode')} owed; continue with: mesocosm run resume {run.id}")
+        click.echo(f"\n{plural(run.counts.pending, 'episode')} pending; continue with: mesocosm run resume {run.id}")
 
 
 def _rows(run: Run, store: "Store") -> list[list[str]]:
@@ -108,13 +108,13 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
 def _server(run: Run) -> str:
     """Return the address and model names of the server that answered a run, and of its judge's."""
     known = run.provenance.get("server", {})
-    told = []
+    servers = []
     for role, of in (("", ""), ("judge_", "judge: ")):
         address, served = known.get(f"{role}address", ""), known.get(f"{role}served", "")
         words = f"{address or 'an unknown address'}, answers as {served}" if served else address
         if words:
-            told.append(of + words)
-    return "; ".join(told)
+            servers.append(of + words)
+    return "; ".join(servers)
 
 
 def _chain(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""`mesocosm team …`: the teams of a platform, and the active one."""
+"""`mesocosm team …`: the teams of a server, and the active one."""
 
 import re
 from typing import TYPE_CHECKING

@@ -51,10 +51,10 @@ def _verified(store: "Store", run_id: str) -> tuple[list[str], str]:
     """Return what is damaged in a run, and how much of it is covered by checksums."""
     try:
         verified = store.verification.check_run(run_id)
-        told = [_said(verified, place) for place in range(len(verified.damages))]
+        damages = [_said(verified, place) for place in range(len(verified.damages))]
         run = store.runs.get(run_id)
         covered = f"{_coverage(verified)}; {NOT_COMPUTED}" if run.unverified else _coverage(verified)
-        return told or _numbers(store, run), covered
+        return damages or _numbers(store, run), covered
     except (MesocosmError, ValueError) as error:
         # A row that cannot be read at all, or has invalid content.
         return [f"it cannot be read: {error}"], ""
@@ -85,14 +85,14 @@ def _numbers(store: "Store", run: "Run") -> list[str]:
 
 def _show(place: str, file: str, found: dict[str, list[str]], covered: dict[str, str]) -> None:
     if options().json:
-        runs = [{"run": key, "damages": told, "covered": covered[key]} for key, told in found.items()]
+        runs = [{"run": key, "damages": damages, "covered": covered[key]} for key, damages in found.items()]
         emit({"place": place, "file": file, "runs": runs, "ok": not file and not any(found.values())})
         return
     if file:
         click.echo(f"{place} is damaged: {file}")
-    for run_id, told in found.items():
-        click.echo(f"{run_id}: {covered[run_id] if not told else plural(len(told), 'damage')}")
-        for line in told:
+    for run_id, damages in found.items():
+        click.echo(f"{run_id}: {covered[run_id] if not damages else plural(len(damages), 'damage')}")
+        for line in damages:
             click.echo(f"  {line}")
     if not file and not any(found.values()):
         click.echo(f"nothing is damaged in {plural(len(found), 'run')} of {place}")

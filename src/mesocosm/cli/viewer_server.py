@@ -129,10 +129,10 @@ class ViewerServer(Server):
         idle_minutes: float | None,
         ready: Callable[[], None],
         appeared: Callable[[], None],
-        shelf: BenchmarkIndex,
+        benchmark_index: BenchmarkIndex,
     ) -> None:
-        shelf.known()  # reports a missing folder immediately
-        made = new_server(results.store, host=host, shelf=shelf)
+        benchmark_index.known()  # reports a missing folder immediately
+        made = new_server(results.store, host=host, benchmark_index=benchmark_index)
         assert isinstance(made.config.app, FastAPI)
         super().__init__(made.config.app, made.config, ready)
         self._results = results

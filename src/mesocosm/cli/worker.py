@@ -1,4 +1,4 @@
-"""`mesocosm worker`: a process that builds environments and executes runs of a platform."""
+"""`mesocosm worker`: a process that builds environments and executes runs of a server."""
 
 from pathlib import Path
 from typing import Any

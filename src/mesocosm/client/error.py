@@ -25,7 +25,7 @@ class ApiError(MesocosmError):
         self.url = url
         self.status = status
         self.detail = detail
-        self.hint = hint or ("" if status else "is the platform running, and the URL right?")
+        self.hint = hint or ("" if status else "is the server running, and the URL right?")
         self.retry_after = retry_after
         self.kind = kind
         said = detail if status else f"{method} {url} got no answer: {detail}"
@@ -39,12 +39,12 @@ def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: b
     `variable` is the environment variable that holds the token, if any: while it is set, logging in does not help.
     """
     if auth and variable:
-        what = "has expired" if auth == "expired" else "is not known to the platform"
+        what = "has expired" if auth == "expired" else "is unknown to the server"
         return f"the token of {variable} {what}; set another (mesocosm auth token create) or unset it"
     if auth == "expired":
         return "the login has expired; log in again with: mesocosm auth login"
     if auth == "invalid":
-        return "the platform does not know this login; log in again with: mesocosm auth login"
+        return "the server does not know this login; log in again with: mesocosm auth login"
     if status == 401:
         return "" if logged_in else "log in with: mesocosm auth login"
     if status == 429 and retry_after:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
-from mesocosm.client.urls import opener_for, platform_url, same_host, truthy, variable
+from mesocosm.client.urls import opener_for, resolve_url, same_host, truthy, variable
 from mesocosm.core.failure import UsageError
 
 MEMBER_VARIABLE = "SWECC_BENCH_TOKEN"
@@ -79,11 +79,11 @@ def identify(base_url: str | None = None, token: str | None = None) -> Identity:
     """Return the server and the caller to use.
 
     The token is the given one, otherwise SWECC_BENCH_TOKEN, SWECC_BENCH_GUEST_TOKEN, or the saved one; the URL is that
-    of `platform_url`. With BENCH_AUTH_DISABLED no token is needed, and none is sent unless one is given. A saved login
+    of `resolve_url`. With BENCH_AUTH_DISABLED no token is needed, and none is sent unless one is given. A saved login
     that cannot be read raises UsageError only if a value of it is needed.
     """
     saved = _saved(needed=not (base_url or variable("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")))
-    url = platform_url(base_url, saved=saved.bench_url, server=saved.server_url)
+    url = resolve_url(base_url, saved=saved.bench_url, server=saved.server_url)
     team = saved.active_team_id
     if token:
         return Identity(url, token, mode_of(token), "given", team)

@@ -10,7 +10,7 @@ from http.cookiejar import CookieJar
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
 from mesocosm.client.identity import claims
-from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, opener_for, platform_of, variable
+from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, opener_for, url_of_login_server, variable
 from mesocosm.core.failure import MesocosmError, UsageError
 
 TIMEOUT_S = 30.0
@@ -44,7 +44,7 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
         mode="member",
         token=token,
         server_url=server,
-        bench_url=checked(bench_url or variable(*URL_VARIABLES) or _platform_at(server)),
+        bench_url=checked(bench_url or variable(*URL_VARIABLES) or _bench_url_at(server)),
         refresh_token=refresh,
         username=_text(claims(token).get("username")),
     )
@@ -113,9 +113,9 @@ def browser_for(server: str) -> urllib.request.OpenerDirector:
     return opener_for(server, urllib.request.HTTPCookieProcessor(CookieJar()))
 
 
-def _platform_at(server: str) -> str:
-    """Return the platform of a login server: the usual URL, unless the server is a platform itself."""
-    usual = platform_of(server)
+def _bench_url_at(server: str) -> str:
+    """Return the base URL that belongs to a login server: the usual one, unless it is a mesocosm server itself."""
+    usual = url_of_login_server(server)
     if usual != f"{server}/bench":
         return usual
     return server if not _healthy(usual) and _healthy(server) else usual

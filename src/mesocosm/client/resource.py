@@ -46,7 +46,7 @@ class Resource:
             self._api.base_url + path,
             200,
             f"the answer is not what this client knows ({place}: {fault['msg']})",
-            hint="is this a platform of mesocosm, and not older than this client?",
+            hint="is this a mesocosm server, no older than this client?",
         )
 
 

@@ -16,7 +16,7 @@ from mesocosm.client.urls import opener_for, without_credentials
 BenchApiError = ApiError
 """Alias for older programs."""
 AUTH_HEADER = "X-Mesocosm-Auth"
-NO_PLATFORM = "is that the whole address of a platform? A path such as /bench may belong to it"
+NOT_A_SERVER = "is that the complete URL of a server? It may need a path such as /bench"
 ERROR_BYTES = 65_536
 CHUNK = 1 << 18
 
@@ -160,7 +160,7 @@ def _decoded(method: str, url: str, status: int, body: bytes) -> Any:
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ApiError(method, url, status, f"the answer is not JSON: {body[:200]!r}", hint=NO_PLATFORM) from error
+        raise ApiError(method, url, status, f"the answer is not JSON: {body[:200]!r}", hint=NOT_A_SERVER) from error
 
 
 def _detail(body: bytes, reason: str) -> str:

@@ -55,7 +55,7 @@ def without_credentials(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl() if parts.netloc else url
 
 
-def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
+def checked(url: str, what: str = "a server", like: str = LOCAL) -> str:
     """Return a URL without trailing slashes. Raises UsageError if it cannot be the address of `what`."""
     parts = _parts(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -63,8 +63,8 @@ def checked(url: str, what: str = "a platform", like: str = LOCAL) -> str:
     return url.rstrip("/")
 
 
-def platform_of(server: str) -> str:
-    """Return the platform that belongs to a login server."""
+def url_of_login_server(server: str) -> str:
+    """Return the base URL of the server that belongs to a login server."""
     parts = _parts(server)
     if parts.hostname == _parts(SERVER).hostname:
         return PRODUCTION
@@ -73,33 +73,33 @@ def platform_of(server: str) -> str:
     return f"{server.rstrip('/')}/bench"
 
 
-def platform_url(given: str | None = None, *, saved: str = "", server: str = "") -> str:
-    """Return the URL of the platform: the given one, that of a variable, that of the saved login, or the default.
+def resolve_url(given: str | None = None, *, saved: str = "", server: str = "") -> str:
+    """Return the base URL of the server: the given one, that of a variable, that of the saved login, or the default.
 
-    `saved` and `server` are the platform and the login server of the saved login. A local platform saved before a login
+    `saved` and `server` are the server and the login server of the saved login. A local server saved before a login
     elsewhere is ignored. Raises UsageError if the result is not a URL.
     """
     named = given or variable(*URL_VARIABLES)
     if named:
         return checked(named)
     if server and (not saved or (is_local(saved) and not is_local(server))):
-        return checked(platform_of(server))
+        return checked(url_of_login_server(server))
     return checked(saved or default_url())
 
 
 def default_url() -> str:
-    """Return the platform to use when none is named: this machine's with MESOCOSM_LOCAL, otherwise production."""
+    """Return the server to use when none is named: this machine's with MESOCOSM_LOCAL, otherwise production."""
     return LOCAL if truthy(os.environ.get(LOCAL_VARIABLE)) else PRODUCTION
 
 
-def login_server(given: str | None = None, *, platform: str | None = None, saved: str = "") -> str:
+def login_server(given: str | None = None, *, base_url: str | None = None, saved: str = "") -> str:
     """Return the URL of the login server, which receives passwords.
 
-    It is the given one, SWECC_SERVER_URL, the named platform itself (`platform` or that of a variable), this machine's
-    with MESOCOSM_LOCAL, that of the `saved` login, or production. Raises UsageError if the platform is not a URL.
+    It is the given one, SWECC_SERVER_URL, the named server itself (`base_url` or that of a variable), this machine's
+    with MESOCOSM_LOCAL, that of the `saved` login, or production. Raises UsageError if it is not a URL.
     """
     server = given or variable(SERVER_VARIABLE)
-    named = platform or variable(*URL_VARIABLES)
+    named = base_url or variable(*URL_VARIABLES)
     if not server and named:
         server = SERVER if _parts(checked(named)).hostname == _parts(SERVER).hostname else named
     local = LOCAL_SERVER if truthy(os.environ.get(LOCAL_VARIABLE)) else ""

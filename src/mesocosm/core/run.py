@@ -209,31 +209,31 @@ class Run(msgspec.Struct, omit_defaults=True):
 
         Changes in how scores are read (such as another pass threshold) do not count.
         """
-        told = self.provenance.get("graded_with")
+        content = self.provenance.get("graded_with")
         if self.provenance.get(RESCORING):
-            return str(told)
-        if told is None:
+            return str(content)
+        if content is None:
             # Earlier versions did not distinguish the two.
-            told = self.provenance.get("rescored_with", "")
-            told = "" if told == digest(self.info.get("metrics", [])) else told
-        return "" if told == self.benchmark_digest else str(told)
+            content = self.provenance.get("rescored_with", "")
+            content = "" if content == digest(self.info.get("metrics", [])) else content
+        return "" if content == self.benchmark_digest else str(content)
 
     @property
     def rescored(self) -> str:
         """A note for readers if it was rescored, otherwise an empty string."""
-        told = self.provenance.get("rescored_with")
-        if not told:
+        content = self.provenance.get("rescored_with")
+        if not content:
             return ""
         if self.provenance.get(RESCORING):
             return (
-                f"is being rescored with content {told}, or that was cut off: its scores are of two kinds, and its "
+                f"is being rescored with content {content}, or that was cut off: its scores are of two kinds, and its "
                 f"numbers are the earlier ones; mesocosm run rescore {self.id} scores all of it"
             )
         if self.regraded:
             return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest or 'another'}"
-        if told == self.benchmark_digest:
+        if content == self.benchmark_digest:
             return "rescored with the content that it was played with"
-        return f"its scores are read by other metrics than when it was played (rescored with {told})"
+        return f"its scores are read by other metrics than when it was played (rescored with {content})"
 
     @property
     def unverified(self) -> bool:

@@ -38,8 +38,8 @@ def read_folder(folder: Path, kind: str = "") -> tuple[str, list[ReadFile]]:
     if kind and kind != "text":
         data = [file for file in data if format_of(file) == kind]
     elif len(formats) > 1 and not kind:
-        told = " and ".join(f"{count:,} of {name}" for name, count in sorted(formats.items()))
-        raise UsageError(f"{folder} holds files of several formats ({told}); name a file, or one format")
+        listed = " and ".join(f"{count:,} of {name}" for name, count in sorted(formats.items()))
+        raise UsageError(f"{folder} holds files of several formats ({listed}); name a file, or one format")
     if data and kind != "text":
         return kind or format_of(data[0]), _data(data)
     texts = sorted(file for file in folder.rglob("*") if _is_shown(file, folder) and file.suffix.lower() in TEXTS)

@@ -159,8 +159,8 @@ def _warn(
     warnings: list[str],
 ) -> None:
     """Warn about a column of several types (integers and numbers count as one), and about rows without the column."""
-    told = set(types) - ({"integer"} if "number" in types else set())
-    if len(told) > 1:
+    names = set(types) - ({"integer"} if "number" in types else set())
+    if len(names) > 1:
         counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(types.items(), key=lambda each: -each[1]))
         rarest = min(types, key=lambda kind: (types[kind], kind))
         warnings.append(f"column {name} has mixed types: {counts} (the first {rarest}: {table.where(first[rarest])})")

@@ -26,7 +26,7 @@ NOT_ASKED = (
 def conclude(state: SessionState, stopped: str, error: Exception | None) -> None:
     """Store the final state of the run; the journal has stored its counters. Raises RunLeased if it was taken over."""
     store, messages = state.store, state.messages
-    if store.runs.get(state.record.id).holder != state.holder:
+    if store.runs.get(state.record.id).holder != state.lease_owner:
         raise RunLeased(f"run {state.record.id} was taken over by another process")
     if state.alike:
         # They say nothing about their tasks, so they are run again when the run is resumed.
@@ -65,7 +65,7 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
         record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
     else:
         _decide_status(state, record)
-    store.runs.save(record, state.holder)
+    store.runs.save(record, state.lease_owner)
     state.record = record
 
 

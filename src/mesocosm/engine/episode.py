@@ -83,7 +83,7 @@ class Player:
             if recorder.written or episode.usage.calls:
                 # Its usage stays counted, although the episode will be run again.
                 episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
-                recorder.record(Kind.LOG, {"message": "cancelled before its end; it is owed"}, episode.steps)
+                recorder.record(Kind.LOG, {"message": "cancelled before its end; it stays pending"}, episode.steps)
                 recorder.finish()
             raise
         finally:

@@ -237,12 +237,12 @@ class EpisodeContext:
 
         `failing` is called with failed tries that are repeated.
         """
-        return await self._ask(request, self._told(call), failing, call.role)
+        return await self._ask(request, self._trace_fields(call), failing, call.role)
 
     async def _ask(
         self,
         request: ModelRequest,
-        told: Mapping[str, Any],
+        fields: Mapping[str, Any],
         failing: Callable[[EpisodeError], None] | None = None,
         role: str = "",
     ) -> ModelReply:
@@ -272,7 +272,7 @@ class EpisodeContext:
             asked = replace(request, trial=self.trial, view=view, repeat=self._repeat(request, role))
             reply = await caller.ask(asked, repeated, self._untimed)
             spent = self._use(reply.usage, role)
-            self._record_call(request, reply, places, retries, step, told)
+            self._record_call(request, reply, places, retries, step, fields)
             caller.charge(reply)
         budget = self._limits.episode_tokens
         if budget is not None and spent.total > budget:
@@ -347,11 +347,11 @@ class EpisodeContext:
         """Record a call that a program made by itself and charge its usage. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1
         places = self._recorder.messages(call.messages, step)
-        told, reply, caller = self._told(call.call), call.reply, self._callers.of(call.call.role)
+        fields, reply, caller = self._trace_fields(call.call), call.reply, self._callers.of(call.call.role)
         if reply is not None:
             self._use(plausible(reply).usage, call.call.role)
         if call.error:
-            self._record_failed(call, places, told, step)
+            self._record_failed(call, places, fields, step)
             error = EpisodeError(call.cause or cause_of(call.status), call.error, status=call.status)
             tried = error.rule.retried and reply is None and call.status >= 300
             if call.status == GONE or tried:
@@ -361,7 +361,7 @@ class EpisodeContext:
                 caller.endpoint.failed(error)
         elif reply is not None:
             caller.endpoint.answered()
-            self._record_call(None, reply, places, [], step, told)
+            self._record_call(None, reply, places, [], step, fields)
         if reply is None:
             return
         if reply.estimated and not call.error:
@@ -370,20 +370,20 @@ class EpisodeContext:
             )
         caller.charge(reply)
 
-    def _told(self, call: ProxyCall) -> dict[str, Any]:
+    def _trace_fields(self, call: ProxyCall) -> dict[str, Any]:
         """Return the trace fields of a program's call; warn if it requests another model than the run's."""
         sent = str(call.sent.get("model") or ModelName.parse(self.settings.name).model)
         if call.model and call.model.lower() not in PLACEHOLDERS and not _names(call.model, sent):
             who = "a grader" if call.role == JUDGE else "the program"
             self._note(f"{who} asks for model {call.model!r}; {sent!r} is asked in its place, as the run says")
-        told = {
+        fields = {
             "path": call.path,
             "asked": call.model,
             "streamed": call.streamed,
             "request": {key: self._recorder.compact(value) for key, value in call.request.items()},
             "sent": {key: self._recorder.compact(value) for key, value in call.sent.items()},
         }
-        return {**told, "role": call.role} if call.role else told
+        return {**fields, "role": call.role} if call.role else fields
 
     def _serve(self, name: str, role: str) -> None:
         """Remember the name with which the server answers for the run's model or judge; warn about a second name."""
@@ -400,14 +400,14 @@ class EpisodeContext:
             self._noted.add(message)
             self.warn(message)
 
-    def _record_failed(self, call: Forwarded, places: list[list[int]], told: Mapping[str, Any], step: int) -> None:
+    def _record_failed(self, call: Forwarded, places: list[list[int]], fields: Mapping[str, Any], step: int) -> None:
         payload: dict[str, Any] = {
             "cause": call.cause or cause_of(call.status),
             "message": f"model call of the program: {call.error}",
             "status": call.status,
             "messages": places,
             "latency_s": round(call.latency_s, 6),
-            **told,
+            **fields,
         }
         if call.reply is not None:
             payload["usage"] = call.reply.usage

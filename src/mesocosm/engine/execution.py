@@ -61,7 +61,7 @@ def begin(state: SessionState) -> None:
     if before.started_at is not None and before.ended_at is None and before.heartbeat_at is not None:
         # The process of the previous session died without recording its end.
         record.provenance["worked_s"] = round(before.worked_s(before.heartbeat_at) or 0.0, 3)
-    store.runs.save(record, state.holder)
+    store.runs.save(record, state.lease_owner)
     if state.options.retry_failed:
         store.episodes.drop_failed(record.id)
     if state.options.retry_unscored:
@@ -83,7 +83,7 @@ async def execute(state: SessionState) -> str:
     if (most := parts.benchmark.info.parallel) is not None:
         record.info = {**record.info, "parallel": most}
     await in_thread(state.count_parts)
-    await in_thread(store.runs.save, record, state.holder)
+    await in_thread(store.runs.save, record, state.lease_owner)
     if before != (record.spec, record.info):
         await in_thread(store.runs.save_terms, record)
     finished = await asyncio.to_thread(store.episodes.finished_keys, record.id)
@@ -121,7 +121,7 @@ async def _journal(state: SessionState, tracker: Tracker) -> AsyncIterator[Journ
     soon: Callable[..., Any] = asyncio.get_running_loop().call_soon_threadsafe
     journal = state.store.journal(
         state.record.id,
-        state.holder,
+        state.lease_owner,
         lambda episodes: soon(committed, episodes),
         lambda: soon(state.control.stop, "somebody asked to stop it"),
     )

@@ -107,7 +107,7 @@ class MemberResult:
 
 
 Watch = Callable[[GroupMember], Sequence[Observer]]
-Told = Callable[[MemberResult], None]
+OnResult = Callable[[MemberResult], None]
 
 
 class GroupRunner:
@@ -121,7 +121,7 @@ class GroupRunner:
         *,
         parallel: int = 1,
         watch: Watch = lambda member: (),
-        told: Told = lambda result: None,
+        on_result: OnResult = lambda result: None,
         secrets: Sequence[str] | None = None,
         same_server: bool = False,
     ) -> None:
@@ -131,7 +131,7 @@ class GroupRunner:
         self._policy = policy
         self._resources = Resources(parallel)
         self._watch = watch
-        self._told = told
+        self._on_result = on_result
         self._secrets = secrets
         self._redactor = Redactor(secrets)
         self._controls: set[session.Control] = set()
@@ -173,7 +173,7 @@ class GroupRunner:
             result = await self._outcome(position, member)
         finally:
             release()
-        self._told(result)
+        self._on_result(result)
         return result
 
     async def _outcome(self, position: int, member: GroupMember) -> MemberResult:
@@ -195,8 +195,8 @@ class GroupRunner:
         except Incompatible as error:
             return await self._save(begun, OutcomeStatus.INCOMPATIBLE, "; ".join(error.missing))
         except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; one benchmark must not end the others
-            told = str(error) if isinstance(error, MesocosmError) else f"it raised {type(error).__name__}: {error}"
-            return await self._save(begun, OutcomeStatus.FAILED, told)
+            reason = str(error) if isinstance(error, MesocosmError) else f"it raised {type(error).__name__}: {error}"
+            return await self._save(begun, OutcomeStatus.FAILED, reason)
 
     async def _played(self, begun: Outcome, member: GroupMember, spec: RunSpec) -> MemberResult:
         async with opened(spec, member.seconds) as parts:

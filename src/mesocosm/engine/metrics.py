@@ -193,19 +193,19 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
     known = {metric.name: metric for metric in found}
     # Earlier versions did not count episodes that were not run for undeclared metrics.
     declared = {metric["name"] for metric in run.info.get("metrics", [])}
-    told = []
+    problems = []
     for stored in run.metrics:
         here = known.get(stored.name)
         if here is None:
-            told.append(f"{stored.name} is stored as {stored.value}, and nothing says what it was measured of")
+            problems.append(f"{stored.name} is stored as {stored.value}, and nothing says what it was measured of")
         elif not _equal(stored.value, here.value):
-            told.append(f"its {stored.name} is stored as {stored.value}, its episodes give {here.value}")
+            problems.append(f"its {stored.name} is stored as {stored.value}, its episodes give {here.value}")
         elif stored.n_scored != here.n_scored or (stored.n_planned != here.n_planned and stored.name in declared):
-            told.append(
+            problems.append(
                 f"its {stored.name} is stored as that of {stored.n_scored:,} of {stored.n_planned:,} episodes; "
                 f"{here.n_scored:,} of {here.n_planned:,} have a value"
             )
-    return told
+    return problems
 
 
 def _equal(a: float | None, b: float | None) -> bool:

@@ -72,7 +72,7 @@ class Endpoint:
         self._began = 0.0
         self._probes = 0
         self._free = False
-        self._told = False
+        self._reported = False
         self._over = False
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -103,8 +103,8 @@ class Endpoint:
             self._timer.cancel()
             self._timer = None
         self._changed()
-        if self._told:
-            self._told = False
+        if self._reported:
+            self._reported = False
             self._notice(f"{self._name} answers again after {time.monotonic() - self._began:.0f} s; the run goes on")
         waiting, self._waiting = self._waiting, deque()
         for future in waiting:
@@ -168,8 +168,8 @@ class Endpoint:
             return
         wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
         if self._probes > 1 or at_once:
-            what = "still does not answer" if self._told else f"has not answered since {since}: {words}"
-            self._told = True
+            what = "still does not answer" if self._reported else f"has not answered since {since}: {words}"
+            self._reported = True
             self._notice(f"{self._name} {what}; next try in {wait:.1f} s")
         self._timer = asyncio.get_running_loop().call_later(wait, self._wake)
 

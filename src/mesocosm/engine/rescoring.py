@@ -32,8 +32,8 @@ async def rescore(
     _check_tasks(run, benchmark, store)
     sizes = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
     run.info = {**benchmark.info.document(), **({PARTS: sizes} if sizes else {})}
-    told = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
-    run.provenance = {**run.provenance, **told, RESCORING: True}
+    versions = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
+    run.provenance = {**run.provenance, **versions, RESCORING: True}
     # Before the scores: the description decides which score is copied into an episode's row, and readers must know that
     # scores are mixed in the meantime, or if this process is killed.
     store.runs.save_terms(run)

@@ -311,8 +311,8 @@ def pass_metric(run: Run, rewards: Sequence[float]) -> Metric | None:
     named = next((metric for metric in rates if metric.name == PASS_RATE), next(iter(rates), None))
     if named is not None:
         return named
-    told = primary.directed and primary.higher_is_better and primary.aggregation == "mean"
-    if told and len(rewards) and all(value in (0.0, 1.0) for value in rewards):
+    directed = primary.directed and primary.higher_is_better and primary.aggregation == "mean"
+    if directed and len(rewards) and all(value in (0.0, 1.0) for value in rewards):
         return Metric(PASS_RATE, primary.score, "pass_rate", threshold=1.0, inclusive=True)
     return None
 

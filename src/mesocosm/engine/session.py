@@ -94,13 +94,13 @@ async def _work(state: SessionState, *, new: bool) -> Run:
         raise UsageError(changed)
     if new:
         # If this process is killed before it takes the lease, others must be able to detect that.
-        state.record.holder, state.record.heartbeat_at = state.holder, time.time()
+        state.record.holder, state.record.heartbeat_at = state.lease_owner, time.time()
         state.record = await in_thread(partial(store.runs.add, state.record, alone=state.options.alone))
     leased = False
 
     def lease() -> None:
         nonlocal leased
-        store.leases.take(state.record.id, state.holder)
+        store.leases.take(state.record.id, state.lease_owner)
         leased = True
 
     try:
@@ -109,7 +109,7 @@ async def _work(state: SessionState, *, new: bool) -> Run:
     finally:
         if leased:
             try:
-                await in_thread(store.leases.release, state.record.id, state.holder)
+                await in_thread(store.leases.release, state.record.id, state.lease_owner)
                 state.record.holder = None
             finally:
                 state.messages.send(lambda observer: observer.run_finished(state.record))

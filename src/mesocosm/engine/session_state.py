@@ -143,7 +143,7 @@ class SessionState:
         given = self.options.secrets
         hidden = secret_values(os.environ) if given is None else given
         self.messages = RunMessages(record, observers, [*hidden, *_declared_secrets(record.spec)])
-        self.holder = store.leases.owner()
+        self.lease_owner = store.leases.owner()
         self.started = time.monotonic()
         self.status_before = record.status
         self.away = False

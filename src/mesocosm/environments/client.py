@@ -212,7 +212,7 @@ class HttpEnvironment:
             raise EpisodeError(
                 Cause.ENVIRONMENT_INVALID,
                 f"{call.path}: the environment has answered with more than {self._most_bytes:,} bytes in one episode, "
-                "which is what this platform keeps; send smaller observations",
+                "which is what this server keeps; send smaller observations",
             )
         self._succeeded(call, response)
         return response

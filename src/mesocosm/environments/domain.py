@@ -24,7 +24,7 @@ class EnvironmentEndpoint(BaseModel):
     """How to reach an environment: at its own `url`, or started in a sandbox."""
 
     mode: Literal["remote", "sandbox"] = Field(
-        default="remote", description="remote: at its url; sandbox: by the platform"
+        default="remote", description="remote: at its url; sandbox: by the server"
     )
     url: str | None = Field(default=None, max_length=2_000, description="an http(s) URL of the public internet")
     image: str | None = Field(default=None, max_length=2_000, description="kept for older programs; nothing reads it")

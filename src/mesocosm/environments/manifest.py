@@ -191,7 +191,7 @@ def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
         yield from read_scoring(raw["scoring"])[1]
     yield from (msgspec.structs.replace(problem, severity="warning") for problem in contract_problems(raw))
     if isinstance(raw.get("id"), str) and not ID.fullmatch(raw["id"]):
-        yield Problem("id", f"{format_value(raw['id'])} is not an id that a platform takes", ID_FIX, "warning")
+        yield Problem("id", f"{format_value(raw['id'])} is not an id that servers accept", ID_FIX, "warning")
     yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
 
 

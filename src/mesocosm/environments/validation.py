@@ -27,7 +27,7 @@ from mesocosm.environments.manifest import (
 )
 from mesocosm.environments.plausibility import contract_problems
 
-PLATFORM_STEPS = 200
+SERVER_STEPS = 200
 """Default step limit on a server; a local run has none."""
 
 POLICY_NAME = "constraints.json"
@@ -178,9 +178,9 @@ def _budget_problems(raw: Mapping[str, Any]) -> Iterator[Problem]:
     steps = (episode or {}).get("max_steps")
     path = "binding_vow.episode.max_steps"
     if steps is None:
-        yield Problem(path, "is not set, so an episode may never end", f"set it, for example to {PLATFORM_STEPS // 4}")
-    elif isinstance(steps, int) and steps > PLATFORM_STEPS:
-        message = f"is {spelled(steps)}, but platforms cut episodes at {PLATFORM_STEPS} steps unless set otherwise"
+        yield Problem(path, "is not set, so an episode may never end", f"set it, for example to {SERVER_STEPS // 4}")
+    elif isinstance(steps, int) and steps > SERVER_STEPS:
+        message = f"is {spelled(steps)}, but servers cut episodes at {SERVER_STEPS} steps unless set otherwise"
         yield Problem(path, message, "plan for the cut; local runs are not cut", "warning")
 
 

@@ -56,7 +56,7 @@ class EpisodeConversation:
     asked: str = ""
     answered: str = ""
     calls: list[Mapping[str, Any]] = field(default_factory=list)
-    told: dict[int, Said] = field(default_factory=dict)
+    recorded: dict[int, Said] = field(default_factory=dict)
 
     def take(self, raw: bytes, blobs: BlobStore) -> None:
         """Read a piece of the trace: lines of JSON."""
@@ -89,7 +89,7 @@ class EpisodeConversation:
             return
         said = {name: value for name, value in payload.items() if name != "index"}
         if self.whole and isinstance(payload.get("index"), int):
-            self.told[payload["index"]] = inline(said, blobs)
+            self.recorded[payload["index"]] = inline(said, blobs)
         if not self.asked and said.get("role") == "user":
             self.asked = text_of(said.get("content"))
 
@@ -106,7 +106,7 @@ class EpisodeConversation:
         for name in ("reasoning", "tool_calls"):
             if last.get(name):
                 answer[name] = last[name]
-        return [*(self.told[place] for place in places if place in self.told), answer]
+        return [*(self.recorded[place] for place in places if place in self.recorded), answer]
 
     def texts(self, episode: Episode) -> tuple[str, str]:
         """Return the prompt (the user's last message before the first answer) and the last answer."""

@@ -44,7 +44,7 @@ _FILES = {
     "logs": ("logs.txt",),
     "samples": ("samples.jsonl",),
 }
-_TOLD = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
+_LOGGED = frozenset({Kind.LOG, Kind.WARNING, Kind.RETRY, Kind.ERROR})
 
 
 class DownloadSource(SampleInput, EngineStore, Protocol):
@@ -187,7 +187,7 @@ def _logs(download: _Download) -> None:
         for episode in filter(download.wanted, all_episodes(download.store, download.run.id)):
             found = download.record(episode)
             lines = [f"== row {found.source_row_index} run {found.run_index} {found.status} ({found.rollout_id})"]
-            lines += _told(download.store.traces.events(episode.id))
+            lines += _log_lines(download.store.traces.events(episode.id))
             if found.error_type:
                 lines.append(f"{found.error_type}: {found.error or ''}")
             file.write("\n".join([*lines, "", ""]).encode("utf-8", "replace"))
@@ -195,9 +195,9 @@ def _logs(download: _Download) -> None:
     download.written.append("logs.txt")
 
 
-def _told(events: Iterator[Event]) -> Iterator[str]:
+def _log_lines(events: Iterator[Event]) -> Iterator[str]:
     for event in events:
-        if event.kind in _TOLD and isinstance(event.payload, dict):
+        if event.kind in _LOGGED and isinstance(event.payload, dict):
             yield f"{event.payload.get('stream') or event.kind}: {event.payload.get('message', '')}"
             if event.kind is Kind.ERROR and event.payload.get("detail"):
                 yield str(event.payload["detail"])

@@ -1,4 +1,4 @@
-"""The JSON form of a run: the platform's field names, then everything else."""
+"""The JSON form of a run: the server's field names, then everything else."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ def moment(stamp: float | None) -> str | None:
 
 
 def _config(run: Run) -> dict[str, Any]:
-    """Return the configuration of a run, with the platform's field names."""
+    """Return the configuration of a run, with the server's field names."""
     selection = run.spec.selection
     return {
         "domain_id": run.benchmark,
@@ -40,7 +40,7 @@ def without_files(provenance: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def run_document(run: Run) -> dict[str, Any]:
-    """Return a run as JSON: the platform's field names, then everything else."""
+    """Return a run as JSON: the server's field names, then everything else."""
     selection = run.spec.selection
     return {
         "id": run.id,
@@ -89,7 +89,7 @@ def run_document(run: Run) -> dict[str, Any]:
 
 
 def techniques(run: Run) -> list[dict[str, Any]]:
-    """Return the techniques of a run in the platform's format."""
+    """Return the techniques of a run in the server's format."""
     declared: dict[str, Any] = {
         str(item.get("technique_id")): {} for item in run.info.get("vow", {}).get("techniques", [])
     }

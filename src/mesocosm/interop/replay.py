@@ -116,7 +116,7 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         if event.kind is Kind.ACTION and event.payload.get("reasoning")
     }
     # A reply that became the action is represented by the action and its reasoning; other replies are included as text.
-    told = {event.step: event.seq for event in recorded if event.kind is Kind.MODEL_CALL}
+    last_calls = {event.step: event.seq for event in recorded if event.kind is Kind.MODEL_CALL}
     played = {event.step for event in recorded if event.kind is Kind.ACTION}
     found: list[JSON] = []
     spent = 0
@@ -127,7 +127,7 @@ def trace(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> list[J
         elif event.kind is Kind.MODEL_CALL:
             usage = event.payload.get("usage") or {}
             spent += usage.get("prompt", 0) + usage.get("completion", 0)
-            became_action = event.step in played and told[event.step] == event.seq
+            became_action = event.step in played and last_calls[event.step] == event.seq
             thought = thoughts.get(event.step) if became_action else None
             found += _model_call(entry, event.payload, thought, spent, hidden=became_action)
         elif event.kind is Kind.ACTION:

@@ -72,7 +72,7 @@ class RowSample:
     """One attempt at one row.
 
     `row_index` is its index in the dataset, or in the plan if tasks are not rows. `status` is graded (it has a reward),
-    failed, skipped, or owed (started, but still pending); `cause` is why there is no reward. `passed` is None without a
+    failed, skipped, or owed (started but still pending); `cause` is why there is no reward. `passed` is None without a
     reward or a threshold. `duration_s` is in seconds; `cost_usd` is None if a price is unknown. `prompt` and `answer`
     are the texts of its conversation.
     """
@@ -111,8 +111,8 @@ def samples(run: Run, store: ConversationSource, rows: EpisodeSelection | None =
 
 def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) -> RowSample:
     """Return an episode as a sample."""
-    owed = episode.status not in FINISHED
-    score = None if owed else primary_score(episode, reading)
+    pending = episode.status not in FINISHED
+    score = None if pending else primary_score(episode, reading)
     reward = None if score is None else finite(score.value)
     usage, ended = episode.usage, episode.ended_at
     prompt, answer = said.texts(episode)
@@ -121,10 +121,10 @@ def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) ->
         row_index=row_of(episode),
         task=episode.task_id,
         trial=episode.trial,
-        status="owed" if owed else status_of(score, reward),
+        status="owed" if pending else status_of(score, reward),
         reward=reward,
         passed=None if reward is None or reading.bar is None else reward > reading.bar,
-        cause=(episode.failure.cause.value if episode.failure else "") if owed else cause_of(episode, score, reward),
+        cause=(episode.failure.cause.value if episode.failure else "") if pending else cause_of(episode, score, reward),
         error=error_of(episode, score, reward),
         prompt_tokens=usage.prompt,
         completion_tokens=usage.completion,
@@ -133,7 +133,7 @@ def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) ->
         duration_s=None if ended is None else finite(ended - episode.started_at),
         prompt=prompt,
         answer=answer,
-        scores={} if owed else {one.name: finite(one.value) for one in episode.scores},
+        scores={} if pending else {one.name: finite(one.value) for one in episode.scores},
         labels=episode.labels,
     )
 

@@ -175,7 +175,7 @@ class Passing:
             try:
                 failed = await self._once(passage, assembler, request, reply)
             except HttpError as error:
-                if reply.started or not await passage.again(_status(error), _told(error), {}):
+                if reply.started or not await passage.again(_status(error), _error_text(error), {}):
                     raise
                 continue
             if failed is None:
@@ -335,7 +335,7 @@ class Passing:
         return self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens)
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: ProxyReply) -> None:
-        message = _told(error)
+        message = _error_text(error)
         # An error after the end of the answer lost nothing of it.
         whole = reply.started and assembler.ended and not assembler.error
         if assembler.error:
@@ -350,7 +350,7 @@ class Passing:
 
     async def _refuse(self, api: Api, error: HttpError, reply: ProxyReply, more: Mapping[str, str] = {}) -> None:
         status = _status(error)
-        await reply.send(status, _encode(api.error(status, _told(error))), {**JSON, **more})
+        await reply.send(status, _encode(api.error(status, _error_text(error))), {**JSON, **more})
 
     def _safe(self, body: bytes) -> bytes:
         """Return `body` with our key redacted; some servers repeat it in their errors."""
@@ -376,7 +376,7 @@ def _words(passage: Passage, status: int, body: bytes) -> str:
     return f"{passage.api.path} answered {status}: {body[:2000].decode('utf-8', 'replace') or 'nothing'}"
 
 
-def _told(error: HttpError) -> str:
+def _error_text(error: HttpError) -> str:
     return f"the model server did not answer: {error.url}: {error.cause}"
 
 

@@ -59,18 +59,18 @@ class ProxyReply:
     async def write(self, piece: bytes) -> None:
         """Write a piece of the body. Raises ClientDisconnected."""
         if piece:
-            await _told(self.response.write(piece))
+            await _written(self.response.write(piece))
 
     async def end(self) -> None:
         """Write the end. Raises ClientDisconnected."""
-        await _told(self.response.write_eof())
+        await _written(self.response.write_eof())
 
     async def _begin(self, response: Any) -> None:
         self.response = response
-        await _told(response.prepare(self._request))
+        await _written(response.prepare(self._request))
 
 
-async def _told(writing: Awaitable[Any]) -> None:
+async def _written(writing: Awaitable[Any]) -> None:
     try:
         await writing
     except ConnectionError as error:

@@ -62,7 +62,7 @@ MakeGrader = Callable[[], Any]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The selected rows of a dataset: its name, the indices in `chosen`, a description in `told`, digests and notes.
+    """The selected rows of a dataset: its name, the indices in `chosen`, a `description`, digests and notes.
 
     `digest` covers content and selection together; `content` and `choice` show which of the two has changed.
     """
@@ -70,7 +70,7 @@ class Rows:
     name: str
     rows: Sequence[RolloutRow]
     chosen: Sequence[int]
-    told: str
+    description: str
     digest: str
     notes: tuple[str, ...] = ()
     content: str = ""
@@ -152,8 +152,8 @@ class RolloutBenchmark:
             digest=digest([self.rows.digest, self.origin.measure]),
             kind=KIND,
             metrics=metrics(self.terms),
-            description=self.rows.told,
-            card={**self.origin.card, "rows": self.rows.told},
+            description=self.rows.description,
+            card={**self.origin.card, "rows": self.rows.description},
             judged=True,
             discovers=True,
             inputs=inputs,

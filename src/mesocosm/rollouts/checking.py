@@ -257,7 +257,7 @@ def advanced(section: Section, notes: list[str]) -> Mapping[str, Any]:
     section.whole("workers", None, high=1024)
     idle = [key for key in section.raw if key not in OWN]
     if idle:
-        notes.append(f"[advanced] {', '.join(idle)}: kept for the platform, without effect on this machine")
+        notes.append(f"[advanced] {', '.join(idle)}: kept for servers; no effect on this machine")
     return dict(section.raw)
 
 

@@ -147,7 +147,7 @@ def _rows(options: RolloutOptions) -> Rows:
         options.name or table.name,
         rows,
         chosen.indices,
-        chosen.told,
+        chosen.description,
         digest([*content, choice]),
         (*table.notes, *rows.notes),
         content=digest(content),

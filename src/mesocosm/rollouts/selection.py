@@ -17,13 +17,13 @@ _SPAN = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The ascending indices of the chosen rows, from 0; `told` describes the choice in words.
+    """The ascending indices of the chosen rows, from 0; `description` describes the choice in words.
 
     `seed` is the seed of a random choice, else None.
     """
 
     indices: Sequence[int]
-    told: str
+    description: str
     seed: int | None = None
 
 

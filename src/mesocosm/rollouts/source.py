@@ -79,10 +79,10 @@ def read_changes(folder: Path) -> str:
     """
     patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or ""
     unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".") or ""
-    told = patch + "".join(f"new file {name}\n" for name in unknown.split("\0") if name)
-    if len(told) <= MOST_CHANGES:
-        return told
-    return f"{told[:MOST_CHANGES]}\n[{len(told) - MOST_CHANGES:,} more characters are left out]\n"
+    changes = patch + "".join(f"new file {name}\n" for name in unknown.split("\0") if name)
+    if len(changes) <= MOST_CHANGES:
+        return changes
+    return f"{changes[:MOST_CHANGES]}\n[{len(changes) - MOST_CHANGES:,} more characters are left out]\n"
 
 
 def _files(folder: Path, prefix: bytes) -> Iterator[tuple[bytes, Path]]:

@@ -44,7 +44,7 @@ class SandboxedProcess:
     ) -> None:
         self.process = process
         self.socket: Path = forwarder.socket
-        self._told = ""
+        self._reason = ""
         self._stopped = False
         self._forwarder = forwarder
         self._isolation = isolation
@@ -55,7 +55,7 @@ class SandboxedProcess:
     def reason(self) -> str:
         """Why we or a limit ended it, as a phrase for its author; otherwise empty."""
         code = self.process.returncode
-        return self._told or ("" if code is None or self._stopped else self._isolation.ending(code))
+        return self._reason or ("" if code is None or self._stopped else self._isolation.ending(code))
 
     @property
     def pid(self) -> int:
@@ -95,7 +95,7 @@ class SandboxedProcess:
             await self._isolation.remove()
 
     def _tell(self, reason: str) -> None:
-        self._told = reason
+        self._reason = reason
         # The port forwarder ignores SIGTERM; without this a plain program would always use up its grace time.
         self._forwarder.close()
 

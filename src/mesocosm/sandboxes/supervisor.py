@@ -162,18 +162,18 @@ def _start(command: list[str], libc: ctypes.CDLL) -> int:
 
     `subprocess` would do the same, but importing it takes as long as the rest of this program.
     """
-    told, tell = os.pipe()  # closed by exec
+    reader, writer = os.pipe()  # closed by exec
     pid = os.fork()  # there are no threads here
     if not pid:
         try:
             _become(command, libc)
         except (OSError, ValueError) as error:
-            os.write(tell, str(getattr(error, "strerror", None) or error).encode("utf-8", "replace"))
+            os.write(writer, str(getattr(error, "strerror", None) or error).encode("utf-8", "replace"))
         finally:
             os._exit(127)
-    os.close(tell)
-    refusal = os.read(told, 4096).decode("utf-8", "replace")
-    os.close(told)
+    os.close(writer)
+    refusal = os.read(reader, 4096).decode("utf-8", "replace")
+    os.close(reader)
     if refusal:
         os.waitpid(pid, 0)
         raise OSError(refusal)

@@ -59,12 +59,12 @@ Errors are problem details (RFC 9457) with a stable `code`; if the input is inva
 
 
 def create_app(
-    service: Service | None = None, *, viewer: Path | None = None, shelf: BenchmarkIndex | None = None
+    service: Service | None = None, *, viewer: Path | None = None, benchmark_index: BenchmarkIndex | None = None
 ) -> FastAPI:
     """Return the application of a laptop or of a team's server; without a service it only serves OpenAPI generation.
 
-    `viewer` is the directory of the built web app, by default that of this installation. `shelf` is the benchmark
-    index.
+    `viewer` is the directory of the built web app, by default that of this installation. `benchmark_index` lists the
+    benchmarks of this machine.
     """
     local = service is not None and service.local
     app = DescribedApp(
@@ -81,7 +81,7 @@ def create_app(
     )
     app.state.service = service
     app.state.viewer = viewer or pages.built_viewer()
-    app.state.shelf = shelf or BenchmarkIndex()
+    app.state.benchmark_index = benchmark_index or BenchmarkIndex()
     if local:
         app.include_router(viewer_data.router)
     for module in (system, *EAGER, *([] if local else _nouns())):
@@ -141,4 +141,4 @@ def _operation_id(route: APIRoute) -> str:
 async def _lifespan(threads: int, app: FastAPI) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = threads
     yield
-    app.state.shelf.close()
+    app.state.benchmark_index.close()

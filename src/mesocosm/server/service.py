@@ -49,7 +49,7 @@ class Audience:
         return self._each.total() >= MOST_STREAMS or self._each[who] >= (MOST_OF_ONE if known else MOST_OF_ADDRESS)
 
     @contextmanager
-    def seat(self, who: str) -> Iterator[None]:
+    def slot(self, who: str) -> Iterator[None]:
         """Count one more stream inside this context."""
         self._each[who] += 1
         try:

@@ -233,14 +233,14 @@ def new_server(
     *,
     host: str = DEFAULT_HOST,
     viewer: Path | None = None,
-    shelf: BenchmarkIndex | None = None,
+    benchmark_index: BenchmarkIndex | None = None,
     ready: Callable[[], None] = lambda: None,
 ) -> Server:
     """Return the server of `mesocosm view`, not started yet. Set `should_exit` to stop it from another thread.
 
     `host` is the name that it listens on, which is also accepted in `Host` headers.
     """
-    app = create_app(local_service(store, host), viewer=viewer, shelf=shelf)
+    app = create_app(local_service(store, host), viewer=viewer, benchmark_index=benchmark_index)
     config = uvicorn.Config(
         app,
         log_config=None,

@@ -43,17 +43,17 @@ class BatchRuns:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, job: BatchRun) -> None:
+    def add(self, batch: BatchRun) -> None:
         """Insert a batch run; do nothing if its id exists."""
-        row = values_of(job, results=json_text(job.results))
+        row = values_of(batch, results=json_text(batch.results))
         statement = self._database.insert(batch_runs).values(row).on_conflict_do_nothing()
         self._database.execute(statement)
 
-    def get(self, job_id: str) -> BatchRun | None:
+    def get(self, batch_id: str) -> BatchRun | None:
         """Return a batch run, None if it does not exist."""
-        query = select(batch_runs).where(batch_runs.c.id == plain(job_id))
+        query = select(batch_runs).where(batch_runs.c.id == plain(batch_id))
         row = self._database.one(query)
-        return None if row is None else _job(row)
+        return None if row is None else _batch(row)
 
     def list(
         self,
@@ -72,11 +72,11 @@ class BatchRuns:
                 query = query.where(batch_runs.c[name] == (plain(value) if isinstance(value, str) else value))
         if cursor is not None:
             query = query.where(batch_runs.c.id < plain(cursor))
-        return tuple(map(_job, self._database.all(query)))
+        return tuple(map(_batch, self._database.all(query)))
 
-    def claim(self, job_id: str, worker_id: str) -> bool:
+    def claim(self, batch_id: str, worker_id: str) -> bool:
         """Assign a queued batch run to a worker and mark it as running. Return False if it is not queued."""
-        queued = (batch_runs.c.id == plain(job_id)) & (batch_runs.c.status == "queued")
+        queued = (batch_runs.c.id == plain(batch_id)) & (batch_runs.c.status == "queued")
 
         def work(connection: Connection) -> bool:
             new = update(batch_runs).where(queued).values(status="running", claimed_by=worker_id)
@@ -84,9 +84,9 @@ class BatchRuns:
 
         return self._database.write(work)
 
-    def complete(self, job_id: str, results: Sequence[Mapping[str, Any]], *, failed: bool = False) -> bool:
+    def complete(self, batch_id: str, results: Sequence[Mapping[str, Any]], *, failed: bool = False) -> bool:
         """Store the results of a batch run. Return False if it is unknown or has already ended."""
-        going = (batch_runs.c.id == plain(job_id)) & batch_runs.c.status.in_(("queued", "running"))
+        going = (batch_runs.c.id == plain(batch_id)) & batch_runs.c.status.in_(("queued", "running"))
         new = {
             "status": "failed" if failed else "completed",
             "results": json_text(results),
@@ -104,37 +104,41 @@ class BatchRuns:
         query = select(batch_runs).where(batch_runs.c.status == "running")
 
         def look(connection: Connection) -> list[BatchRun]:
-            at, claimed = now(connection), [_job(row) for row in connection.execute(query).mappings()]
-            return [job for job in claimed if at - _since(connection, job) > allowed_s * max(len(job.results), 1)]
+            at, claimed = now(connection), [_batch(row) for row in connection.execute(query).mappings()]
+            return [
+                batch for batch in claimed if at - _since(connection, batch) > allowed_s * max(len(batch.results), 1)
+            ]
 
         late = self._database.read(look)
-        return sum(self._database.write(partial(_take_back, job)) for job in late)
+        return sum(self._database.write(partial(_take_back, batch)) for batch in late)
 
 
-def _since(connection: Connection, job: BatchRun) -> float:
+def _since(connection: Connection, batch: BatchRun) -> float:
     """Return when a batch run was claimed, in UNIX seconds."""
-    cancelled = select(func.max(requests.c.ended_at)).where(requests.c.job_id == job.id, requests.c.reason == TAKEN)
-    return float(connection.scalar(cancelled) or job.created_at)
+    cancelled = select(func.max(requests.c.ended_at)).where(requests.c.job_id == batch.id, requests.c.reason == TAKEN)
+    return float(connection.scalar(cancelled) or batch.created_at)
 
 
-def _take_back(job: BatchRun, connection: Connection) -> bool:
+def _take_back(batch: BatchRun, connection: Connection) -> bool:
     """Take a batch run back from an external program; return False if it changed in the meantime."""
     claimed = (
-        (batch_runs.c.id == job.id) & (batch_runs.c.status == "running") & (batch_runs.c.claimed_by == job.claimed_by)
+        (batch_runs.c.id == batch.id)
+        & (batch_runs.c.status == "running")
+        & (batch_runs.c.claimed_by == batch.claimed_by)
     )
-    left = connection.scalar(select(func.count()).select_from(requests).where(requests.c.job_id == job.id))
+    left = connection.scalar(select(func.count()).select_from(requests).where(requests.c.job_id == batch.id))
     new: dict[str, Any] = {"status": "queued", "claimed_by": None}
     if not left:
         error = "the program outside that carried this bench out did not report, and its runs here were deleted"
-        results = [{"model": result.get("model", ""), "error": error} for result in job.results]
+        results = [{"model": result.get("model", ""), "error": error} for result in batch.results]
         new = {"status": "failed", "results": json_text(results), "completed_at": time.time()}
     if not connection.execute(update(batch_runs).where(claimed).values(new)).rowcount:
         return False
-    ours = (requests.c.job_id == job.id) & (requests.c.state == "cancelled") & (requests.c.reason == TAKEN)
+    ours = (requests.c.job_id == batch.id) & (requests.c.state == "cancelled") & (requests.c.reason == TAKEN)
     again: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
     connection.execute(update(requests).where(ours).values(again))
     return True
 
 
-def _job(row: Mapping[Any, Any]) -> BatchRun:
+def _batch(row: Mapping[Any, Any]) -> BatchRun:
     return record_of(BatchRun, row, results=msgspec.json.decode(row["results"]))

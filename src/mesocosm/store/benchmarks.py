@@ -133,7 +133,7 @@ class Benchmarks:
         wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
         return tuple(BenchmarkContent(**row) for row in self._database.all(wanted))
 
-    def census(self) -> BenchmarkCounts:
+    def counts(self) -> BenchmarkCounts:
         """Return the number of runs of each benchmark and the latest changes; takes about 10 ms for 100,000 runs."""
         line = run_index.c
         numbers = select(line.benchmark, func.count()).group_by(line.benchmark)

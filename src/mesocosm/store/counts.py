@@ -119,7 +119,7 @@ def _take(connection: Connection, heard_since: float) -> CountsNow:
         environments=_counted(connection, environments.c.status, environments.c.deleted_at.is_(None)),
         builds=_counted(connection, environment_versions.c.state),
         requests=_counted(connection, requests.c.state),
-        batch_runs=_jobs(connection),
+        batch_runs=_batch_runs(connection),
         queued=queued,
         queue_age_s=max(time.time() - since, 0.0) if since is not None else 0.0,
         workers=alive,
@@ -132,7 +132,7 @@ def _take(connection: Connection, heard_since: float) -> CountsNow:
     )
 
 
-def _jobs(connection: Connection) -> dict[str, int]:
+def _batch_runs(connection: Connection) -> dict[str, int]:
     """Count batch runs by status.
 
     The stored status counts unless it is queued (external programs set it); otherwise the states of its runs decide.
@@ -143,7 +143,7 @@ def _jobs(connection: Connection) -> dict[str, int]:
     done, begun = _STATUS == "completed", (_STATUS != "pending") | (requests.c.state != "queued")
     sums = [
         func.sum(case((runs.c.id.is_not(None) & condition, 1), else_=0)).label(name)
-        for name, condition in (("owed", _STATUS.in_(("pending", "running"))), ("done", done), ("begun", begun))
+        for name, condition in (("pending", _STATUS.in_(("pending", "running"))), ("done", done), ("begun", begun))
     ]
     each = (
         select(batch_runs.c.id, batch_runs.c.status, *sums)
@@ -153,8 +153,8 @@ def _jobs(connection: Connection) -> dict[str, int]:
     )
     status = case(
         (each.c.status != "queued", each.c.status),
-        ((each.c.owed == 0) & (each.c.done > 0), "completed"),
-        (each.c.owed == 0, "failed"),
+        ((each.c.pending == 0) & (each.c.done > 0), "completed"),
+        (each.c.pending == 0, "failed"),
         (each.c.begun == 0, "queued"),
         else_="running",
     )

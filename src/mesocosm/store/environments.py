@@ -437,7 +437,7 @@ def _waiting(now: float) -> Select[Any]:
 def _give_up(connection: Connection, version: VersionRow, now: float) -> None:
     words = (
         f"{MOST_TRIES} workers ended while they built this version; it may need more memory than there is. "
-        "Make it smaller, or ask those who run this platform, then submit it again"
+        "Make it smaller, or ask the server's administrators, then submit it again"
     )
     over = msgspec.structs.replace(version, state=BuildState.FAILED, error=words, ended_at=now)
     fields = {name: value for name, value in _values(over).items() if name in _BUILT}

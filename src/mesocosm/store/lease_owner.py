@@ -10,7 +10,7 @@ from pathlib import Path
 from mesocosm.core.run import LeaseOwner, Run, RunStatus
 
 UNHELD_S = 10.0
-"""A run without a lease for so many seconds is abandoned; it is normally leased milliseconds after it is written."""
+"""Seconds without a lease after which a run counts as abandoned; a run is normally leased within milliseconds."""
 
 _PROC = Path("/proc")
 

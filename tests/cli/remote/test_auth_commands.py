@@ -152,7 +152,7 @@ def test_whoami_gives_advice_when_nothing_answers(mesocosm: "Invoke", alone: Pat
     seen = mesocosm("auth", "whoami", "--bench-url", "http://127.0.0.1:1")
 
     assert (seen.code, seen.out) == (1, "")
-    assert "could not connect to the platform at http://127.0.0.1:1" in seen.err
+    assert "could not connect to the server at http://127.0.0.1:1" in seen.err
     assert "mesocosm serve" in seen.err
     assert "the saved login names that address" in seen.err
 

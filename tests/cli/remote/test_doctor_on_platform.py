@@ -43,7 +43,7 @@ def test_a_login_that_does_not_hold_is_an_issue(platform: "Platform", mode: str,
     seen = platform("doctor")
 
     assert (seen.code, seen.document["ok"], seen.document["login"]["valid"]) == (1, False, False)
-    assert seen.document["issues"] == [f"the login is not known at this platform: {remedy}"]
+    assert seen.document["issues"] == [f"the login is unknown to this server: {remedy}"]
 
 
 def test_an_expired_login_is_called_so(platform: "Platform") -> None:

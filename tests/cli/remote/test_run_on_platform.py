@@ -268,7 +268,7 @@ def test_a_run_that_an_outage_stopped_is_incomplete_and_not_failed(game: "Platfo
     assert "· stopped\n" in watched.out
     assert "stopped: the model has not answered" in watched.out
     assert "stopped: 2/5 done, 0 failed" in watched.err
-    assert f"mesocosm run resume {run_id} --remote    continues it: 3 episodes owed" in watched.out
+    assert f"mesocosm run resume {run_id} --remote    continues it: 3 episodes pending" in watched.out
     shown = game("run", "get", run_id).document["run"]
     assert (shown["status"], shown["stopped"]) == ("failed", True)
     assert "stopped" in game("run", "list", "--remote").out
@@ -478,5 +478,5 @@ def test_programs_read_that_nothing_answered(
     assert seen.code == 1
     assert (seen.document["error"], seen.document["kind"]) == ("connection_error", "ConnectionRefusedError")
     assert seen.document["url"].startswith("http://127.0.0.1:1/")
-    assert "is the platform running" in seen.document["hint"]
+    assert "is the server running" in seen.document["hint"]
     assert "Traceback" not in seen.err

@@ -106,7 +106,7 @@ def test_what_a_run_took_is_the_time_that_was_worked(capsys: pytest.CaptureFixtu
     ("given", "advice"),
     [
         ({"status": "completed"}, None),
-        ({"status": "cancelled", "finished": 7}, "    continues it: 2 episodes owed"),
+        ({"status": "cancelled", "finished": 7}, "    continues it: 2 episodes pending"),
         ({"status": "failed", "failed": 9}, " --retry-failed    plays 9 failed episodes again"),
         ({"status": "failed", "failed": 9, "n_worst": 9}, None),
         ({"status": "failed", "failed": 0}, None),
@@ -169,7 +169,7 @@ def test_a_platform_that_is_started_again_is_waited_for(capsys: pytest.CaptureFi
 
     assert seen is not None
     assert seen.status == "completed"
-    assert "the platform does not answer; trying again" in capsys.readouterr().err
+    assert "the server does not answer; trying again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("answers", [(0,), (detail(), 404)])

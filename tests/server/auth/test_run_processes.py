@@ -156,7 +156,7 @@ def test_nothing_is_resumed_when_nothing_is_owed(writer: httpx.Client, changing:
     run = changing.runs.list().items[0]
     answer = writer.post(f"/api/runs/{run.id}/resume?retry_failed=true")
     assert answer.status_code == 409
-    assert "nothing is owed" in answer.json()["detail"]
+    assert "no episode is pending" in answer.json()["detail"]
 
 
 def test_a_refusal_has_the_words_of_the_program(

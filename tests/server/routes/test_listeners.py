@@ -78,8 +78,8 @@ def test_so_many_streams_are_taken_of_one_address(hosted: Hosted, monkeypatch: p
 
 def test_a_seat_is_free_again_when_its_stream_is_over() -> None:
     audience = Audience()
-    with audience.seat("ann"):
-        following_of_ann = [audience.seat("ann") for _ in range(limits.MOST_OF_ONE - 1)]
+    with audience.slot("ann"):
+        following_of_ann = [audience.slot("ann") for _ in range(limits.MOST_OF_ONE - 1)]
         for seat in following_of_ann:
             seat.__enter__()
         assert audience.full("ann", known=True)

@@ -29,7 +29,7 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
           <strong>
             {count(counts.done)} of {count(counts.planned)}
           </strong>{' '}
-          done · <span data-some={failed > 0 || undefined}>{count(failed)} failed</span> · {count(counts.owed)} owed
+          done · <span data-some={failed > 0 || undefined}>{count(failed)} failed</span> · {count(counts.owed)} pending
         </p>
       </div>
       <dl className={styles.list}>

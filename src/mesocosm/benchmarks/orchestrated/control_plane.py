@@ -34,10 +34,10 @@ class ControlPlane:
             self._tools = turn.tools
         for message in turn.messages:
             if message.role == "tool" and self._native and message.tool_call_id:
-                told = {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id}
+                answer = {"role": "tool", "content": message.text, "tool_call_id": message.tool_call_id}
             else:
-                told = {"role": "user", "content": message.text}
-            self._messages.append(told)
+                answer = {"role": "user", "content": message.text}
+            self._messages.append(answer)
         reply = await self._ask()
         self._messages.append({"role": "assistant", **reply})
         calls = reply.get("tool_calls") or []

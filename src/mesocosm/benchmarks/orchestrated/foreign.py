@@ -137,9 +137,9 @@ class _Worker:
         if code:
             message = f"{self._provider.name} ended with exit code {code}"
             raise EpisodeError(Cause.PROGRAM_FAILED, message, stderr=process.stderr_tail() or process.stdout_tail())
-        told = read_output(listener.output)
-        observed |= dict.fromkeys(told.observed)
-        return told.text.strip()
+        output = read_output(listener.output)
+        observed |= dict.fromkeys(output.observed)
+        return output.text.strip()
 
     def _environment(self) -> dict[str, str]:
         """Return the agent's whole environment: a private home, and the variables of its model endpoint."""

@@ -1,1 +1,1 @@
-"""`mesocosm admin`: commands for operators of a platform, which work directly on its store."""
+"""`mesocosm admin`: commands for server operators, which work directly on the store."""

@@ -7,7 +7,7 @@ from mesocosm.cli.command import MesocosmGroup
 _HERE = "mesocosm.cli.admin"
 TREE = {
     "user": (f"{_HERE}.user:user", "People with an account: add, list, disable, enable, reset, role."),
-    "backup": (f"{_HERE}.maintenance:backup", "Copy a platform into a folder, while it is served."),
+    "backup": (f"{_HERE}.maintenance:backup", "Back up a server into a folder while it is running."),
     "restore": (f"{_HERE}.maintenance:restore", "Bring a backup back."),
     "rotate-keys": (f"{_HERE}.maintenance:rotate_keys", "Sign tokens with a new key from now on."),
     "cleanup": (f"{_HERE}.maintenance:cleanup", "Remove expired runs of guests, sign-ins and old files."),
@@ -16,4 +16,4 @@ TREE = {
 
 @click.group(cls=MesocosmGroup, tree=TREE)
 def admin() -> None:
-    """Run a platform: these commands work on its store directly, whether it is being served or not."""
+    """Administer a server. These commands work directly on its store, whether it is running or not."""

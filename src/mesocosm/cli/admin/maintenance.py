@@ -6,7 +6,7 @@ from shlex import quote
 import click
 import msgspec
 
-from mesocosm.cli.admin.user import ACTOR, opened_platform, platform_options
+from mesocosm.cli.admin.user import ACTOR, opened_service, server_options
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.render import answer, emit
 
@@ -19,15 +19,15 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.option(
     "--environments", is_flag=True, help="Include built environments; otherwise they are rebuilt when needed."
 )
-@platform_options
+@server_options
 def backup(folder: Path, *, objects: bool, environments: bool, config: Path | None, data_dir: Path | None) -> None:
-    """Copy a platform into a new FOLDER, while it is served.
+    """Back up a server into a new FOLDER while it is running.
 
     The folder holds secrets (the keys that tokens are signed with, digests of passwords): only you may read it.
     """
     from mesocosm.server.backup import back_up
 
-    with opened_platform(config, data_dir) as service:
+    with opened_service(config, data_dir) as service:
         taken = back_up(service, folder, objects=objects, environments=environments)
     answer(
         f"backed up to {folder}; bring it back with: mesocosm admin restore {quote(str(folder))} --data-dir NEW",
@@ -37,7 +37,7 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
 
 @click.command(cls=MesocosmCommand)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@platform_options
+@server_options
 def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None:
     """Bring a backup in FOLDER back, into a new data directory or an empty PostgreSQL database."""
     from mesocosm.server.backup import restore as bring_back
@@ -57,15 +57,15 @@ def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None
 @click.option(
     "--at-once", is_flag=True, help="End all earlier access tokens and guest sessions instead of letting them expire."
 )
-@platform_options
+@server_options
 def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) -> None:
-    """Sign tokens with a new key from now on, whether the platform is being served or not.
+    """Sign tokens with a new key from now on, whether the server is running or not.
 
     Who is logged in stays so: sign-ins are renewed under the new key.
     """
     from mesocosm.server.permissions.administration import system_administration
 
-    with opened_platform(config, data_dir) as service:
+    with opened_service(config, data_dir) as service:
         key = system_administration(service, ACTOR).rotate_keys(at_once=at_once).key_id
     if options().json:
         emit({"key_id": key, "at_once": at_once})
@@ -75,7 +75,7 @@ def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) ->
 
 
 @click.command(cls=MesocosmCommand)
-@platform_options
+@server_options
 def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
     """Remove expired data: runs of guests, sign-ins, files of deleted environments, unreferenced content.
 
@@ -83,6 +83,6 @@ def cleanup(*, config: Path | None, data_dir: Path | None) -> None:
     """
     from mesocosm.server.workers.cleanup import clean
 
-    with opened_platform(config, data_dir) as service:
+    with opened_service(config, data_dir) as service:
         done = clean(service)
     answer(f"cleaned up: {done}", msgspec.structs.asdict(done))

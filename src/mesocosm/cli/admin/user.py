@@ -21,7 +21,7 @@ ACTOR = "system:admin"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def platform_options(command: _Function) -> _Function:
+def server_options(command: _Function) -> _Function:
     """Add the options for the directory and the database of a server."""
     config = click.Path(path_type=Path, dir_okay=False)
     command = click.option("--config", type=config, metavar="FILE", help="Settings file (TOML).")(command)
@@ -31,7 +31,7 @@ def platform_options(command: _Function) -> _Function:
 
 
 @contextmanager
-def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
+def opened_service(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
     """Open a server's store. Raises UsageError if it does not exist and `create` is not set."""
     from mesocosm.core.failure import UsageError
     from mesocosm.server.service import opened
@@ -42,7 +42,7 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
     settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)
     if not (create or settings.database_url or (settings.data_dir / DATABASE_NAME).exists()):
         raise UsageError(
-            f"there is no platform in {settings.data_dir}; name its directory with --data-dir, or its database with "
+            f"there is no server in {settings.data_dir}; name its directory with --data-dir, or its database with "
             "--database-url"
         )
     with opened(settings) as service:
@@ -53,7 +53,7 @@ def opened_platform(config: Path | None, data_dir: Path | None, *, create: bool 
 def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Administration"]:
     from mesocosm.server.permissions.administration import system_administration
 
-    with opened_platform(config, data_dir, create=create) as service:
+    with opened_service(config, data_dir, create=create) as service:
         yield system_administration(service, ACTOR)
 
 
@@ -66,7 +66,7 @@ def user() -> None:
 @click.argument("name")
 @click.option("--admin", is_flag=True, help="Make them an administrator.")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
-@platform_options
+@server_options
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:
     """Add a user. The password is generated and shown once."""
     password = _asked() if ask else None
@@ -76,7 +76,7 @@ def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Pat
 
 
 @user.command("list", cls=MesocosmCommand)
-@platform_options
+@server_options
 def list_(*, config: Path | None, data_dir: Path | None) -> None:
     """List all users, newest first."""
     with _people(config, data_dir) as people:
@@ -90,7 +90,7 @@ def list_(*, config: Path | None, data_dir: Path | None) -> None:
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
-@platform_options
+@server_options
 def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Block a user: all their tokens and sign-ins end."""
     with _people(config, data_dir) as people:
@@ -100,7 +100,7 @@ def disable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
-@platform_options
+@server_options
 def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Unblock a user."""
     with _people(config, data_dir) as people:
@@ -111,7 +111,7 @@ def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
-@platform_options
+@server_options
 def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -> None:
     """Set a new password for a user, shown once; all their tokens and sign-ins end."""
     password = _asked() if ask else None
@@ -123,7 +123,7 @@ def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.argument("role", type=click.Choice(["member", "admin"]))
-@platform_options
+@server_options
 def role(name: str, role: str, *, config: Path | None, data_dir: Path | None) -> None:
     """Make a user a member or an administrator."""
     with _people(config, data_dir) as people:

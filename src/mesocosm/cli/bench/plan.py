@@ -38,7 +38,7 @@ class BenchmarkForecast:
     usd: float | None = None
 
     @property
-    def owed(self) -> int:
+    def pending(self) -> int:
         """Number of episodes to be run."""
         return max(self.planned - self.done, 0)
 
@@ -51,7 +51,7 @@ class BenchmarkForecast:
             "reason": self.reason,
             "planned": self.planned,
             "done": self.done,
-            "owed": self.owed,
+            "owed": self.pending,
             "expected_tokens": self.tokens,
             "expected_usd": self.usd,
         }
@@ -90,8 +90,8 @@ def _of(member: GroupMember, name: str, parts: Parts, store: "Store | None", pol
     planned, done = record.counts.planned, 0
     if decision.action is not RerunAction.RUN:
         planned, done = _counts(decision, planned)
-    owed = max(planned - done, 0)
-    tokens, usd = _expected(record, store, owed)
+    pending = max(planned - done, 0)
+    tokens, usd = _expected(record, store, pending)
     return BenchmarkForecast(member.benchmark, name, str(decision.action), decision.reason, planned, done, tokens, usd)
 
 
@@ -102,19 +102,20 @@ def _counts(decision: RerunDecision, planned: int) -> tuple[int, int]:
     return run.counts.planned, run.counts.planned if decision.action is RerunAction.SKIP else run.counts.done
 
 
-def _expected(record: Run, store: "Store | None", owed: int) -> tuple[int | None, float | None]:
-    """Return tokens and cost of `owed` (pending) episodes, estimated from the newest suitable run of the benchmark."""
-    if not owed:
+def _expected(record: Run, store: "Store | None", pending: int) -> tuple[int | None, float | None]:
+    """Return tokens and cost of `pending` episodes, estimated from the newest suitable run of the benchmark."""
+    if not pending:
         return 0, 0.0
     if store is None:
         return None, None
     runs = [run for run in store.runs.list(benchmark=record.benchmark, limit=50).items if run.counts.done]
-    told = next((run for run in runs if run.model == record.model), None)
-    other = told or next((run for run in runs if run.usage.calls and not run.model.startswith("builtin/")), None)
+    same_model = next((run for run in runs if run.model == record.model), None)
+    other = same_model or next((run for run in runs if run.usage.calls and not run.model.startswith("builtin/")), None)
     if other is None:
         return None, None
-    tokens = round(other.usage.total / other.counts.done * owed)
-    usd = None if told is None or told.usage.cost_usd is None else told.usage.cost_usd / told.counts.done * owed
+    tokens = round(other.usage.total / other.counts.done * pending)
+    cost = None if same_model is None else same_model.usage.cost_usd
+    usd = None if cost is None else cost / other.counts.done * pending
     return tokens, usd
 
 
@@ -127,20 +128,20 @@ def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> Non
             one.benchmark,
             one.action,
             f"{one.done:,}/{one.planned:,}" if one.planned else "–",
-            f"{one.owed:,}" if one.planned else "–",
+            f"{one.pending:,}" if one.planned else "–",
             "–" if one.tokens is None else tokens(one.tokens),
             "–" if one.usd is None else money(one.usd),
         ]
         for one in prospects
     ]
-    table(["benchmark", "would", "done", "owed", "tokens", "cost"], rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
+    table(["benchmark", "would", "done", "pending", "tokens", "cost"], rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
     click.echo()
     for one in prospects:
         click.echo(f"{one.benchmark}: {one.reason}")
-    running = [one for one in prospects if one.owed]
+    running = [one for one in prospects if one.pending]
     known = [one.usd for one in running if one.usd is not None]
     cost = f"about {money(sum(known))}" if len(known) == len(running) else "cost unknown"
     if known and len(known) < len(running):
         cost = f"about {money(sum(known))} for {len(known)} of them, unknown for the rest"
-    owed = plural(sum(one.owed for one in running), "episode")
-    click.echo(f"\n{owed} owed in {plural(len(running), 'benchmark')}; {cost}")
+    pending = plural(sum(one.pending for one in running), "episode")
+    click.echo(f"\n{pending} pending in {plural(len(running), 'benchmark')}; {cost}")

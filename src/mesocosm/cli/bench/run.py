@@ -187,9 +187,9 @@ def _tell(
         click.echo(f"\ncannot run here: {names}  (use --show-incompatible for the reasons)")
     if results and all(result.outcome.reason in DONE_BEFORE for result in results):
         click.echo("\nNothing was run: all of it was done before. --force runs it again.")
-    owed = sum(result.run.counts.pending for result in shown if result.run is not None)
-    if owed:
-        click.echo(f"\n{plural(owed, 'episode')} owed: the same command continues")
+    pending = sum(result.run.counts.pending for result in shown if result.run is not None)
+    if pending:
+        click.echo(f"\n{plural(pending, 'episode')} pending: the same command continues")
     summary = " ".join(f"{name}={count}" for name, count in counted(results).items())
     click.echo(f"\nSummary: {summary}")
 

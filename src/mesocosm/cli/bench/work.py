@@ -105,7 +105,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
                 self.policy,
                 parallel=parallel,
                 watch=lambda member: (watching, started),
-                told=lambda result: watching.notice(_line(result)),
+                on_result=lambda result: watching.notice(_line(result)),
                 secrets=hidden_values(self._chosen),
                 same_server=self._same_server,
             )

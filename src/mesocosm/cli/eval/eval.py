@@ -6,8 +6,8 @@ from mesocosm.cli.command import MesocosmGroup
 
 _HERE = "mesocosm.cli.eval"
 TREE = {
-    "test": (f"{_HERE}.test:test", "Play one episode on the platform to try a domain of yours."),
-    "run": (f"{_HERE}.run:run", "Run episodes of a domain on the platform and aggregate their scores."),
+    "test": (f"{_HERE}.test:test", "Run one episode on the server to test your domain."),
+    "run": (f"{_HERE}.run:run", "Run episodes of a domain on the server and aggregate their scores."),
     "init": (f"{_HERE}.init:init", "Write a rollout, its dataset and its configuration, ready to run."),
     "run-local": (
         f"{_HERE}.run_local:run_local",

@@ -103,8 +103,8 @@ def _failure(episode: Episode, reward: Score | None) -> Mapping[str, Any]:
         return found
     if reward is None or reward.missing is None or _skipped(reward):
         return {}
-    told = episode.terminal_info.get("grader_failure")
-    said = told if isinstance(told, dict) else {}
+    failure = episode.terminal_info.get("grader_failure")
+    said = failure if isinstance(failure, dict) else {}
     return {"message": reward.explanation, **said, "cause": reward.missing}
 
 

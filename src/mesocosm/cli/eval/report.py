@@ -97,9 +97,9 @@ def facts(run: Run, found: RunResults) -> Iterator[str]:
     counts = found.counts
     passed = "" if counts.passed is None else f", {counts.passed:,} passed (score ≥ {found.pass_threshold:g})"
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
-    owed = f", {counts.owed:,} owed" if counts.owed else ""
+    pending = f", {counts.owed:,} pending" if counts.owed else ""
     done = f"{counts.done:,}/{counts.planned:,} samples"
-    yield f"{done}: {counts.graded:,} graded{passed}, {counts.failed:,} failed{skipped}{owed}"
+    yield f"{done}: {counts.graded:,} graded{passed}, {counts.failed:,} failed{skipped}{pending}"
     if found.reward is not None:
         spread = found.reward
         yield (
@@ -190,7 +190,7 @@ def _onward(run: Run, store: "Store", chosen: CommonOptions) -> None:
     if chosen.view is not False and not chosen.quiet:
         click.echo(f"  {page(f'/runs/{run.id}', store, chosen, 'in the browser')}")
     if run.counts.pending and run.status in {RunStatus.STOPPED, RunStatus.PARTIAL, RunStatus.FAILED}:
-        click.echo(f"  the same command continues it: {plural(run.counts.pending, 'sample')} owed")
+        click.echo(f"  the same command continues it: {plural(run.counts.pending, 'sample')} pending")
 
 
 def write(run: Run, store: "Store", judged: "GateResult", found: RunResults, output: Path | None) -> None:

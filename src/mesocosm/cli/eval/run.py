@@ -1,4 +1,4 @@
-"""`mesocosm eval run`: episodes of a domain on the platform, with their scores together."""
+"""`mesocosm eval run`: episodes of a domain on the server, with their scores together."""
 
 import json
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`mesocosm eval test`: one episode on the platform."""
+"""`mesocosm eval test`: one episode on the server."""
 
 import click
 

@@ -1,1 +1,1 @@
-"""Shared parts of commands that talk to a platform, and commands for its runs."""
+"""Shared parts of commands that talk to a server, and commands for its runs."""

@@ -84,7 +84,7 @@ def known_client() -> "Client":
         from mesocosm.client.urls import without_credentials
 
         elsewhere = without_credentials(client.caller.elsewhere)
-        known = f"You are logged in at {elsewhere}, which is another platform; nothing of it is sent here. "
+        known = f"You are logged in at {elsewhere}, a different server; that login is not sent here. "
         raise NotLoggedIn(f"Not authenticated. {known if elsewhere else ''}{LOGIN}")
     return client
 

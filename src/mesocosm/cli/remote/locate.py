@@ -1,4 +1,4 @@
-"""Find the run that a command names: in the local results, or on a platform."""
+"""Find the run that a command names: in the local results, or on a server."""
 
 import re
 from typing import TYPE_CHECKING, Any
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
 
 
 NEWEST = 100
-"""Number of the caller's newest runs on a platform that are searched for an id prefix."""
+"""Number of the caller's newest runs on a server that are searched for an id prefix."""
 
 _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
 
 def remote_option(command: Any) -> Any:
     """Add --remote."""
-    what = "Look for the run on the platform only  [here first, then there]."
+    what = "Look for the run only on the server  [locally first]."
     return click.option("--remote", is_flag=True, help=what)(command)
 
 
 def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
-    """Return the client of the platform that has a run, and its id there; None for a local run.
+    """Return the client of the server that has a run, and its id there; None for a local run.
 
-    `last` is the newest local run, or with `remote` the caller's newest one on the platform. A run that is not local is
-    requested from the platform if the caller is logged in or names it with --base-url; otherwise raises UnknownName.
+    `last` is the newest local run, or with `remote` the caller's newest one on the server. A run that is not local is
+    requested from the server if the caller is logged in or names it with --base-url; otherwise raises UnknownName.
     """
     if remote:
-        return on_platform(run_id)
+        return on_server(run_id)
     try:
         if _here(run_id):
             return None
@@ -47,14 +47,14 @@ def elsewhere(run_id: str, *, remote: bool) -> "tuple[Client, str] | None":
     return None
 
 
-def on_platform(run_id: str) -> "tuple[Client, str]":
-    """Return the platform's client and the id of a run there; `last` is the caller's newest one."""
+def on_server(run_id: str) -> "tuple[Client, str]":
+    """Return the server's client and the id of a run there; `last` is the caller's newest one."""
     client = any_client()
     return client, named(client, run_id)
 
 
 def named(client: "Client", run_id: str) -> str:
-    """Return the id of a platform's run; `last` is the caller's newest one. Raises UnknownName.
+    """Return the id of a server's run; `last` is the caller's newest one. Raises UnknownName.
 
     An id prefix is looked up among the NEWEST newest runs of the caller.
     """

@@ -1,4 +1,4 @@
-"""Check a login at a platform: its validity and expiry, the active team, the clocks."""
+"""Check a login at a server: its validity and expiry, the active team, the clocks."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Report(Protocol):
 def login(report: Report, base: str, date: Callable[[], str]) -> bool:
     """Add the state of the login to a report; return whether it is valid, or there is none.
 
-    `date` returns the platform's time, as in the header of an answer.
+    `date` returns the server's time, as in the header of an answer.
     """
     from mesocosm.client.client import Client
     from mesocosm.client.error import ApiError
@@ -61,7 +61,7 @@ def _known(report: Report, client: "Client") -> bool:
     if me.type == "anonymous":
         again = "mesocosm auth guest" if caller.mode == "guest" else "mesocosm auth login"
         ended = end is not None and end < time.time()
-        report.issues.append(f"the login {'has expired' if ended else 'is not known at this platform'}: {again}")
+        report.issues.append(f"the login {'has expired' if ended else 'is unknown to this server'}: {again}")
         return False
     return _team(report, client) if me.type == "member" and caller.team_id else True
 
@@ -87,6 +87,6 @@ def clock(report: Report, date: str) -> None:
     report.probes["clock_skew_s"] = round(skew)
     if abs(skew) > SKEW_S:
         report.issues.append(
-            f"this machine's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the platform's; set it "
+            f"this machine's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} the server's; set it "
             "right, logins depend on it"
         )

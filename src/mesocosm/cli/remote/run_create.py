@@ -1,4 +1,4 @@
-"""`mesocosm run create`: a run on the platform."""
+"""`mesocosm run create`: a run on the server."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
 @team_options
 @click.pass_context
 def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, **given: Any) -> int:
-    """Start a run on the platform. Prints it as JSON, with --wait when it is over.
+    """Start a run on the server. Prints it as JSON, with --wait when it is over.
 
-    The platform refuses a request that cannot work, with the reason, and then starts no cooldown.
+    The server refuses a request that cannot work, with the reason, and then starts no cooldown.
     """
     from mesocosm.cli.remote.watch import INTERRUPTED, exit_code, follow, judge
     from mesocosm.compat.swecc.mapping import older_run
@@ -58,7 +58,7 @@ def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, 
     gate = options().part(GateFlags)
     gate.check_remote(wait=wait)
     if given["official"]:
-        # Send only options that were given: the platform refuses options that do not apply to its protocol.
+        # Send only options that were given: the server refuses options that do not apply to its protocol.
         unsaid = {name for name in given if context.get_parameter_source(name) is ParameterSource.DEFAULT}
         given = {name: None if name in unsaid else value for name, value in given.items()}
     elif not given["vow_version"]:

@@ -1,4 +1,4 @@
-"""`mesocosm run …` for runs of a platform: show, stop, resume and export them."""
+"""`mesocosm run …` for runs of a server: show, stop, resume and export them."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 @click.command(cls=Remote, always=True)
 @click.argument("run_id")
 def get(run_id: str) -> None:
-    """Print a run of the platform with its episodes and scores, as JSON. `last` is your newest one."""
-    from mesocosm.cli.remote.locate import on_platform
+    """Print a run on the server with its episodes and scores, as JSON. `last` is your newest one."""
+    from mesocosm.cli.remote.locate import on_server
     from mesocosm.compat.swecc.mapping import older_episodes, older_run
 
-    client, run_id = on_platform(run_id)
+    client, run_id = on_server(run_id)
     found = client.runs.get(run_id)
     run = older_run(found)
     episodes = older_episodes(found, client.runs.episodes(run_id))
@@ -31,7 +31,7 @@ def get(run_id: str) -> None:
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
 def visibility(run_id: str, visibility: "Visibility") -> None:
-    """Set who may see a run of the platform: you and your team, or everybody once it has completed.
+    """Set who may see a run on the server: you and your team, or everybody once it has completed.
 
     `last` is your newest one.
     """
@@ -81,7 +81,7 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
 
 
 def listed(limit: int, cursor: str | None, domain: str | None, team: str | None = None) -> None:
-    """List the caller's runs on the platform, or those of a team, newest first."""
+    """List the caller's runs on the server, or those of a team, newest first."""
     from mesocosm.cli.remote.watch import state
     from mesocosm.compat.swecc.mapping import older_item
 

@@ -1,4 +1,4 @@
-"""Follow a run of a platform until it ends."""
+"""Follow a run of a server until it ends."""
 
 import itertools
 import shutil
@@ -26,7 +26,7 @@ INTERRUPTED = 130
 FIRST_S, LATER_S = 0.1, 1.0
 """Seconds between polls, at first and later, so that short runs are noticed quickly."""
 PATIENCE_S = 120.0
-"""Seconds to keep polling a platform that stops answering, because it may be restarting."""
+"""Seconds to keep polling a server that stops answering, because it may be restarting."""
 _AWAY = frozenset({0, 502, 503, 504})
 
 
@@ -69,7 +69,7 @@ def pauses(longest: float = LATER_S) -> Iterator[float]:
 def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run | None":
     """Show a run's progress until it ends, and return it; None after Ctrl-C, which does not stop the run.
 
-    It is polled every `every_s` seconds, or by default often at first and then every second. If a platform stops
+    It is polled every `every_s` seconds, or by default often at first and then every second. If a server stops
     answering, polling continues for `PATIENCE_S`.
     """
     from mesocosm.client.error import ApiError
@@ -85,7 +85,7 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
             except ApiError as error:
                 if error.status not in _AWAY or time.monotonic() - heard > PATIENCE_S:
                     raise
-                line.say("the platform does not answer; trying again")
+                line.say("the server does not answer; trying again")
             else:
                 heard = time.monotonic()
                 line.say(progress(run))
@@ -187,11 +187,11 @@ def print_run(run: "Run") -> None:
 
 def _resumed(run: "Run") -> str:
     """Return what resuming a finished run does; empty if resuming it would be refused."""
-    owed = (run.planned or run.config.num_episodes) - run.finished
+    pending = (run.planned or run.config.num_episodes) - run.finished
     if run.status not in FAILED and run.status != "partial":
         return ""
-    if owed > 0:
-        return f"    continues it: {plural(owed, 'episode')} owed"
+    if pending > 0:
+        return f"    continues it: {plural(pending, 'episode')} pending"
     primary = next((metric for metric in run.metrics if metric.primary), None)
     # Failures caused by the agent itself stay.
     again = (run.failed or 0) - (primary.n_worst if primary is not None else 0)

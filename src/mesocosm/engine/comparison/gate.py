@@ -136,16 +136,16 @@ def read_condition(text: str) -> Condition:
     """
     match = _CONDITION.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is no condition; write for example {_EXAMPLES}")
+        raise UsageError(f"{text!r} is not a condition; write for example {_EXAMPLES}")
     kind, by_chance, sign = match["kind"], bool(match["p"]), match["sign"] or ""
     if (by_chance and (kind != REGRESSION or sign not in {"<", "<="})) or (not sign and kind != REGRESSION):
-        raise UsageError(f"{text!r} says too little or does not fit {kind}; write for example {_EXAMPLES}")
+        raise UsageError(f"{text!r} is incomplete or does not fit {kind}; write for example {_EXAMPLES}")
     try:
         number = float(match["number"] or 0) / (100 if match["percent"] else 1)
     except ValueError as error:
-        raise UsageError(f"{match['number']!r} in {text!r} is no number") from error
+        raise UsageError(f"{match['number']!r} in {text!r} is not a number") from error
     if not math.isfinite(number):
-        raise UsageError(f"{text!r} names no number to compare with")
+        raise UsageError(f"{text!r} has no finite number to compare with")
     label, value = (match["label"] or "").strip(), (match["value"] or "").strip()
     found = Condition(text.strip(), kind, sign, number, by_chance, label, value)
     _check_slice(found)
@@ -207,8 +207,8 @@ def exit_code(verdicts: Sequence[GateVerdict], *, allow_undecided: bool = False)
 def _check_slice(condition: Condition) -> None:
     if condition.label and (condition.pairwise or condition.kind in USED | LATENCIES or _PASSES.match(condition.kind)):
         raise UsageError(
-            f"{condition.text!r}: {condition.kind} is about whole runs; with a label there are score, pass_rate, "
-            "missing and failed, as in 'score[difficulty=hard]<0.6'"
+            f"{condition.text!r}: {condition.kind} applies to whole runs; only score, pass_rate, missing "
+            "and failed can have a label, as in 'score[difficulty=hard]<0.6'"
         )
 
 
@@ -216,8 +216,10 @@ def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
     """Raise UsageError if the number does not fit the quantity it is compared with."""
     text, kind, number = condition.text, condition.kind, condition.number
     if percent and kind in COUNTED | USED | LATENCIES:
-        instead = f"'missing{condition.sign}{written}%' is about a share, " if kind == FAILED else ""
-        raise UsageError(f"{text!r}: {kind} is no share; {instead}'{kind}{condition.sign}{written}' about a number")
+        other = f"'missing{condition.sign}{written}%' for a share, or " if kind == FAILED else ""
+        raise UsageError(
+            f"{text!r}: {kind} is not a share; write {other}'{kind}{condition.sign}{written}' for a number"
+        )
     if kind in COUNTED and number != int(number):
         instead = f", or 'missing{condition.sign}{number * 100:g}%' for a share" if kind == FAILED else ""
         raise UsageError(f"{text!r}: {kind} are counted; write a whole number{instead}")
@@ -227,23 +229,23 @@ def _check_number(condition: Condition, *, percent: bool, written: str) -> None:
             f"{text!r}: this is a share between 0 and 1, and {written} means {number:.0%}; "
             f"did you mean '{text.replace(written, written + '%')}'?"
             if not percent
-            else f"{text!r}: this is a share, and none is above 100 %"
+            else f"{text!r}: this is a share, which cannot exceed 100 %"
         )
     if kind == WORSE_BY and condition.sign.startswith(">"):
         raise UsageError(
-            f"{text!r}: worse-by names the loss that must be excluded, so it reads 'worse-by<{written}'; "
-            f"a loss that must not be seen is 'regression{condition.sign}{written}'"
+            f"{text!r}: worse-by states the loss to exclude: write 'worse-by<{written}'; "
+            f"for a loss that must not be observed, write 'regression{condition.sign}{written}'"
         )
     amount = share or condition.pairwise or kind in COUNTED | USED | LATENCIES
     if amount and (number < 0 or (condition.sign == "<" and number == 0 and kind != WORSE_BY)):
         raise UsageError(f"{text!r} can never hold: {kind} is never below 0")
     if share and condition.sign == ">" and number == 1:
-        raise UsageError(f"{text!r} can never hold: no share is above 1; did you mean {written}%?")
+        raise UsageError(f"{text!r} can never hold: a share cannot exceed 1; did you mean {written}%?")
     if condition.by_chance and number == 0:
         raise UsageError(f"{text!r} can never hold: no p value is 0")
     if condition.kind == REGRESSION and condition.sign.startswith("<") and not condition.by_chance:
         raise UsageError(
-            f"{text!r} would fail where nothing was lost; write 'regression>{written}' for a loss above that, or "
+            f"{text!r} would fail even without a loss; write 'regression>{written}' for a loss above that, or "
             f"'worse-by<{written}' to require that such a loss is excluded"
         )
 
@@ -294,43 +296,46 @@ def _metric(
     if value is None:
         return ConditionAnswer.ERROR, f"{name} has no value{_why(result.missing)}"
     bounds = "" if result.low is None or result.high is None else f" {_bounds(result.low, result.high)}"
-    told = f"{name} is {value:.4f}{bounds}{_why(result.missing)}"
+    finding = f"{name} is {value:.4f}{bounds}{_why(result.missing)}"
     low, high = _range(result.aggregation, declared)
     if low is not None and high is not None and low <= value <= high and _never(condition, low, high):
-        return ConditionAnswer.ERROR, f"{told}, and lies between {low:g} and {high:g}, so the condition can never hold"
-    return _settled(run, condition.holds(value), told) or _by_missing(condition, result, told)
+        return (
+            ConditionAnswer.ERROR,
+            f"{finding}, and lies between {low:g} and {high:g}, so the condition can never hold",
+        )
+    return _settled(run, condition.holds(value), finding) or _by_missing(condition, result, finding)
 
 
-def _by_missing(condition: Condition, result: MetricResult, told: str) -> tuple[ConditionAnswer, str]:
+def _by_missing(condition: Condition, result: MetricResult, finding: str) -> tuple[ConditionAnswer, str]:
     """Answer for a value that is good enough: undecided if missing values could change that."""
     worst = result.pessimistic
     if worst is not None and condition.holds(worst):
-        return ConditionAnswer.UNDECIDED, f"{told}; with what is missing counted as worst it is {worst:.4f}"
-    return ConditionAnswer.PASS, told
+        return ConditionAnswer.UNDECIDED, f"{finding}; with missing values counted as worst it is {worst:.4f}"
+    return ConditionAnswer.PASS, finding
 
 
-def _settled(run: Run, holds: bool, told: str) -> tuple[ConditionAnswer, str] | None:
+def _settled(run: Run, holds: bool, finding: str) -> tuple[ConditionAnswer, str] | None:
     """Return undecided for an incomplete or doubtful run, fail if the condition holds, None if neither applies."""
     if _status(run) is not RunStatus.FINISHED:
-        return ConditionAnswer.UNDECIDED, f"{told}, but it is {_state(run)}"
+        return ConditionAnswer.UNDECIDED, f"{finding}, but it is {_state(run)}"
     if run.doubt:
-        return ConditionAnswer.UNDECIDED, f"{told}, but {run.doubt}"
-    return (ConditionAnswer.FAIL, told) if holds else None
+        return ConditionAnswer.UNDECIDED, f"{finding}, but {run.doubt}"
+    return (ConditionAnswer.FAIL, finding) if holds else None
 
 
-def _growing(run: Run, condition: Condition, value: float, told: str) -> tuple[ConditionAnswer, str]:
+def _growing(run: Run, condition: Condition, value: float, finding: str) -> tuple[ConditionAnswer, str]:
     """Judge a quantity that can only grow while a run continues: too much now is final."""
     if not run.counts.done:
         return ConditionAnswer.ERROR, "it has no finished episode"
     if condition.sign.startswith(">") and condition.holds(value):
-        return ConditionAnswer.FAIL, told
-    return _settled(run, condition.holds(value), told) or (ConditionAnswer.PASS, told)
+        return ConditionAnswer.FAIL, finding
+    return _settled(run, condition.holds(value), finding) or (ConditionAnswer.PASS, finding)
 
 
 def _missing(run: Run, condition: Condition) -> tuple[ConditionAnswer, str]:
     primary = run.primary
     if primary is None or not primary.n_planned:
-        return ConditionAnswer.ERROR, "it has no score, so nothing of it can be missing or there"
+        return ConditionAnswer.ERROR, "it has no score that could be missing"
     return _share(run, condition, sum(primary.missing.values()), primary.n_planned, primary.missing)
 
 
@@ -338,37 +343,37 @@ def _share(
     run: Run, condition: Condition, lacking: int, planned: int, causes: Mapping[str, int] | None = None
 ) -> tuple[ConditionAnswer, str]:
     share = lacking / planned
-    told = f"{lacking:,} of {planned:,} have no value ({share:.1%}{_causes(causes or {}, ': ')})"
+    finding = f"{lacking:,} of {planned:,} have no value ({share:.1%}{_causes(causes or {}, ': ')})"
     if run.doubt:
-        return ConditionAnswer.UNDECIDED, f"{told}, but {run.doubt}"
-    return (ConditionAnswer.FAIL if condition.holds(share) else ConditionAnswer.PASS), told
+        return ConditionAnswer.UNDECIDED, f"{finding}, but {run.doubt}"
+    return (ConditionAnswer.FAIL if condition.holds(share) else ConditionAnswer.PASS), finding
 
 
 def _used(run: Run, condition: Condition) -> tuple[ConditionAnswer, str]:
     name, _, mean = condition.kind.partition(".")
     usage = run.usage
     if not usage.calls:
-        return ConditionAnswer.ERROR, "no model call of it is recorded, so nothing is known of what it used"
+        return ConditionAnswer.ERROR, "no model call of it is recorded, so its usage is unknown"
     total = {"cost": usage.cost_usd, "tokens": usage.total, "calls": usage.calls}[name]
     if total is None:
-        return ConditionAnswer.UNDECIDED, "its cost is unknown: the price of a model is"
+        return ConditionAnswer.UNDECIDED, "its cost is unknown, because a model has no known price"
     if not mean:
-        told = f"it cost ${total:,.4f}" if name == "cost" else f"it took {total:,} {name}"
-        return _growing(run, condition, total, told)
+        finding = f"it cost ${total:,.4f}" if name == "cost" else f"it took {total:,} {name}"
+        return _growing(run, condition, total, finding)
     if not run.counts.done:
         return ConditionAnswer.ERROR, "it has no finished episode"
     each = total / run.counts.done
-    told = f"an episode cost ${each:,.4f}" if name == "cost" else f"an episode took {each:,.1f} {name}"
-    return _settled(run, condition.holds(each), told) or (ConditionAnswer.PASS, told)
+    finding = f"an episode cost ${each:,.4f}" if name == "cost" else f"an episode took {each:,.1f} {name}"
+    return _settled(run, condition.holds(each), finding) or (ConditionAnswer.PASS, finding)
 
 
 def _latency(condition: Condition, latency: Latency | None, run: Run) -> tuple[ConditionAnswer, str]:
     if latency is None:
-        return ConditionAnswer.ERROR, "the time of no episode is known"
+        return ConditionAnswer.ERROR, "no episode has a known duration"
     which = condition.kind.partition(".")[2] or "mean"
     seconds: float = getattr(latency, which)
-    told = f"an episode took {seconds:.2f} s ({which} of {latency.n:,})"
-    return _settled(run, condition.holds(seconds), told) or (ConditionAnswer.PASS, told)
+    finding = f"an episode took {seconds:.2f} s ({which} of {latency.n:,})"
+    return _settled(run, condition.holds(seconds), finding) or (ConditionAnswer.PASS, finding)
 
 
 def _passes(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
@@ -377,17 +382,17 @@ def _passes(run: Run, condition: Condition, samples: Samples) -> tuple[Condition
     k, found = int(match[2]), results(run, samples, run.metrics).passes
     one = next((one for one in found if one.k == k), None)
     if one is None:
-        most = f"no task has {k} trials, the most is {found[-1].k}" if found else "nothing says what a pass is"
+        most = f"no task has {k} trials; the maximum is {found[-1].k}" if found else "no pass threshold is defined"
         return ConditionAnswer.ERROR, f"it has no {condition.kind}: {most}"
     chance = one.at if match[1] == "@" else one.hat
-    told = f"{condition.kind} is {chance.value:.4f} over {chance.tasks:,} tasks"
-    settled = _settled(run, condition.holds(chance.value), told)
+    finding = f"{condition.kind} is {chance.value:.4f} over {chance.tasks:,} tasks"
+    settled = _settled(run, condition.holds(chance.value), finding)
     if settled is None and chance.pessimistic is not None and condition.holds(chance.pessimistic):
         settled = (
             ConditionAnswer.UNDECIDED,
-            f"{told}; with missing trials counted as not passed it is {chance.pessimistic:.4f}",
+            f"{finding}; with missing trials counted as not passed it is {chance.pessimistic:.4f}",
         )
-    return settled or (ConditionAnswer.PASS, told)
+    return settled or (ConditionAnswer.PASS, finding)
 
 
 def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
@@ -397,10 +402,10 @@ def _slice(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionA
     (part,) = found.slices
     kind, counted = condition.kind, part.samples - part.skipped
     if kind == FAILED:
-        return _growing(run, condition, part.failed, f"{part.failed:,} of {part.samples:,} have no score of their own")
+        return _growing(run, condition, part.failed, f"{part.failed:,} of {part.samples:,} have no score")
     if kind == MISSING:
         if not counted:
-            return ConditionAnswer.ERROR, "nothing of it was scored or could have been"
+            return ConditionAnswer.ERROR, "all of its samples were skipped"
         return _share(run, condition, part.missing, counted)
     result = part.pass_rate if kind == PASS_RATE else part.reward if kind in {SCORE, part.reward.name} else None
     if result is None:
@@ -417,13 +422,13 @@ def _compared(condition: Condition, found: RunComparison | None) -> Iterator[Gat
     for group in found.groups:
         name, base = group.runs[0].benchmark, group.runs[0]
         if len(group.runs) == 1:
-            told = f"there is no other run of {name} to compare it with"
-            yield GateVerdict(condition.text, name, _named(base), ConditionAnswer.ERROR, told)
+            finding = f"there is no other run of {name} to compare it with"
+            yield GateVerdict(condition.text, name, _named(base), ConditionAnswer.ERROR, finding)
         for run in group.runs[1:]:
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
-            answer, told = _against(condition, group, run, pair, pairs)
+            answer, finding = _against(condition, group, run, pair, pairs)
             against = _named(base) if _named(base) != _named(run) else "the baseline"
-            yield GateVerdict(condition.text, name, f"{_named(run)} against {against}", answer, told)
+            yield GateVerdict(condition.text, name, f"{_named(run)} against {against}", answer, finding)
 
 
 def _against(
@@ -436,13 +441,16 @@ def _against(
         return ConditionAnswer.ERROR, f"they cannot be compared: one of them has no value of {metric.name}"
     if not pair.contrast.paired:
         return ConditionAnswer.ERROR, "they share no scored task"
-    told = _difference(metric, pair)
+    finding = _difference(metric, pair)
     if metrics_of(run)[metric.name] != metric:
-        return ConditionAnswer.UNDECIDED, f"{told}, but the runs declare {metric.name} differently; rescore one of them"
+        return (
+            ConditionAnswer.UNDECIDED,
+            f"{finding}, but the runs declare {metric.name} differently; rescore one of them",
+        )
     weak = _weak(group.runs[0], run, pair.contrast)
     if weak:
-        return ConditionAnswer.UNDECIDED, f"{told}, but {weak}"
-    answer, told = _seen(condition, metric, pair, pairs, told)
+        return ConditionAnswer.UNDECIDED, f"{finding}, but {weak}"
+    answer, finding = _seen(condition, metric, pair, pairs, finding)
     if answer is ConditionAnswer.PASS and pair.pessimistic is not None:
         # Holm's p value is unknown for this pair with other values; Bonferroni's is never smaller.
         p_adjusted = min(pair.pessimistic.found.p_value * pairs, 1.0)
@@ -452,34 +460,34 @@ def _against(
             bounds = _bounds(delta.low, delta.high)
             return (
                 ConditionAnswer.UNDECIDED,
-                f"{told}; with what is missing counted against it {delta.value:+.4f} {bounds}",
+                f"{finding}; with missing values counted against it {delta.value:+.4f} {bounds}",
             )
-    return answer, told
+    return answer, finding
 
 
-def _seen(condition: Condition, metric: Metric, pair: RunPair, pairs: int, told: str) -> tuple[ConditionAnswer, str]:
+def _seen(condition: Condition, metric: Metric, pair: RunPair, pairs: int, finding: str) -> tuple[ConditionAnswer, str]:
     """Judge by the available values."""
     delta, reach = pair.contrast.delta, _reach(metric)
     loss = -delta.value if metric.higher_is_better else delta.value
     if condition.by_chance or not condition.sign:
-        return _by_chance(condition, pair, loss, pairs, told)
+        return _by_chance(condition, pair, loss, pairs, finding)
     if reach is not None and abs(loss) <= reach <= condition.number:
-        return ConditionAnswer.ERROR, f"{told}; no loss can be above {reach:g}, so the condition says nothing"
+        return ConditionAnswer.ERROR, f"{finding}; no loss can exceed {reach:g}, so the condition is meaningless"
     if condition.kind == WORSE_BY:
-        return _worse_by(condition, metric, pair.contrast, told)
-    return (ConditionAnswer.FAIL if condition.holds(loss) else ConditionAnswer.PASS), told
+        return _worse_by(condition, metric, pair.contrast, finding)
+    return (ConditionAnswer.FAIL if condition.holds(loss) else ConditionAnswer.PASS), finding
 
 
 def _difference(metric: Metric, pair: RunPair) -> str:
     contrast = pair.contrast
     delta, common = contrast.delta, _common(contrast)
-    told = f"{metric.name} {delta.value:+.4f} {_bounds(delta.low, delta.high)}, p = {pair.p_adjusted:.3g}"
-    told += f", {common:,} tasks" if common == contrast.n_a else f", {common:,} tasks of {contrast.n_a:,} items"
+    finding = f"{metric.name} {delta.value:+.4f} {_bounds(delta.low, delta.high)}, p = {pair.p_adjusted:.3g}"
+    finding += f", {common:,} tasks" if common == contrast.n_a else f", {common:,} tasks of {contrast.n_a:,} items"
     if metric.aggregation not in {"mean", "pass_rate"}:
-        told += f" (of means; the metric is a {metric.aggregation})"
+        finding += f" (of means; the metric is a {metric.aggregation})"
     if not metric.directed:
-        told += f" (nobody declared which is better; more {metric.name} is taken for better)"
-    return told
+        finding += f" (no direction is declared; higher {metric.name} is assumed to be better)"
+    return finding
 
 
 def _weak(base: Run, run: Run, contrast: PairedContrast) -> str:
@@ -490,10 +498,10 @@ def _weak(base: Run, run: Run, contrast: PairedContrast) -> str:
         if one.doubt:
             return f"{side} is in doubt: {one.doubt}"
     if _rules(base) != _rules(run):
-        return "they were played by other rules: the content of the benchmark is another; play the baseline again"
+        return "they follow different rules, because the benchmark's content differs; run the baseline again"
     common = _common(contrast)
     most = common + max(contrast.counts.only_a, contrast.counts.only_b)
-    return f"they share {common:,} of {most:,} tasks; it takes half of them" if 2 * common < most else ""
+    return f"they share {common:,} of {most:,} tasks; at least half are needed" if 2 * common < most else ""
 
 
 def _rules(run: Run) -> str:
@@ -507,45 +515,49 @@ def _rules(run: Run) -> str:
     return str(inputs.get("grader", "")) if "dataset" in inputs else run.rules
 
 
-def _by_chance(condition: Condition, pair: RunPair, loss: float, pairs: int, told: str) -> tuple[ConditionAnswer, str]:
+def _by_chance(
+    condition: Condition, pair: RunPair, loss: float, pairs: int, finding: str
+) -> tuple[ConditionAnswer, str]:
     contrast = pair.contrast
     bar = condition if condition.by_chance else Condition(condition.text, REGRESSION, "<=", 0.05, by_chance=True)
     apart = contrast.family.excludes(0)
     if loss > 0 and bar.holds(pair.p_adjusted) and (condition.by_chance or contrast.delta.excludes(0)):
-        return ConditionAnswer.FAIL, told
+        return ConditionAnswer.FAIL, finding
     needed = _fewest(bar, pairs)
     if contrast.n_a < needed:
         among = f" among {pairs:,} comparisons" if pairs > 1 else ""
         return ConditionAnswer.UNDECIDED, (
-            f"{told}; so few cannot show a loss at {bar.number:g}{among}, whatever happens: it takes {needed:,}"
+            f"{finding}; too few to show any loss at {bar.number:g}{among}; at least {needed:,} are needed"
         )
     level = 1 - bar.number / pairs
     if loss > 0 and apart:
         more = _needed(loss, contrast, level)
-        return ConditionAnswer.UNDECIDED, f"{told}; the interval excludes 0 and the test does not{more}"
+        return ConditionAnswer.UNDECIDED, f"{finding}; the interval excludes 0, but the test does not reject{more}"
     smallest = _smallest(contrast, level)
-    seen = "" if smallest is None else f"; a loss of {smallest:.4f} would have shown (80 % power)"
-    return ConditionAnswer.PASS, f"{told}{seen}"
+    seen = "" if smallest is None else f"; a loss of {smallest:.4f} would have been detected (80 % power)"
+    return ConditionAnswer.PASS, f"{finding}{seen}"
 
 
-def _worse_by(condition: Condition, metric: Metric, contrast: PairedContrast, told: str) -> tuple[ConditionAnswer, str]:
+def _worse_by(
+    condition: Condition, metric: Metric, contrast: PairedContrast, finding: str
+) -> tuple[ConditionAnswer, str]:
     """Judge a margin by the interval that holds for all pairs jointly: pass if it is below, fail if it is above."""
     family, margin, n = contrast.family, condition.number, contrast.n_a
     low, high = (-family.high, -family.low) if metric.higher_is_better else (family.low, family.high)
     least = fewest_pairs(family.level)
     if n < least:
-        return ConditionAnswer.UNDECIDED, f"{told}; so few show nothing: it takes {least:,} at least"
+        return ConditionAnswer.UNDECIDED, f"{finding}; too few to decide; at least {least:,} are needed"
     if low == high:
         # Unseen tasks may differ even if all seen ones agree: the Clopper-Pearson bound on their share, times the
         # largest possible difference.
         reach = _reach(metric)
         reach = contrast.reach if reach is None else max(reach, contrast.reach)
         high += reach * (1 - ((1 - family.level) / 2) ** (1 / n))
-    shown = f"{told}; the loss is at most {high:.4f}" if math.isfinite(high) else told
+    shown = f"{finding}; the loss is at most {high:.4f}" if math.isfinite(high) else finding
     if condition.holds(high):
         return ConditionAnswer.PASS, shown
     if low > margin:
-        return ConditionAnswer.FAIL, f"{told}; the loss is at least {low:.4f}"
+        return ConditionAnswer.FAIL, f"{finding}; the loss is at least {low:.4f}"
     loss = -family.value if metric.higher_is_better else family.value
     return ConditionAnswer.UNDECIDED, f"{shown}{_to_decide(loss, margin, contrast, high)}"
 
@@ -554,7 +566,7 @@ def _to_decide(loss: float, margin: float, contrast: PairedContrast, high: float
     if contrast.sd:
         return _needed(loss - margin, contrast, contrast.family.level)
     if loss >= margin or not margin > 0 or not math.isfinite(high) or high <= loss:
-        return "; no number of such tasks tells"
+        return "; more such tasks would not decide it"
     # Nothing varies: the bound shrinks with the number of tasks.
     return _takes(contrast.n_a * (high - loss) / (margin - loss))
 
@@ -566,11 +578,11 @@ def _needed(difference: float, contrast: PairedContrast, level: float) -> str:
     try:
         return _takes(pairs_needed(difference, contrast.sd, level=level))
     except ValueError:
-        return "; no number of tasks decides a loss that equals the margin"
+        return "; no number of tasks can decide a loss equal to the margin"
 
 
 def _takes(tasks: float) -> str:
-    return f"; it takes about {math.ceil(tasks):,} tasks" if tasks < _MOST_TASKS else "; it takes too many tasks"
+    return f"; about {math.ceil(tasks):,} tasks are needed" if tasks < _MOST_TASKS else "; too many tasks are needed"
 
 
 def _fewest(bar: Condition, pairs: int) -> int:
@@ -607,7 +619,7 @@ def _status(run: Run) -> RunStatus:
 
 
 def _state(run: Run) -> str:
-    status = "still going on" if going_on(run) else str(_status(run))
+    status = "still running" if going_on(run) else str(_status(run))
     return f"{status} with {run.counts.done:,} of {run.counts.planned:,} episodes"
 
 

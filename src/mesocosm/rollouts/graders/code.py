@@ -91,8 +91,8 @@ class CodeRule:
 
         submission = Submission([program], tests.calls, tests.names, setup=tests.setup)
         reasons = await check(submission, runner, cpu_seconds=_cpu_seconds(self.config), seconds=self._wall_seconds)
-        told = [f"{call.get('code', call.get('args'))}"[:200] for call in tests.calls]
-        return [reason and f"{test}: {reason}" for test, reason in zip(told, reasons, strict=True)]
+        names = [f"{call.get('code', call.get('args'))}"[:200] for call in tests.calls]
+        return [reason and f"{test}: {reason}" for test, reason in zip(names, reasons, strict=True)]
 
     async def _talk(self, program: str, tests: Tests) -> list[str]:
         return [_compared(await self._run(program, dialogue.stdin), dialogue) for dialogue in tests.dialogues]

@@ -54,10 +54,10 @@ def read_tests(held: object, entry_point: str) -> Tests:
 
 
 def _dialogues(items: list[dict[str, Any]]) -> Tests:
-    told = tuple(Dialogue(str(item.get("stdin", "")), str(item["stdout"])) for item in items)
-    if not any(dialogue.stdout.strip() for dialogue in told):
+    dialogues = tuple(Dialogue(str(item.get("stdin", "")), str(item["stdout"])) for item in items)
+    if not any(dialogue.stdout.strip() for dialogue in dialogues):
         raise MissingLabel("the tests expect no output at all: a program that does nothing would pass them")
-    return Tests(dialogues=told)
+    return Tests(dialogues=dialogues)
 
 
 def _calls(items: list[dict[str, Any]], entry_point: str) -> Tests:

@@ -134,17 +134,17 @@ class Callbacks:
             return (200, "") if name in self._known else (404, f"no try is called {name!r}")
         body, of_workflow = request.body, kind == "completion"
         try:
-            told = read_json(body, CompletionReport) if of_workflow else read_json(body, GradingReport)
+            report = read_json(body, CompletionReport) if of_workflow else read_json(body, GradingReport)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             # It will not be sent again, so this ends the row.
             words = f"the server's {kind} callback cannot be read: {error}"
             expected.take(CompletionReport("failure", words) if of_workflow else GradingReport("failure", words))
             return 422, words
-        if told.status not in _ENDS[kind]:
-            return 422, f"status {told.status!r} does not end anything"
-        if told.rollout_id not in {None, name}:
+        if report.status not in _ENDS[kind]:
+            return 422, f"status {report.status!r} does not end anything"
+        if report.rollout_id not in {None, name}:
             return 422, f"the body is about another try than {name!r}"
-        if not expected.take(told):
+        if not expected.take(report):
             self._notice(f"rollout: a second, different {kind} callback for {name} was ignored")
         return 200, ""
 
@@ -315,13 +315,13 @@ class HttpTransport:
         status = ""
         try:
             while True:
-                told = await self._polled(name, lease)
-                if _heed(told, results):
+                result = await self._polled(name, lease)
+                if _heed(result, results):
                     return
-                if told.status == status:
+                if result.status == status:
                     # Pause before the next poll if the server answers at once instead of waiting.
                     await asyncio.sleep(_PAUSE_S)
-                status = told.status
+                status = result.status
         except EpisodeError as error:
             results.fail(error)
 
@@ -352,29 +352,29 @@ class HttpTransport:
             raise _broken(f"sent a result that cannot be read: {error}") from error
 
 
-def _heed(told: PolledResult, results: PendingResults) -> bool:
+def _heed(result: PolledResult, results: PendingResults) -> bool:
     """Set the results that are known; return whether they are complete. Raises EpisodeError."""
-    if told.status == GRADING:
+    if result.status == GRADING:
         results.take(CompletionReport(SUCCESS))
-    if told.status not in {SUCCESS, FAILURE, CANCELLED}:
+    if result.status not in {SUCCESS, FAILURE, CANCELLED}:
         return False
-    if told.err_category in _BROKEN:
-        raise _broken(f"says that {told.err_message or told.err_category}")
-    of_workflow = told.status == CANCELLED or (told.status == FAILURE and not _of_grader(told))
+    if result.err_category in _BROKEN:
+        raise _broken(f"says that {result.err_message or result.err_category}")
+    of_workflow = result.status == CANCELLED or (result.status == FAILURE and not _of_grader(result))
     if of_workflow and not results.completion.done():
-        results.take(CompletionReport(told.status, told.err_message, told.err_category))
+        results.take(CompletionReport(result.status, result.err_message, result.err_category))
     else:
         results.take(CompletionReport(SUCCESS))
-        status = told.status if told.status == SUCCESS else FAILURE
-        results.take(GradingReport(status, told.err_message, told.err_category, told.sample))
+        status = result.status if result.status == SUCCESS else FAILURE
+        results.take(GradingReport(status, result.err_message, result.err_category, result.sample))
     return True
 
 
-def _of_grader(told: PolledResult) -> bool:
+def _of_grader(result: PolledResult) -> bool:
     """Return whether the grader failed: only then is there a sample, or a message that there is none to grade."""
-    if told.sample is not None or not (told.err_message or told.err_category):
+    if result.sample is not None or not (result.err_message or result.err_category):
         return True
-    return (told.err_message or "").lower().startswith(_GRADERS)
+    return (result.err_message or "").lower().startswith(_GRADERS)
 
 
 def _start(response: Response) -> str:

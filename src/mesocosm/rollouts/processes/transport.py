@@ -47,12 +47,12 @@ class PendingResults:
         self.completion: asyncio.Future[CompletionReport] = loop.create_future()
         self.grading: asyncio.Future[GradingReport] = loop.create_future()
 
-    def take(self, told: CompletionReport | GradingReport) -> bool:
+    def take(self, report: CompletionReport | GradingReport) -> bool:
         """Set a result. Return False if it contradicts the one that is there."""
-        future: asyncio.Future[Any] = self.completion if isinstance(told, CompletionReport) else self.grading
+        future: asyncio.Future[Any] = self.completion if isinstance(report, CompletionReport) else self.grading
         if not future.done():
-            future.set_result(told)
-        return future.cancelled() or future.exception() is not None or future.result() == told
+            future.set_result(report)
+        return future.cancelled() or future.exception() is not None or future.result() == report
 
     def fail(self, error: Exception) -> None:
         """Raise an error where a missing result is awaited."""
@@ -141,9 +141,9 @@ class SocketTransport(asyncio.Protocol):
 
     def _take(self, kind: bytes, body: bytes) -> None:
         if kind in {COMPLETION, GRADING}:
-            told = read_json(body, CompletionReport) if kind == COMPLETION else read_json(body, GradingReport)
-            if told.rollout_id in self._rows:
-                self._rows[told.rollout_id].take(told)
+            report = read_json(body, CompletionReport) if kind == COMPLETION else read_json(body, GradingReport)
+            if report.rollout_id in self._rows:
+                self._rows[report.rollout_id].take(report)
         elif kind == LINE:
             name, stream, line = msgspec.json.decode(body, type=tuple[str, str, str])
             self._on_line(name, stream, line)

@@ -81,7 +81,7 @@ def encode_job(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> bytes:
 
 def job_fields(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> dict[str, Any]:
     """Return the fields of `POST /rollout`."""
-    told: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "row": job.row,
         "trial": job.trial,
         "seed": job.seed,
@@ -89,7 +89,7 @@ def job_fields(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> dict[st
         "artifacts": str(job.artifacts.absolute()),
     }
     if job.judge is not None:
-        told["judge"] = {"base_url": job.judge.base_url, "api_key": job.judge.api_key, "model": job.judge.model}
+        facts["judge"] = {"base_url": job.judge.base_url, "api_key": job.judge.api_key, "model": job.judge.model}
     return {
         "initial_messages": list(job.prompt),
         "label": job.label,
@@ -102,7 +102,7 @@ def job_fields(job: RowJob, name: str, replies: Replies = NO_REPLIES) -> dict[st
         "grader_callback_url": replies.grading,
         "agent_timeout_sec": job.workflow_seconds,
         "grader_timeout_sec": job.grader_seconds,
-        "extra_fields": {FIELD: told},
+        "extra_fields": {FIELD: facts},
     }
 
 
@@ -110,13 +110,13 @@ def workflow_failure(completion: CompletionReport) -> RowFailure | None:
     """Return why the workflow failed, or None if it did not."""
     if completion.status == SUCCESS:
         return None
-    told = _told(completion.extra_fields)
+    facts = _facts(completion.extra_fields)
     message = shortened(completion.err_message or "", LONGEST_MESSAGE)
     message = message or f"the workflow ended with status {completion.status!r} and said no more"
-    cause = _cause(told, _OF_WORKFLOW)
+    cause = _cause(facts, _OF_WORKFLOW)
     if cause is None:
         cause = _guessed(completion.err_category, message)
-    return RowFailure(cause, _named(told, message), _detail(told))
+    return RowFailure(cause, _named(facts, message), _detail(facts))
 
 
 def outcome_of(
@@ -126,12 +126,12 @@ def outcome_of(
 
     If the workflow failed, that is the failure, regardless of the grader's result.
     """
-    told = {
+    facts = {
         "queued_s": 0.0,
         "workflow_s": workflow_s,
         "grader_s": grader_s,
-        **_times(_told(completion.extra_fields)),
-        **_times(_told(grading.extra_fields if grading else None)),
+        **_times(_facts(completion.extra_fields)),
+        **_times(_facts(grading.extra_fields if grading else None)),
     }
     sent = None if grading is None else grading.sample or _joined(grading.samples)
     sample = None if sent is None else _sample(sent)
@@ -150,41 +150,41 @@ def outcome_of(
     return RowOutcome(
         sample,
         failure,
-        queued_s=told["queued_s"],
-        workflow_s=told["workflow_s"],
-        grader_s=told["grader_s"],
+        queued_s=facts["queued_s"],
+        workflow_s=facts["workflow_s"],
+        grader_s=facts["grader_s"],
     )
 
 
 def still_running(completion: CompletionReport, grading: GradingReport | None) -> bool:
     """Return whether our own SDK reports that abandoned code still runs in the process."""
     reports = (completion.extra_fields, None if grading is None else grading.extra_fields)
-    return any(bool(_told(extra).get(STILL_RUNNING)) for extra in reports)
+    return any(bool(_facts(extra).get(STILL_RUNNING)) for extra in reports)
 
 
 def grader_failure(grading: GradingReport) -> RowFailure:
     """Return why grading failed. Without a message and a category, the server had nothing to grade with."""
-    told = _told(grading.extra_fields)
-    cause = _cause(told, _OF_GRADER)
-    detail = _detail(told)
+    facts = _facts(grading.extra_fields)
+    cause = _cause(facts, _OF_GRADER)
+    detail = _detail(facts)
     if cause is None:
         if not grading.err_message and not grading.err_category:
-            reason = told.get("ungraded") or _UNGRADED
+            reason = facts.get("ungraded") or _UNGRADED
             fix = "give the LocalBackend a grader=…, or the row a ground_truth"
             return RowFailure(Cause.GRADER_ERROR, f"nothing was graded: {reason}; {fix}", detail)
         cause = Cause.GRADER_TIMEOUT if grading.err_category == "timeout" else Cause.GRADER_ERROR
     message = shortened(grading.err_message or "", LONGEST_MESSAGE)
-    return RowFailure(cause, _named(told, message or f"the grader failed ({grading.err_category})"), detail)
+    return RowFailure(cause, _named(facts, message or f"the grader failed ({grading.err_category})"), detail)
 
 
-def _named(told: Mapping[str, Any], message: str) -> str:
+def _named(facts: Mapping[str, Any], message: str) -> str:
     """Return a message preceded by the type of its error, if our own SDK reports it."""
-    kind = told.get("error")
+    kind = facts.get("error")
     return f"{kind}: {message}" if isinstance(kind, str) and kind and message != kind else message
 
 
-def _detail(told: Mapping[str, Any]) -> str:
-    return shortened(str(told.get("detail") or ""), LONGEST_TRACEBACK)
+def _detail(facts: Mapping[str, Any]) -> str:
+    return shortened(str(facts.get("detail") or ""), LONGEST_TRACEBACK)
 
 
 def _guessed(category: str | None, message: str) -> Cause:
@@ -196,23 +196,23 @@ def _guessed(category: str | None, message: str) -> Cause:
     return Cause.WORKFLOW_FAILED
 
 
-def _told(extra: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    told = (extra or {}).get(FIELD)
-    return told if isinstance(told, dict) else {}
+def _facts(extra: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    facts = (extra or {}).get(FIELD)
+    return facts if isinstance(facts, dict) else {}
 
 
-def _cause(told: Mapping[str, Any], allowed: frozenset[Cause]) -> Cause | None:
-    return next((cause for cause in allowed if cause == told.get("cause")), None)
+def _cause(facts: Mapping[str, Any], allowed: frozenset[Cause]) -> Cause | None:
+    return next((cause for cause in allowed if cause == facts.get("cause")), None)
 
 
-def _times(told: Mapping[str, Any]) -> dict[str, float]:
+def _times(facts: Mapping[str, Any]) -> dict[str, float]:
     names = ("queued_s", "workflow_s", "grader_s")
-    return {name: float(told[name]) for name in names if isinstance(told.get(name), int | float)}
+    return {name: float(facts[name]) for name in names if isinstance(facts.get(name), int | float)}
 
 
 def _partial(completion: CompletionReport) -> PlayedSample | None:
     """Return the messages of a failed workflow, if the server reports them."""
-    messages = _told(completion.extra_fields).get("messages")
+    messages = _facts(completion.extra_fields).get("messages")
     return PlayedSample(messages=messages) if isinstance(messages, list) and messages else None
 
 

@@ -122,7 +122,7 @@ def encode_grading(result: ExecutionResult, rollout_id: str) -> bytes:
 
 def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollout_id: str) -> bytes:
     passed = result.status is RolloutStatus.SUCCESS
-    told = GraderCompleteRequest(
+    body = GraderCompleteRequest(
         status=GraderStatus.SUCCESS if passed else GraderStatus.FAILURE,
         rollout_id=rollout_id,
         sample=sample.json_safe_copy() if sample is not None else None,
@@ -130,15 +130,15 @@ def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollo
         err_category=result.err_category,
         extra_fields=_ours(result),
     )
-    return _json(told, _OFF_THE_WIRE if told.extra_fields else _OFF_THE_WIRE | {"extra_fields": True})
+    return _json(body, _OFF_THE_WIRE if body.extra_fields else _OFF_THE_WIRE | {"extra_fields": True})
 
 
-def _json(told: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
+def _json(body: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
     """Return a callback as JSON, with unknown values as text. Raises ValueError, TypeError, RecursionError."""
     try:
-        return told.model_dump_json(exclude=exclude, fallback=str).encode()
+        return body.model_dump_json(exclude=exclude, fallback=str).encode()
     except Exception:  # noqa: BLE001 - lone surrogates, objects that raise when they are shown
-        return json.dumps(plain(told.model_dump(exclude=exclude)), allow_nan=False).encode()
+        return json.dumps(plain(body.model_dump(exclude=exclude)), allow_nan=False).encode()
 
 
 def _ours(result: ExecutionResult) -> dict[str, Any] | None:

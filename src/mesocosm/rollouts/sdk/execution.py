@@ -60,14 +60,14 @@ class RowMetadata:
     @classmethod
     def of(cls, request: ExecutionRequest) -> Self:
         """Read the facts from the extra fields of a request. Raises KeyError for an incomplete judge."""
-        told = (request.extra_fields or {}).get("mesocosm")
-        if not isinstance(told, Mapping):
+        given = (request.extra_fields or {}).get("mesocosm")
+        if not isinstance(given, Mapping):
             return cls()
-        judge, artifacts = told.get("judge"), told.get("artifacts")
+        judge, artifacts = given.get("judge"), given.get("artifacts")
         return cls(
-            told.get("row"),
-            told.get("trial") or 0,
-            told.get("seed") or 0,
+            given.get("row"),
+            given.get("trial") or 0,
+            given.get("seed") or 0,
             Judge(judge["base_url"], judge["api_key"], judge["model"]) if judge else None,
             artifacts if artifacts is None or isinstance(artifacts, Path) else Path(artifacts),
         )

@@ -74,18 +74,18 @@ class Flight:
 
     def cancel(self, ids: Sequence[str] | None, prefix: str | None, everything: bool) -> dict[str, str]:
         """Cancel rollouts and return the result for each; those unknown to the backend are cancelled here."""
-        told = dict(self._backend.cancel_rollouts(ids=ids, prefix=prefix, all=everything))
+        outcomes = dict(self._backend.cancel_rollouts(ids=ids, prefix=prefix, all=everything))
         wanted = ids if ids is not None else [key for key in self._tasks if everything or key.startswith(prefix or "")]
         for rollout_id in wanted:
-            if told.get(rollout_id, "not_found") != "not_found":
+            if outcomes.get(rollout_id, "not_found") != "not_found":
                 continue
             task = self._tasks.get(rollout_id)
-            told[rollout_id] = "not_found" if task is None else "cancelled_running"
+            outcomes[rollout_id] = "not_found" if task is None else "cancelled_running"
             if task is not None:
                 # In a later turn of the loop, because a task cancelled before its first step cannot notify the
                 # controller.
                 asyncio.get_running_loop().call_soon(task.cancel)
-        return told
+        return outcomes
 
     async def close(self, seconds: float = SHUTDOWN_S) -> None:
         """Wait up to `seconds` for the rollouts in flight, then cancel the rest."""

@@ -80,6 +80,6 @@ def delete(service: Service, environment: EnvironmentRow, by: str) -> None:
     retire_environment(service, environment)
     wanted = RunRequestFilter(environment_id=environment.id, states=OPEN)
     while going := service.store.run_requests.list(wanted, limit=_PAGE):
-        for order in going:
-            cancel_run(service, order, "its environment was deleted")
+        for request in going:
+            cancel_run(service, request, "its environment was deleted")
     service.store.audit.note(by, "environment.delete", f"environment:{environment.id}", {"source": environment.source})

@@ -35,13 +35,13 @@ def _public(service: Service, group: UsageGroup) -> bool:
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:
     examples = [group.example for group in groups]
-    orders, runs = service.store.run_requests.of(examples), service.store.run_requests.runs(examples)
+    requests, runs = service.store.run_requests.of(examples), service.store.run_requests.runs(examples)
     by_status: dict[str, int] = {}
     finished = []
     for group in groups:
-        if group.example not in orders or group.example not in runs:
+        if group.example not in requests or group.example not in runs:
             continue
-        status = public_status(orders[group.example], runs[group.example])
+        status = public_status(requests[group.example], runs[group.example])
         by_status[status.value] = by_status.get(status.value, 0) + group.count
         # Only its owner may see the score of a private run, even if the domain belongs to another account.
         if status is RunStatus.COMPLETED and (group.own or group.visibility == PUBLIC):

@@ -17,7 +17,7 @@ from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.system import (
     FailedRun,
     InFlightDocument,
-    PlatformCounts,
+    ObjectCounts,
     QueueDocument,
     StatusDocument,
     WorkerDocument,
@@ -144,7 +144,7 @@ class Administration(GrantedObject):
         counts, lease_s = self._store.counts, self._service.settings.lease_s
         taken, queue = counts.take(lease_s), self._store.workers.queue()
         return StatusDocument(
-            counts=PlatformCounts(
+            counts=ObjectCounts(
                 runs=taken.runs,
                 episodes=taken.episodes,
                 developer_envs=taken.environments,

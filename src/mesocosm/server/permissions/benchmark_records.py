@@ -34,9 +34,9 @@ class BenchmarkRecords(GrantedObject):
         """Return the contents of all benchmarks, newest first."""
         return self._store.benchmarks.contents()
 
-    def census(self) -> BenchmarkCounts:
+    def counts(self) -> BenchmarkCounts:
         """Return the counts of runs and the times of their latest changes."""
-        return self._store.benchmarks.census()
+        return self._store.benchmarks.counts()
 
     def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
         """Return the indexed runs of some benchmarks, by benchmark id."""

@@ -67,8 +67,10 @@ class OwnedRun(VisibleRun):
         status, counts = self.record.status, self.record.counts
         over = status in {RunStatus.FINISHED, RunStatus.FAILED} and not counts.pending
         if over and not (retry_failed and counts.failed):
-            again = "; retry_failed=true repeats what infrastructure made fail" if counts.failed else ""
-            raise Refusal(409, f"run {self.id} is {status}, nothing is owed{again}")
+            again = (
+                "; retry_failed=true repeats episodes that failed because of infrastructure" if counts.failed else ""
+            )
+            raise Refusal(409, f"run {self.id} is {status}, no episode is pending{again}")
         self._start(place, "resume", self.id, "--quiet", *(["--retry-failed"] if retry_failed else []))
 
     def rescore(self, place: Workplace | None = None) -> None:

@@ -478,7 +478,7 @@ class VisibleRuns(GrantedObject):
         name = counted(self._viewer.address) if caller.anonymous else caller.actor
         if audience.full(name, known=not caller.anonymous):
             raise Refusal(429, "too many streams are open; close one", headers={"Retry-After": "30"})
-        return audience.seat(name)
+        return audience.slot(name)
 
     def recognised(self, request: Request) -> bool:
         """Return whether a request is still authenticated as the caller, who may have logged out or been disabled."""

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/benchmarks", tags=["benchmarks"])
 
 async def index_of(request: Request) -> BenchmarkIndex:
     """Return the catalogue of the server that handles a request."""
-    index = request.app.state.shelf
+    index = request.app.state.benchmark_index
     assert isinstance(index, BenchmarkIndex)
     return index
 

@@ -82,11 +82,11 @@ async def follow_run(run_id: str, request: Request, live: Changes, grant: Grante
 
 def _stream(request: Request, live: Live, grant: Grant, run_id: str | None) -> EventStream:
     runs = grant.runs()
-    seat = runs.stream()
+    slot = runs.stream()
 
     async def events() -> AsyncGenerator[bytes]:
         recognised_until = time.monotonic() + RECOGNISED_S
-        with seat:
+        with slot:
             async with aclosing(live.changes(run_id)) as changes:
                 async for change in changes:
                     if time.monotonic() > recognised_until:

@@ -13,17 +13,17 @@ TERMINAL = frozenset(set(documents.RunStatus) - {documents.RunStatus.PENDING, do
 """Statuses that do not change unless the run is resumed."""
 
 
-def public_status(order: RunRequest, run: Run) -> documents.RunStatus:
+def public_status(request: RunRequest, run: Run) -> documents.RunStatus:
     """Return the status of a run in the older terms.
 
     A stopped run that is queued again is pending or running: another worker continues it. A run is not over until its
     request has ended, so that a client that reads `completed` can delete or resume it.
     """
-    if run.status is RunStatus.FINISHED and not run.counts.pending and not order.open:
+    if run.status is RunStatus.FINISHED and not run.counts.pending and not request.open:
         return documents.RunStatus.COMPLETED
-    if order.state == "cancelled":
+    if request.state == "cancelled":
         return documents.RunStatus.CANCELLED
-    if order.state == "ended":
+    if request.state == "ended":
         # A run that stopped by itself, for example at its budget, did not end properly either.
         return _OVER.get(run.status, documents.RunStatus.FAILED)
     return documents.RunStatus.PENDING if run.started_at is None else documents.RunStatus.RUNNING

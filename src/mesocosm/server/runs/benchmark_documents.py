@@ -202,10 +202,10 @@ def _parameters(described: Descriptor) -> list[ParameterDocument]:
 
 def _requirements(found: Found) -> list[RequirementDocument]:
     wanted = found.descriptor.requirement
-    told: tuple[str | None, ...] = found.each if found.each is not None else (None,) * len(wanted)
+    answers: tuple[str | None, ...] = found.each if found.each is not None else (None,) * len(wanted)
     return [
         RequirementDocument(kind=one.kind, name=one.name, why=one.why, unless=list(one.unless), lacking=lacking)
-        for one, lacking in zip(wanted, told, strict=True)
+        for one, lacking in zip(wanted, answers, strict=True)
     ]
 
 

@@ -88,7 +88,7 @@ class BenchmarkIndex:
         """Return benchmarks with what they lack, as far as that is known within `PATIENCE_S`."""
         works = [self._look(one) for one in known]
         end = self._clock() + PATIENCE_S
-        return [Found(one, self._told(one, work, end)) for one, work in zip(known, works, strict=True)]
+        return [Found(one, self._wait(one, work, end)) for one, work in zip(known, works, strict=True)]
 
     def close(self) -> None:
         """Cancel the checks of requirements without waiting for a running one; the next call starts them again."""
@@ -111,7 +111,7 @@ class BenchmarkIndex:
                 self._looks[name] = look
             return look.work
 
-    def _told(self, known: KnownBenchmark, work: "Future[tuple[str, ...]]", end: float) -> tuple[str, ...] | None:
+    def _wait(self, known: KnownBenchmark, work: "Future[tuple[str, ...]]", end: float) -> tuple[str, ...] | None:
         try:
             return work.result(max(end - self._clock(), 0))
         except TimeoutError:
@@ -131,5 +131,5 @@ def _lacking(known: KnownBenchmark, environ: Mapping[str, str]) -> tuple[str, ..
     descriptor = known.descriptor
     (settings,) = settle([descriptor], {}, [descriptor])
     alone = (descriptor.model_copy(update={"requirement": (one,)}) for one in descriptor.requirement)
-    told = (missing(KnownBenchmark(one, known.folder, known.origin), settings.parameters, environ) for one in alone)
-    return tuple("; ".join(sentences) for sentences in told)
+    found = (missing(KnownBenchmark(one, known.folder, known.origin), settings.parameters, environ) for one in alone)
+    return tuple("; ".join(sentences) for sentences in found)

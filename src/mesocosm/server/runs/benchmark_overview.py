@@ -85,7 +85,7 @@ class BenchmarkOverview:
     def __init__(self, records: BenchmarkRecords) -> None:
         self._records = records
         self._known: dict[str, Benchmark] = {}
-        self._census = BenchmarkCounts({}, frozenset())
+        self._counts = BenchmarkCounts({}, frozenset())
         self._duels = Duels()
         self._lock = threading.Lock()
 
@@ -93,7 +93,7 @@ class BenchmarkOverview:
         """Return the contents of each benchmark with stored runs, by title and id, newest content first."""
         with self._lock:
             self._refresh()
-            counted = self._census.runs
+            counted = self._counts.runs
         found = (tuple(contents) for _, contents in groupby(self._records.contents(), attrgetter("id")))
         present = (contents for contents in found if key(contents[0].id) in counted)
         return tuple(sorted(present, key=lambda contents: place(contents[0])))
@@ -101,14 +101,14 @@ class BenchmarkOverview:
     def of(self, wanted: Sequence[Sequence[BenchmarkContent]]) -> list[Benchmark]:
         """Return benchmarks by their contents; those whose runs have been deleted in the meantime are left out."""
         with self._lock:
-            known, census = self._known, self._census
+            known, counts = self._known, self._counts
         missing = {contents[0].id: contents for contents in wanted if contents[0].id not in known}
         lines = self._records.lines([key(name) for name in missing]) if missing else {}
         computed = {name: self._computed(contents, lines[key(name)]) for name, contents in missing.items()}
         found = known | {name: benchmark for name, benchmark in computed.items() if benchmark is not None}
         with self._lock:
             # The lines may be older than counts that were read in the meantime.
-            if self._census is census:
+            if self._counts is counts:
                 self._known = self._known | found
         return [found[contents[0].id] for contents in wanted if contents[0].id in found]
 
@@ -125,14 +125,14 @@ class BenchmarkOverview:
         return (found[run_id] for run_id in benchmark.history if run_id in found)
 
     def _refresh(self) -> None:
-        census = self._records.census()
-        if census == self._census:
+        counts = self._records.counts()
+        if counts == self._counts:
             return
-        changed = census.changed(self._census)
+        changed = counts.changed(self._counts)
         self._known = {
             name: known for name, known in self._known.items() if changed is not None and key(name) not in changed
         }
-        self._census = census
+        self._counts = counts
 
     def _computed(self, contents: Sequence[BenchmarkContent], lines: Sequence[IndexedRun]) -> Benchmark | None:
         versions = _versions(contents, lines)

@@ -82,21 +82,21 @@ def repeat_command(spec: RunSpec, place: Sequence[str] = ()) -> str | None:
     return None if "\0" in line or discreet(line) != line else line
 
 
-def repeat_request(order: RunRequest, run: Run, limits: tuple[float, float]) -> str | None:
+def repeat_request(request: RunRequest, run: Run, limits: tuple[float, float]) -> str | None:
     """Return the command line that requests the same run from a server again; None if no command can express it.
 
     `limits` are the server's defaults for a run: seconds of an outage, share of missing episodes.
 
     The result is None for an official run, for which the server draws other seeds, and for a test episode.
     """
-    asked, spec = order.config, run.spec
+    asked, spec = request.config, run.spec
     agent, seeds = asked.get("agent_config", {}), spec.selection.seeds
-    if order.official or order.purpose == "test" or agent.get("techniques"):
+    if request.official or request.purpose == "test" or agent.get("techniques"):
         return None
     if seeds is not None and len(seeds) > _MOST_SEEDS:
         return None
-    words = ["run", "create", *_option("--domain", order.domain_id), *_option("--vow-version", order.vow_version)]
-    words += [*_option("--model", order.model), "--solo" if order.team_id is None else f"--team={order.team_id}"]
+    words = ["run", "create", *_option("--domain", request.domain_id), *_option("--vow-version", request.vow_version)]
+    words += [*_option("--model", request.model), "--solo" if request.team_id is None else f"--team={request.team_id}"]
     words += ["--episodes", str(spec.selection.count)] if seeds is None else ["--seeds", *map(str, seeds)]
     for option, value, usual in (
         ("--trials", spec.selection.trials, 1),

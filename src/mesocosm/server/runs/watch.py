@@ -40,7 +40,7 @@ class Watch:
         self._runs = runs
         self._scores = RunningMetrics(runs)
         self._states: dict[str, object] = {}
-        self._told: dict[str, object] = {}
+        self._sent: dict[str, object] = {}
         self._gone: dict[str, None] = {}
         self._going: dict[str, VisibleRun] = {}
         self._changes: Poller | None = None
@@ -128,16 +128,16 @@ class Watch:
             *(state_of(run), run.stop_requested, run.counts, run.metrics, run.usage, run.tags, run.error),
             *(run.started_at, run.ended_at),
         )
-        before = self._told.pop(run.id, None)
-        self._told[run.id] = seen
-        if len(self._told) > REMEMBERED:
-            del self._told[next(iter(self._told))]
+        before = self._sent.pop(run.id, None)
+        self._sent[run.id] = seen
+        if len(self._sent) > REMEMBERED:
+            del self._sent[next(iter(self._sent))]
         return before != seen
 
     def _newly_gone(self, deleted: Iterable[str]) -> list[str]:
         found = [run_id for run_id in deleted if run_id not in self._gone]
         for run_id in found:
-            self._told.pop(run_id, None)
+            self._sent.pop(run_id, None)
             self._going.pop(run_id, None)
         self._gone = dict.fromkeys(deleted)
         return found

@@ -23,7 +23,7 @@ class HealthDocument(BaseModel):
     version: str = Field(description="Version of mesocosm.")
 
 
-class PlatformCounts(BaseModel):
+class ObjectCounts(BaseModel):
     """Numbers of objects, each by status."""
 
     runs: dict[str, int] = Field(description="Runs.", examples=[{"finished": 12, "running": 1}])
@@ -85,7 +85,7 @@ class FailedRun(BaseModel):
 class StatusDocument(BaseModel):
     """The state of a server, for administrators."""
 
-    counts: PlatformCounts
+    counts: ObjectCounts
     in_flight: InFlightDocument
     queue: QueueDocument
     workers: list[WorkerDocument] = Field(description="Workers that have not ended, newest first.")

@@ -98,7 +98,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleEpisode.first_event_of_step": lambda episode, _world: episode.first_event_of_step(1),
     "VisibleEpisode.messages": lambda episode, _world: episode.messages([[0, 0]], 4, limit=9, budget_s=9.0),
     "BenchmarkRecords.contents": lambda records, _world: records.contents(),
-    "BenchmarkRecords.census": lambda records, _world: records.census(),
+    "BenchmarkRecords.counts": lambda records, _world: records.counts(),
     "BenchmarkRecords.lines": lambda records, _world: records.lines(["words"]),
     "BenchmarkRecords.runs": lambda records, world: records.runs(world.runs.values(), whole=True),
     "BenchmarkRecords.measured": lambda records, world: records.measured(world.runs.values()),

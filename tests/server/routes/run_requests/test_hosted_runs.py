@@ -264,14 +264,14 @@ def test_a_deleted_run_is_gone_and_what_it_cost_stays_counted(runs: Runs) -> Non
 
 
 def test_a_run_reads_completed_once_its_worker_has_let_it_go(runs: Runs) -> None:
-    run_id, census = runs.played(runs.ann), runs.service.store.counts
+    run_id, counts = runs.played(runs.ann), runs.service.store.counts
     runs.service.store.queue.reopen(run_id)
     assert runs.service.store.runs.get(run_id).status is RunStatus.FINISHED
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "running"
-    assert census.take(0).runs == {"running": 1}
+    assert counts.take(0).runs == {"running": 1}
     runs.play()
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["status"] == "completed"
-    assert census.take(0).runs == {"completed": 1}
+    assert counts.take(0).runs == {"completed": 1}
     assert runs.ann.request("DELETE", f"/api/runs/{run_id}").status_code == 204
 
 

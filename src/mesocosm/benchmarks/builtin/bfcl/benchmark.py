@@ -74,10 +74,10 @@ class FunctionCalling(NativeBenchmark):
 
 
 def _task(category: Category, item: Item) -> Task:
-    told = "\n\n".join(message.text for message in item.messages if message.role == "system")
+    system = "\n\n".join(message.text for message in item.messages if message.role == "system")
     said = tuple(message for message in item.messages if message.role != "system")
     tools = tuple(tool(function, category.language) for function in item.functions)
-    turn = Turn(said, tools, system=told or None)
+    turn = Turn(said, tools, system=system or None)
     target = {"functions": item.functions, "calls": item.keys}
     return Task(item.id, turn.data(), target, metadata={"category": category.name, "expects": category.expects})
 

@@ -103,19 +103,19 @@ class LifecycleEnvironment:
         if not isinstance(arguments, Mapping):
             return {"error": "the arguments are not a JSON object"}
         try:
-            told, effects = self._registry.call(arguments)
+            result, effects = self._registry.call(arguments)
         except Refused as refused:
             turn.refused.append(kind_of(arguments))
             return {"error": str(refused)}
         turn.effects += effects
-        return told
+        return result
 
     def _info(self) -> dict[str, Any]:
         return {TURNS: msgspec.to_builtins(self._happened)}
 
 
-def _result(call: CalledTool, told: Any) -> Message:
-    return Message("tool", msgspec.json.encode(told).decode(), tool_call_id=call.id)
+def _result(call: CalledTool, result: Any) -> Message:
+    return Message("tool", msgspec.json.encode(result).decode(), tool_call_id=call.id)
 
 
 def best(turn: ScenarioTurn, rounds: int) -> Answer:
@@ -139,5 +139,5 @@ def _arguments(expected: ExpectedEffect) -> dict[str, Any]:
 
 
 def _reply(reply: ReplyRule) -> str:
-    told = "; ".join(group[0] for group in reply.mentions)
-    return f"{told} — which {reply.asks[0]}?" if reply.asks else told or "Done."
+    mentioned = "; ".join(group[0] for group in reply.mentions)
+    return f"{mentioned} — which {reply.asks[0]}?" if reply.asks else mentioned or "Done."

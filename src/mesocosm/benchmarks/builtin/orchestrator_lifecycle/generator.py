@@ -86,7 +86,7 @@ def _scenario(intent: Intent, variant: Variant, rng: Random) -> Scenario:
     turns = []
     for say, turn in zip(variant.say, intent.turn, strict=True):
         turns.append(_filled({**_worded(turn, variant), "user": say}, facts))
-    items = [_item(facts[seat.key]) for seat in intent.tasks]
+    items = [_item(facts[template.key]) for template in intent.tasks]
     rng.shuffle(items)
     whole = {
         "id": f"{intent.intent}-{variant.name}",
@@ -103,7 +103,7 @@ def _scenario(intent: Intent, variant: Variant, rng: Random) -> Scenario:
 def _facts(intent: Intent, rng: Random) -> dict[str, dict[str, Any]]:
     """Return the placeholder values for each task of an intent."""
     drawn = pools()
-    keys = [*(seat.key for seat in intent.tasks), NEW]
+    keys = [*(template.key for template in intent.tasks), NEW]
     topics = rng.sample(drawn.topics, len(keys))
     numbers = rng.sample(_NUMBERS, len(keys))
     progress = rng.sample(_PROGRESS, len(keys))
@@ -112,16 +112,16 @@ def _facts(intent: Intent, rng: Random) -> dict[str, dict[str, Any]]:
     reasons = rng.sample(drawn.reasons, len(drawn.reasons))
     facts: dict[str, dict[str, Any]] = {}
     for place, key in enumerate(keys):
-        seat = intent.tasks[place] if key != NEW else TaskTemplate(NEW, "running")
-        twins = [at for at, other in enumerate(intent.tasks) if other.key == seat.twin]
+        template = intent.tasks[place] if key != NEW else TaskTemplate(NEW, "running")
+        twins = [at for at, other in enumerate(intent.tasks) if other.key == template.twin]
         figure = rng.randrange(1_101, 9_999)
         facts[key] = {
             "id": f"T-{numbers[place]}",
             "title": topics[twins[0]][1] if twins else topics[place][0],
             "agent": rng.choice(list(AGENTS)),
             "session": f"{names[place]}-{rng.randrange(2, 10)}",
-            "status": seat.status,
-            "progress": progress[place] if seat.status != "done" else 100,
+            "status": template.status,
+            "progress": progress[place] if template.status != "done" else 100,
             "doing": doing[place][0],
             "doing_word": doing[place][1],
             "reason": reasons[place % len(reasons)][0],

@@ -9,7 +9,7 @@ from mesocosm.benchmarks.result import ResultFileError, read_document
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
 ALL = "all"
-MOST_TOLD = 50
+MOST_LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ def read_tasks(path: Path, choice: TaskFilter = TaskFilter()) -> list[DesktopTas
         if task is not None and choice.takes(task.domain, task.id):
             found.append(task)
     if problems:
-        rest = len(problems) - MOST_TOLD
+        rest = len(problems) - MOST_LISTED
         more = [Problem("", f"{rest} more problems")] if rest > 0 else []
-        raise InvalidInput(f"task files in {path}", [*problems[:MOST_TOLD], *more])
+        raise InvalidInput(f"task files in {path}", [*problems[:MOST_LISTED], *more])
     if not found:
         raise UsageError(f"osworld: no task file in {path} is wanted; check tasks_path, domain and task_id")
     return found

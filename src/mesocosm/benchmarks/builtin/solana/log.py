@@ -32,8 +32,8 @@ def _item(number: int, file: Path, root: Path) -> ProgramItem:
     except ResultFileError as error:
         return ProgramItem(name, number, ResultValue(None, Cause.VALUE_UNUSABLE, str(error)))
     reading, further = judged(document)
-    told = {key: document[key] for key in ("model", "run_id") if isinstance(document, Mapping) and key in document}
-    return ProgramItem(name, number, reading, {"file": name, **told}, output=reading.value, further=further)
+    known = {key: document[key] for key in ("model", "run_id") if isinstance(document, Mapping) and key in document}
+    return ProgramItem(name, number, reading, {"file": name, **known}, output=reading.value, further=further)
 
 
 def _document(file: Path) -> Any:
