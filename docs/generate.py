@@ -71,7 +71,7 @@ def failures() -> str:
     for cause, rule in RULES.items():
         nothing = rule.pending or rule.fatal or cause is Cause.SKIPPED
         counts = "worst value" if rule.valid else "–" if nothing else "missing"
-        further = "the run ends" if rule.fatal else "the episode is owed" if rule.pending else ""
+        further = "the run ends" if rule.fatal else "the episode stays pending" if rule.pending else ""
         retried = "yes" if rule.retried else ""
         rows.append(f"| `{cause}` | {CAUSES[cause].title} | {retried} | {counts} | {further} |")
     return "\n".join(rows)
@@ -196,7 +196,7 @@ def _meaning(parameter: Parameter) -> str:
 
 
 def settings() -> str:
-    """Return the table of a platform's settings, from mesocosm.server.settings.Settings."""
+    """Return the table of the server's settings, from mesocosm.server.settings.Settings."""
     from mesocosm.server.settings import Settings
 
     rows = ["| setting | default | what it is |", "|---|---|---|"]
