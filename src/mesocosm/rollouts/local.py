@@ -24,10 +24,9 @@ from mesocosm.rollouts.output import RowOutput, capture, current_output
 from mesocosm.rollouts.processes.run_entry_file import EntryError, find_rollout
 from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, job_fields, outcome_of
 from mesocosm.rollouts.sdk.backend import LocalBackend
-from mesocosm.rollouts.sdk.callback import encode_completion, encode_grading
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
-from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult, encode_completion, encode_grading
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 from mesocosm.sandboxes.telemetry import OFF
 

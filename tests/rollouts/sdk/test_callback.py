@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 
 from mesocosm.rollouts.sdk import delivery
-from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
 from mesocosm.rollouts.sdk.request import ExecutionResult, RolloutInitRequest
 from mesocosm.rollouts.sdk.sample import RolloutSample
+from mesocosm.rollouts.sdk.server import Callbacks, ControllerAuth
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 

@@ -130,7 +130,6 @@ class ProcessExecutor:
         pool = WorkerPool(launch, min(self._workers, self._concurrency or self._workers), self._concurrency, notice)
         self._stack.push_async_callback(pool.close)
         try:
-            await callbacks.start()
             await pool.open()
         except BaseException:
             await self.close()

@@ -79,6 +79,7 @@ class Callbacks:
         self._notice = notice
         self._server = ProxyServer(self._answer)
         self._secret = secrets.token_bytes(32)
+        self._starting = asyncio.Lock()
         self._root = ""
         self._expected: dict[str, PendingResults] = {}
         self._over: deque[str] = deque(maxlen=_REMEMBERED)
@@ -86,8 +87,9 @@ class Callbacks:
         self._keys: dict[str, str] = {}
 
     async def start(self) -> None:
-        """Listen on a free port. Raises OSError."""
-        self._root = await self._server.start()
+        """Listen on a free port, if it does not yet. Raises OSError."""
+        async with self._starting:
+            self._root = self._root or await self._server.start()
 
     async def stop(self) -> None:
         """Stop listening."""

@@ -358,6 +358,7 @@ class _Start:
                     f"{name} answered {self._answer or 'nothing'} at /health on its port within "
                     f"{time.monotonic() - began:.0f} s{quoted(worker.words())}{hint}"
                 )
+            await launch.callbacks.start()
             self._http.capacity = _capacity(look.result())
             worker.transport.close()
             worker.transport = self._http

@@ -1,12 +1,17 @@
-"""Requests to a backend or a rollout server, and their responses."""
+"""Requests to a backend or a rollout server, their responses and callbacks."""
 
+import json
+import logging
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
-from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
+from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample, plain
 from mesocosm.rollouts.sdk.status import GraderStatus, RolloutErrorCategory, RolloutStatus
+
+_LOG = logging.getLogger(__name__)
+_OFF_THE_WIRE: dict[str, Any] = {"sample": {"id", "trajectory_messages"}}
 
 
 def _segment(text: str) -> str:
@@ -140,3 +145,70 @@ class RolloutStatusResponse(BaseModel):
     status: RolloutStatus
     reward: float | None = None
     err_message: str | None = None
+
+
+def encode_completion(result: ExecutionResult, rollout_id: str) -> bytes:
+    """Return the completion callback as JSON."""
+    return _json(
+        RolloutCompleteRequest(
+            status=result.status,
+            rollout_id=rollout_id,
+            extra_fields=_ours(result),
+            err_message=result.err_message,
+            err_category=result.err_category,
+        )
+    )
+
+
+def encode_grading(result: ExecutionResult, rollout_id: str, *, short: bool = False) -> bytes:
+    """Return the grader callback as JSON; without the messages if it is to be `short`, or if JSON cannot hold them."""
+    try:
+        return _encode_grading(result, _least(result) if short else _shown(result), rollout_id)
+    except (ValueError, TypeError, RecursionError) as error:
+        _LOG.warning("the sample of rollout %s is not JSON (%s); it is sent without its messages", rollout_id, error)
+        return _encode_grading(result, _least(result), rollout_id)
+
+
+def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollout_id: str) -> bytes:
+    passed = result.status is RolloutStatus.SUCCESS
+    body = GraderCompleteRequest(
+        status=GraderStatus.SUCCESS if passed else GraderStatus.FAILURE,
+        rollout_id=rollout_id,
+        sample=sample.json_safe_copy() if sample is not None else None,
+        err_message=result.err_message,
+        err_category=result.err_category,
+        extra_fields=_ours(result),
+    )
+    return _json(body, _OFF_THE_WIRE if body.extra_fields else _OFF_THE_WIRE | {"extra_fields": True})
+
+
+def _json(body: BaseModel, exclude: dict[str, Any] | None = None) -> bytes:
+    """Return a callback as JSON, with unknown values as text. Raises ValueError, TypeError, RecursionError."""
+    try:
+        return body.model_dump_json(exclude=exclude, fallback=str).encode()
+    except Exception:  # noqa: BLE001 - lone surrogates, objects that raise when they are shown
+        return json.dumps(plain(body.model_dump(exclude=exclude)), allow_nan=False).encode()
+
+
+def _ours(result: ExecutionResult) -> dict[str, Any] | None:
+    """Return our extensions of the published protocol under one key, or None if there are none."""
+    return {"mesocosm": result.extra_fields} if result.extra_fields else None
+
+
+def _shown(result: ExecutionResult) -> RolloutSample | None:
+    """Return the sample for the wire, without its reward if that does not count."""
+    sample = result.sample
+    if sample is None or sample.reward is None or (result.status is RolloutStatus.SUCCESS and not sample.remove_sample):
+        return sample
+    return sample.model_copy(update={"reward": None})
+
+
+def _least(result: ExecutionResult) -> RolloutSample | None:
+    """Return a sample with only the reward, `remove_sample` and numeric metrics."""
+    shown = _shown(result)
+    if shown is None:
+        return None
+    numbers: Mapping[str, Any] = {
+        name: value for name, value in shown.metrics.items() if isinstance(name, str) and isinstance(value, int | float)
+    }
+    return RolloutSample(reward=shown.reward, remove_sample=shown.remove_sample, metrics=dict(numbers))

@@ -14,21 +14,25 @@ import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from mesocosm.rollouts.sdk.backend import ExecutionBackend
-from mesocosm.rollouts.sdk.callback import Callbacks, ControllerAuth
 from mesocosm.rollouts.sdk.context import RolloutContext
+from mesocosm.rollouts.sdk.delivery import DeliveryError, deliver
 from mesocosm.rollouts.sdk.request import (
     CancelRolloutsRequest,
     CancelRolloutsResponse,
     ExecutionRequest,
+    ExecutionResult,
     RolloutInitRequest,
     RolloutStatusResponse,
+    encode_completion,
+    encode_grading,
 )
 from mesocosm.rollouts.sdk.status import RolloutStatus
-from mesocosm.rollouts.sdk.trajectory import save_trajectory
+from mesocosm.rollouts.sdk.trajectory import TrajectoryReport, report_from_response, save_trajectory
 from mesocosm.rollouts.sdk.worker import replace_server
 
 if TYPE_CHECKING:
@@ -46,6 +50,7 @@ SHUTDOWN_S = 10.0
 """Seconds for rollouts in flight when the server stops; then they are cancelled."""
 
 _LAST_WORD_S = 2.0
+_TOO_LARGE = 413
 _LOG = logging.getLogger(__name__)
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
@@ -53,6 +58,80 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class ControllerAuth:
+    """How a rollout server authenticates to its controller."""
+
+    api_key: str | None = field(default=None, repr=False)
+
+    def as_bearer_headers(self) -> dict[str, str] | None:
+        """Return the header with the key, or None without a key."""
+        return {"Authorization": f"Bearer {self.api_key}"} if self.api_key else None
+
+
+class Callbacks:
+    """Reports the progress of one rollout to its controller.
+
+    `result` is the latest result of the backend, `report` what the controller's replies contained about the model's
+    calls. Callbacks that cannot be delivered are only logged, because the rollout itself has run.
+    """
+
+    def __init__(self, request: RolloutInitRequest, rollout_id: str) -> None:
+        self.result: ExecutionResult | None = None
+        self.report: TrajectoryReport | None = None
+        self.completed = False
+        self.graded = False
+        self._request = request
+        self._id = rollout_id
+        self._headers = ControllerAuth(request.controller_api_key).as_bearer_headers()
+
+    @property
+    def wants_grade(self) -> bool:
+        """Whether the controller gave an address for grader callbacks."""
+        return bool(self._request.grader_callback_url)
+
+    async def complete(self, result: ExecutionResult) -> None:
+        """Report that the workflow has ended. Further calls are ignored."""
+        if self.completed:
+            _LOG.warning("rollout %s ended twice; only its first end counts", self._id)
+            return
+        self.completed = True
+        self.result = result
+        await self._tell(self._request.completion_callback_url, encode_completion(result, self._id))
+
+    async def grade(self, result: ExecutionResult) -> None:
+        """Report how the sample was graded. Further calls are ignored."""
+        if self.graded:
+            _LOG.warning("rollout %s was graded twice; only its first grade counts", self._id)
+            return
+        self.graded = True
+        known = self.result.sample if self.result is not None else None
+        self.result = result if result.sample is not None else result.model_copy(update={"sample": known})
+        url = self._request.grader_callback_url
+        if url is None:
+            return
+        if await self._tell(url, encode_grading(result, self._id)) == _TOO_LARGE:
+            await self._tell(url, encode_grading(result, self._id, short=True))
+
+    async def fail(self, message: str, status: RolloutStatus = RolloutStatus.FAILURE) -> None:
+        """Report a failure without a result of the backend, for every callback that is still due."""
+        if not self.completed:
+            await self.complete(ExecutionResult(status=status, err_message=message))
+        if self.wants_grade and not self.graded:
+            await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
+
+    async def _tell(self, url: str, body: bytes) -> int | None:
+        """Deliver a body; return None on success, else the status of the final refusal, if there was one."""
+        try:
+            reply = await deliver(url, body, self._headers)
+        except DeliveryError as error:
+            _LOG.error("a callback of rollout %s was not taken: %s", self._id, error)
+            return error.status
+        if len(reply.body) > 2:
+            self.report = report_from_response(reply) or self.report
+        return None
 
 
 class Flight:

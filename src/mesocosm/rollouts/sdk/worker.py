@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 from mesocosm.rollouts.output import RowOutput, current_output
 from mesocosm.rollouts.processes import watch
 from mesocosm.rollouts.sdk.backend import ExecutionBackend
-from mesocosm.rollouts.sdk.callback import encode_completion, encode_grading
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.frames import (
     CANCEL,
@@ -33,7 +32,7 @@ from mesocosm.rollouts.sdk.frames import (
     FrameReader,
     frame,
 )
-from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult, encode_completion, encode_grading
 from mesocosm.rollouts.sdk.status import RolloutStatus
 
 if TYPE_CHECKING:

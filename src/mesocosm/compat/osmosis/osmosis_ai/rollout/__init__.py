@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 _LATER = {
-    "ControllerAuth": "mesocosm.rollouts.sdk.callback",
+    "ControllerAuth": "mesocosm.rollouts.sdk.server",
     "OsmosisRolloutModel": "mesocosm.rollouts.sdk.adapters.strands",
     "OsmosisStrandsAgent": "mesocosm.rollouts.sdk.adapters.strands",
     "create_rollout_server": "mesocosm.rollouts.sdk.server",
