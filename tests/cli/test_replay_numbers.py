@@ -163,8 +163,12 @@ def test_a_replay_that_lacks_more_than_a_run_may_is_partial(exported: JSON, take
 
 @pytest.mark.parametrize(
     "provenance",
-    [{"doubt": "no call"}, {"rescoring": True, "rescored_with": "easier", "graded_with": "easier"}],
-    ids=["doubt", "rescoring"],
+    [
+        {"doubt": "no call"},
+        {"rescoring": True, "rescored_with": "easier", "graded_with": "easier"},
+        {"rescoring": True, "rescored_with": "", "graded_with": ""},
+    ],
+    ids=["doubt", "rescoring", "rescoring without a digest"],
 )
 def test_a_doubt_about_a_run_goes_with_its_replay(
     take: Import, mesocosm: Invoke, mine: Played, tmp_path: Path, provenance: JSON
@@ -177,10 +181,22 @@ def test_a_doubt_about_a_run_goes_with_its_replay(
     assert mesocosm("run", "export", "last", "-o", file, *mine.there).code == 0
     assert take(json.loads(file.read_text())).code == 0
     taken = stored(tmp_path)
-    assert (taken.doubt, taken.rules) == (mine.run.doubt, provenance.get("graded_with", ""))
+    rules = provenance.get("graded_with", "") or ("unknown" if "rescoring" in provenance else "")
+    assert (taken.doubt, taken.rules) == (mine.run.doubt, rules)
     assert any(taken.doubt in warning for warning in taken.warnings)
     (listed,) = mesocosm("run", "list", "--json", *mine.there).document["runs"]
     assert listed["doubt"] == taken.doubt
+
+
+@pytest.mark.parametrize("regraded", [None, ""])
+def test_a_replay_that_was_being_rescored_with_unknown_content_says_so(
+    exported: JSON, take: Import, tmp_path: Path, regraded: str | None
+) -> None:
+    exported["run"]["scoring"] |= {"rescoring": True, **({} if regraded is None else {"regraded": regraded})}
+    assert take(exported).code == 0
+    taken = stored(tmp_path)
+    assert taken.rescored.startswith("is being rescored with content unknown, or that was cut off")
+    assert taken.regraded  # so that it is not continued
 
 
 def test_verify_says_that_imported_numbers_were_compared_with_nothing(

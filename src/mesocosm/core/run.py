@@ -207,11 +207,12 @@ class Run(msgspec.Struct, omit_defaults=True):
     def regraded(self) -> str:
         """The digest of the content that scored it if it ran with other content, otherwise "".
 
-        Changes in how scores are read (such as another pass threshold) do not count.
+        It is "unknown" while a run is rescored with content that has no digest. Changes in how scores are read (such as
+        another pass threshold) do not count.
         """
         content = self.provenance.get("graded_with")
         if self.provenance.get(RESCORING):
-            return str(content)
+            return str(content or "unknown")
         if content is None:
             # Earlier versions did not distinguish the two.
             content = self.provenance.get("rescored_with", "")
@@ -222,13 +223,13 @@ class Run(msgspec.Struct, omit_defaults=True):
     def rescored(self) -> str:
         """A note for readers if it was rescored, otherwise an empty string."""
         content = self.provenance.get("rescored_with")
-        if not content:
-            return ""
         if self.provenance.get(RESCORING):
             return (
-                f"is being rescored with content {content}, or that was cut off: its scores are of two kinds, and its "
-                f"numbers are the earlier ones; mesocosm run rescore {self.id} scores all of it"
+                f"is being rescored with content {self.regraded}, or that was cut off: its scores are of two kinds, "
+                f"and its numbers are the earlier ones; mesocosm run rescore {self.id} scores all of it"
             )
+        if not content:
+            return ""
         if self.regraded:
             return f"rescored with content {self.regraded}; it was played with {self.benchmark_digest or 'another'}"
         if content == self.benchmark_digest:
