@@ -150,6 +150,21 @@ async def test_too_many_bytes_end_the_connection_and_the_next(server: int) -> No
     assert "were carried already" in (await asks(egress, head)).decode()
 
 
+async def test_connections_that_carry_too_much_at_once_are_noted_once(server: int) -> None:
+    egress = EgressProxy([], loopback=[f"127.0.0.1:{server}"], most_bytes=100_000)
+    head = f"CONNECT 127.0.0.1:{server} HTTP/1.1\r\n\r\n".encode()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(30):
+            group.create_task(_aborted(egress, head, b"x" * 50_000))
+    assert "more than 100,000 bytes were to be carried" in egress.refused
+    assert len(egress.refused) == len(set(egress.refused)) <= 20
+
+
+async def _aborted(egress: EgressProxy, *pieces: bytes) -> None:
+    with suppress(ConnectionError):
+        await asks(egress, *pieces)
+
+
 def test_programs_are_told_by_the_usual_variables() -> None:
     told = EgressProxy([]).variables(3128)
     assert told["https_proxy"] == told["HTTPS_PROXY"] == told["http_proxy"] == "http://127.0.0.1:3128"

@@ -110,8 +110,7 @@ class EgressProxy:
             there, here = await self._connected(asked)
         except OSError as error:
             words = f"{asked.place}: {error}"
-            if words not in self.refused and len(self.refused) < _REMEMBERED:
-                self.refused.append(words)
+            self._refuse(words)
             await _answer(writer, 403, words)
             return
         try:
@@ -159,12 +158,17 @@ class EgressProxy:
         while data := await _piece(reader):
             self.carried += len(data)
             if self.most_bytes is not None and self.carried > self.most_bytes:
-                self.refused.append(f"more than {self.most_bytes:,} bytes were to be carried")
-                raise ConnectionAbortedError(self.refused[-1])
+                words = f"more than {self.most_bytes:,} bytes were to be carried"
+                self._refuse(words)
+                raise ConnectionAbortedError(words)
             writer.write(data)
             await writer.drain()
         if writer.can_write_eof():
             writer.write_eof()
+
+    def _refuse(self, words: str) -> None:
+        if words not in self.refused and len(self.refused) < _REMEMBERED:
+            self.refused.append(words)
 
 
 async def _piece(reader: asyncio.StreamReader) -> bytes:
