@@ -5,9 +5,10 @@ from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 import msgspec
-from sqlalchemy import Connection, Row, RowMapping, Select, and_, case, func, select
+from sqlalchemy import ColumnElement, Connection, Row, RowMapping, Select, and_, case, func, or_, select
 
 from mesocosm.core.episode import FINISHED
+from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
@@ -215,10 +216,13 @@ class Leaderboards:
         """Return public runs of published domains, newest first.
 
         With `by_score` the best come first, in the direction of their primary metric, and those without a score last.
-        `cursor` is the run id of the last one of the previous page; it does not work with `by_score`.
+        `cursor` is the run id of the last one of the previous page. Raises UnknownName if that run is not listed, so
+        that it has no place by score.
         """
+        quality = case((runs.c.higher_is_better.is_(False), -runs.c.score), else_=runs.c.score)
+        columns = (requests, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
         wanted = (
-            select(requests, domains.c.name.label("title"), runs.c.metrics, _DONE.label("done"), versions.c.verdict)
+            select(*columns, quality.label("quality"))
             .join(runs, runs.c.id == requests.c.run_id)
             .outerjoin(versions, _PLAYED_IN)
             .join(domains, domains.c.id == requests.c.domain_id)
@@ -227,10 +231,15 @@ class Leaderboards:
         if domain_id is not None:
             wanted = wanted.where(requests.c.domain_id == plain(domain_id))
         if cursor is not None:
-            wanted = wanted.where(requests.c.run_id < plain(cursor))
+            after = requests.c.run_id < plain(cursor)
+            if by_score:
+                last = self._database.one(wanted.where(requests.c.run_id == plain(cursor)))
+                if last is None:
+                    raise UnknownName(f"there is no public run {cursor!r} here to list from; begin with the first page")
+                after = _below(quality, last["quality"], after)
+            wanted = wanted.where(after)
         if by_score:
-            quality = case((runs.c.higher_is_better.is_(False), -runs.c.score), else_=runs.c.score)
-            wanted = wanted.order_by(runs.c.score.is_(None), quality.desc())
+            wanted = wanted.order_by(quality.is_(None), quality.desc())
         wanted = wanted.order_by(requests.c.run_id.desc()).limit(limit)
         return tuple(map(_shown, self._database.all(wanted)))
 
@@ -244,6 +253,13 @@ def _within(wanted: Select[*tuple[Any, ...]], field: BoardScope) -> Select[*tupl
         finished = runs.c.status == RunStatus.FINISHED.value
         wanted = wanted.where(finished, requests.c.team_id == field.team_id, requests.c.purpose != "test")
     return wanted if field.domain_id is None else wanted.where(requests.c.domain_id == plain(field.domain_id))
+
+
+def _below(quality: ColumnElement[Any], last: float | None, older: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Return whether a run comes after one of quality `last`, with `older` deciding among equals."""
+    if last is None:
+        return and_(quality.is_(None), older)
+    return or_(quality.is_(None), quality < last, and_(quality == last, older))
 
 
 def _became(row: Row[*tuple[Any, ...]]) -> Literal["finished", "going", "unfinished"]:

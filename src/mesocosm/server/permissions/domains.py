@@ -149,7 +149,8 @@ class VisibleDomains(GrantedObject):
     ) -> "Sequence[GalleryRun]":
         """Return public runs of published domains, newest first, or with `by_score` best first.
 
-        Raises Refusal 404 if `domain_id` is unknown or hidden from the caller.
+        Raises Refusal 404 if `domain_id` is unknown or hidden from the caller, UnknownName if the run `cursor` has no
+        place by score.
         """
         if domain_id is not None:
             VisibleDomain.find(self._service, self._viewer, domain_id)

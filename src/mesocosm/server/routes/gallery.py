@@ -31,13 +31,9 @@ def list_runs(
     """List public completed runs.
 
     Runs of one domain are sorted by its primary metric, best first and those without a score last. Runs of all domains,
-    whose scores cannot be compared, are listed newest first. Only that order has further pages.
+    whose scores cannot be compared, are listed newest first.
     """
-    by_score = sort == "score" or (sort is None and domain_id is not None and cursor is None)
+    by_score = sort == "score" or (sort is None and domain_id is not None)
     if by_score and domain_id is None:
         raise Refusal(422, "scores of different domains cannot be compared; name one with domain_id, or sort=newest")
-    if by_score and cursor is not None:
-        raise Refusal(
-            422, "only sort=newest has further pages; omit the cursor, or use sort=newest from the first page on"
-        )
     return grant.domains().gallery(domain_id=domain_id, by_score=by_score, cursor=cursor, limit=limit)
