@@ -179,8 +179,9 @@ def faults(descriptor: Descriptor) -> Iterator[Problem]:
     words = {"argv": placeholders.flat(part.argv), "cwd": [part.cwd], "environment": list(part.environment.values())}
     for place, some in words.items():
         yield from _tried(f"command.{place}", partial(placeholders.check, some, known))
-    for pattern in (*part.result, *([part.items] if part.items else [])):
-        yield from _tried("command.result", partial(check_pattern, pattern))
+    patterns = [*(("result", pattern) for pattern in part.result), *([("items", part.items)] if part.items else [])]
+    for place, pattern in patterns:
+        yield from _tried(f"command.{place}", partial(check_pattern, pattern))
     paths = {"score": part.score, **{f"metrics.{name}": path for name, path in part.metrics.items()}}
     paths |= {f"item.{name}": path for name, path in item_paths(part.item).items()}
     for name, path in paths.items():

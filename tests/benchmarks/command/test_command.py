@@ -100,7 +100,8 @@ async def test_a_chosen_number_of_tasks_goes_over_the_sampling_parameter(shop: A
     [
         ('argv = ["{python}", "{nothing}"]', "{nothing}"),
         ('argv = ["{python}", "{\\"a\\": 1"]', "single brace"),
-        ('argv = ["x"]\nresult = ["../*.json"]', "inside the output directory"),
+        ('argv = ["x"]\nresult = ["../*.json"]', "command.result: the pattern '../*.json' must stay"),
+        ('argv = ["x"]\nitems = "/items.jsonl"', "command.items: the pattern '/items.jsonl' must stay"),
         ('argv = ["x"]\nscore = "a..b"', "not a JSON path"),
         ('argv = ["x"]\nitem = {id = "["}\nitems = "i.jsonl"', "not a JSON path"),
     ],
