@@ -55,7 +55,7 @@ class Platform:
     promised: int | None = None
 
     def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
-        if method == "POST" and path == "/bench/v1/domains":
+        if method == "POST" and path == "/bench/api/domains":
             if body["id"] in self.domains:
                 return 409, {"detail": "domain id exists"}
             self.domains[body["id"]] = body
@@ -110,7 +110,7 @@ def test_a_new_domain_is_created_with_one_line(platform: Platform, capsys: pytes
     assert answer["id"] == "quarry"
     assert platform.domains["quarry"]["binding_vow"]["version"] == "1.0.0"
     assert "owner_id" not in platform.domains["quarry"]
-    assert platform.requests == [("POST", "/bench/v1/domains", "Bearer t0ken")]
+    assert platform.requests == [("POST", "/bench/api/domains", "Bearer t0ken")]
     assert capsys.readouterr().out == f"registered domain quarry (Quarry) at {platform.url}\n"
 
 
@@ -118,8 +118,13 @@ def test_registering_again_updates(platform: Platform, capsys: pytest.CaptureFix
     register_domain(CONFIG, api_url=platform.url)
     register_domain(DomainConfig.model_validate(CONFIG | {"name": "Pit"}), api_url=platform.url)
     assert platform.domains["quarry"]["name"] == "Pit"
-    assert platform.requests[-1] == ("PATCH", "/bench/v1/domains/quarry", "")
+    assert platform.requests[-1] == ("PATCH", "/bench/api/domains/quarry", "")
     assert capsys.readouterr().out.endswith(f"updated domain quarry (Pit) at {platform.url}\n")
+
+
+def test_what_is_returned_has_every_field_of_a_domain(platform: Platform) -> None:
+    answer = register_domain(CONFIG, api_url=platform.url)
+    assert (answer["binding_vow"]["episode"]["max_steps"], answer["status"], answer["tags"]) == (5, "draft", [])
 
 
 def test_without_updates_an_existing_id_is_an_error(platform: Platform) -> None:
@@ -143,7 +148,7 @@ def test_publishing(platform: Platform, capsys: pytest.CaptureFixture[str]) -> N
 def test_an_id_cannot_reach_another_route(platform: Platform) -> None:
     with pytest.raises(BenchApiError, match="no such domain"):
         publish_domain("../runs?x=1", api_url=platform.url)
-    assert platform.requests[0][1] == "/bench/v1/domains/..%2Fruns%3Fx%3D1/publish"
+    assert platform.requests[0][1] == "/bench/api/domains/..%2Fruns%3Fx%3D1/publish"
 
 
 def test_a_redirect_is_not_followed_with_the_token(platform: Platform) -> None:
@@ -178,7 +183,7 @@ def test_half_an_answer_is_no_answer(platform: Platform) -> None:
 
 
 def test_a_platform_that_is_not_there_is_named() -> None:
-    with pytest.raises(BenchApiError, match=r"127\.0\.0\.1:1/v1/domains/x/publish got no answer") as caught:
+    with pytest.raises(BenchApiError, match=r"127\.0\.0\.1:1/api/domains/x/publish got no answer") as caught:
         publish_domain("x", api_url="http://127.0.0.1:1")
     assert caught.value.status == 0
 

@@ -4,22 +4,16 @@ import runpy
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import ValidationError
 
-from mesocosm.client.error import ApiError
-from mesocosm.client.transport import BenchApi, segment
+from mesocosm.client.client import Client
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join
 from mesocosm.environments.domain import DomainConfig, EnvironmentEndpoint
 from mesocosm.environments.manifest import load_manifest
 from mesocosm.server.schemas.domain import Domain
-
-if TYPE_CHECKING:
-    from mesocosm.client.client import Client
-
-_CONFLICT = 409
 
 
 def register_domain(
@@ -36,19 +30,13 @@ def register_domain(
     """
     domain = config if isinstance(config, DomainConfig) else DomainConfig.model_validate(config)
     body = _body(domain)
-    api = BenchApi(api_url, token)
-    done = "registered"
-    try:
-        answer = api.record("POST", "/v1/domains", body)
-    except ApiError as error:
-        if error.status != _CONFLICT or not update_if_exists:
-            raise
-        answer, done = api.record("PATCH", f"/v1/domains/{segment(domain.id)}", body), "updated"
-    print(f"{done} domain {domain.id} ({domain.name}) at {api.base_url}")
-    return answer
+    client = Client(api_url, token)
+    stored, new = client.domains.put(body) if update_if_exists else (client.domains.create(body), True)
+    print(f"{'registered' if new else 'updated'} domain {domain.id} ({domain.name}) at {client.base_url}")
+    return stored.model_dump(mode="json")
 
 
-def put_domain(client: "Client", config: DomainConfig) -> "tuple[Domain, bool]":
+def put_domain(client: Client, config: DomainConfig) -> tuple[Domain, bool]:
     """Create the domain on a server, or update it if the id exists; return it, and whether it is new.
 
     Raises VowViolation when the binding vow breaks its rules, ApiError when the server refuses.
@@ -67,10 +55,10 @@ def _body(domain: DomainConfig) -> dict[str, Any]:
 
 def publish_domain(domain_id: str, *, api_url: str | None = None, token: str | None = None) -> dict[str, Any]:
     """Publish a registered domain; print one line and return the response. Raises ApiError."""
-    api = BenchApi(api_url, token)
-    answer = api.record("POST", f"/v1/domains/{segment(domain_id)}/publish")
-    print(f"published domain {domain_id} at {api.base_url}")
-    return answer
+    client = Client(api_url, token)
+    published = client.domains.publish(domain_id)
+    print(f"published domain {domain_id} at {client.base_url}")
+    return published.model_dump(mode="json")
 
 
 def domain_from_manifest(
