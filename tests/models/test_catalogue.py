@@ -106,6 +106,17 @@ def test_a_provider_that_nobody_knows_gets_a_suggestion() -> None:
     assert "@http://HOST:PORT/v1" in str(raised.value)
 
 
+def test_litellm_is_not_imported_for_a_provider_that_it_cannot_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litellm, "load", lambda: pytest.fail("LiteLLM was imported"))
+    assert not litellm.knows("olama")
+
+
+def test_every_provider_of_litellm_is_known() -> None:
+    listed = [str(getattr(provider, "value", provider)) for provider in litellm.load().provider_list]
+    assert [provider for provider in listed if not litellm.knows(provider)] == []
+    assert "mistral" in listed
+
+
 def test_without_litellm_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(litellm, "installed", lambda: False)
     for name, error in (("mistral/mistral-large", UnknownName), ("anthropic/claude-sonnet-4-6", Incompatible)):

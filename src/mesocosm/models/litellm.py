@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -66,7 +67,19 @@ def load() -> ModuleType:
 
 def knows(provider: str) -> bool:
     """Return whether LiteLLM is installed and knows this provider."""
-    return installed() and provider in {str(getattr(known, "value", known)) for known in load().provider_list}
+    if not installed() or not _mentions(provider):
+        return False
+    return provider in {str(getattr(known, "value", known)) for known in load().provider_list}
+
+
+def _mentions(provider: str) -> bool:
+    """Return False if LiteLLM's list of providers certainly lacks this one: importing it to be sure takes seconds."""
+    spec = importlib.util.find_spec("litellm")
+    try:
+        listed = (Path(spec.origin if spec and spec.origin else "").parent / "types/utils.py").read_text()
+    except (OSError, ValueError):
+        return True
+    return "class LlmProviders(" not in listed or f'"{provider}"' in listed
 
 
 def open_model(settings: ModelSettings) -> Model:
