@@ -3,14 +3,16 @@
 import threading
 import time
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import select
 
 from mesocosm.core.ids import new_id
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Counts, Run, RunStatus
 from mesocosm.core.usage import Usage
+from mesocosm.server.run_requests.view import public_status
 from mesocosm.store import Store
 from mesocosm.store.batch_runs import TAKEN, BatchRun
 from mesocosm.store.queue import SUSPECT, AdmissionTerms, Allowance, Bound, RunQueue
@@ -75,6 +77,20 @@ def test_an_order_comes_back_as_it_was(store: Store, samples: "Samples", orders:
     assert orders.get(order.run_id) == order
     assert orders.of([order.run_id, "no run", "nul\0"]) == {order.run_id: order}
     assert orders.list() == (order,)
+
+
+def test_the_database_counts_runs_by_the_status_that_their_documents_show(
+    store: Store, samples: "Samples", orders: RunRequests
+) -> None:
+    shown: Counter[str] = Counter()
+    choices = product(RunStatus, ("queued", "claimed", "ended", "cancelled"), (None, 1.0), (0, 1))
+    for status, state, started_at, planned in choices:
+        run = store.runs.add(samples.run(status=status, started_at=started_at, counts=Counts(planned=planned)))
+        order = order_of(run, state=state)
+        orders.add(order)
+        shown[public_status(order, store.runs.get(run.id)).value] += 1
+    assert store.counts.take(LEASE_S).runs == shown
+    assert len(shown) == 6
 
 
 def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(line: RunQueue, queue: Any) -> None:

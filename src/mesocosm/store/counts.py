@@ -28,7 +28,7 @@ _STATUS = case(
     (runs.c.started_at.is_(None), "pending"),
     else_="running",
 )
-"""Public status of a run of the server; must match server.run_requests.view.public_status."""
+"""Public status of a run of the server; must match compat.swecc.documents.status_of."""
 
 
 class CountsNow(msgspec.Struct, frozen=True):

@@ -22,6 +22,28 @@ class RunStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
+TERMINAL = frozenset(set(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING})
+"""Statuses that do not change unless the run is resumed."""
+
+
+def status_of(run: str, request: str, *, owed: bool, started: bool) -> RunStatus:
+    """Return the older status of a run of a server by its own status `run` and the state `request` of its request.
+
+    A stopped run that is queued again is pending or running: another worker continues it. A run is not over until its
+    request has ended, so that a client that reads `completed` can delete or resume it. `store.counts` says the same in
+    SQL.
+    """
+    over = request in {"ended", "cancelled"}
+    if over and run == "finished" and not owed:
+        return RunStatus.COMPLETED
+    if request == "cancelled":
+        return RunStatus.CANCELLED
+    if over:
+        # A run that stopped by itself, for example at its budget, did not end properly either.
+        return {"finished": RunStatus.COMPLETED, "partial": RunStatus.PARTIAL}.get(run, RunStatus.FAILED)
+    return RunStatus.RUNNING if started else RunStatus.PENDING
+
+
 class Metric(BaseModel):
     """A metric of a run, with its interval and denominators."""
 

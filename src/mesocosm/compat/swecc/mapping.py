@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from mesocosm.compat.swecc.documents import Episode, Metric, Run, RunListItem, RunStatus
+from mesocosm.compat.swecc.documents import TERMINAL, Episode, Metric, Run, RunListItem, RunStatus, status_of
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause
 from mesocosm.core.run import Selection
@@ -16,9 +16,6 @@ from mesocosm.environments.seeds import seed_tasks
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary
 from mesocosm.server.schemas.run import RunDetail, RunSummary
 from mesocosm.server.schemas.run_request import AgentConfig, RunConfig
-
-TERMINAL = frozenset(set(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING})
-"""Statuses that do not change unless the run is resumed."""
 
 _CANCELLED = {"cancelled": True, "reason": "run_cancelled"}
 """Terminal info of an episode that was unfinished when its run was cancelled."""
@@ -33,23 +30,10 @@ _ENDED = {
 
 
 def older_status(run: RunSummary) -> RunStatus:
-    """Return the status of a run in the older terms.
-
-    A stopped run that is queued again is pending or running. A run is over only when its request is, so that a client
-    that reads `completed` can delete or resume it.
-    """
-    request = run.request
-    if request is None:
+    """Return the status of a run in the older terms."""
+    if run.request is None:
         return _ENDED.get(run.state) or RunStatus(run.state)
-    over = request.state in {"ended", "cancelled"}
-    if run.state == "finished" and not run.counts.owed and over:
-        return RunStatus.COMPLETED
-    if request.state == "cancelled":
-        return RunStatus.CANCELLED
-    if over:
-        # A run that stopped by itself, for example at its budget, did not end properly either.
-        return {"finished": RunStatus.COMPLETED, "partial": RunStatus.PARTIAL}.get(run.state, RunStatus.FAILED)
-    return RunStatus.PENDING if run.started_at is None else RunStatus.RUNNING
+    return status_of(run.state, run.request.state, owed=bool(run.counts.owed), started=run.started_at is not None)
 
 
 def older_run(run: RunDetail) -> Run:

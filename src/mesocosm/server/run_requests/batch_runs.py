@@ -4,13 +4,14 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
+from mesocosm.compat.swecc.documents import TERMINAL
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import Run
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.server.run_requests.submission import submit_run
-from mesocosm.server.run_requests.view import TERMINAL, public_status, scores_of
+from mesocosm.server.run_requests.view import public_status, scores_of
 from mesocosm.server.schemas.batch_run import BatchRunDocument, BatchStatus, ModelResult
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.run_request import AgentInput, RunInput
