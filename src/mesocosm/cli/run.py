@@ -222,31 +222,18 @@ def resume(
 def rescore(run_id: str, manifest: str | None) -> None:
     """Compute the numbers of a run again from its record, without running anything."""
 
-    store = command_store()
-    print_result(_rescored(store, run_id, manifest), store, options())
-
-
-def _rescored(store: "Store", run_id: str, manifest: str | None) -> "Run":
-    """Return a run after grading its episodes again with the current benchmark."""
-    import asyncio
     from pathlib import Path
 
     import msgspec
 
-    from mesocosm.core.registry import BENCHMARKS
-    from mesocosm.engine.rescoring import rescore as score_again
+    from mesocosm.engine.rescoring import rescore_leased
 
+    store = command_store()
     run = find_run(store, run_id)
     reference = run.spec.benchmark
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
-    benchmark = BENCHMARKS.get(reference.kind)(reference)  # first: the benchmark may no longer exist
-    owner = store.leases.owner()
-    store.leases.take(run.id, owner)
-    try:
-        return asyncio.run(score_again(run, benchmark, store))
-    finally:
-        store.leases.release(run.id, owner)
+    print_result(rescore_leased(run, store, reference), store, options())
 
 
 @run.command()

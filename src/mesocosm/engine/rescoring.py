@@ -1,5 +1,6 @@
 """Scoring of a stored run again: by other rules for its episodes, or by other metrics of their scores."""
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 
@@ -9,7 +10,8 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeKey
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, EngineStore
-from mesocosm.core.run import RESCORING, Run, RunSpec
+from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.run import RESCORING, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.episode import grade
@@ -61,6 +63,21 @@ async def rescore(
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.runs.save(run)
     return store.runs.get(run.id)
+
+
+def rescore_leased(run: Run, store: EngineStore, reference: BenchmarkRef | None = None) -> Run:
+    """Lease `run`, rescore it with its benchmark (or the one that `reference` names) as it is now, and return it.
+
+    Raises UnknownName or UsageError if there is no such benchmark, RunLeased, and what `rescore` raises.
+    """
+    reference = reference or run.spec.benchmark
+    benchmark = BENCHMARKS.get(reference.kind)(reference)
+    owner = store.leases.owner()
+    store.leases.take(run.id, owner)
+    try:
+        return asyncio.run(rescore(run, benchmark, store))
+    finally:
+        store.leases.release(run.id, owner)
 
 
 def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: RunSpec | None = None) -> Run:

@@ -1,13 +1,11 @@
 """Changes to submitted runs: cancel, resume, rescore, publish or hide, delete."""
 
-import asyncio
 import time
 from contextlib import suppress
 
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
-from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import RunStatus
-from mesocosm.engine.rescoring import rescore
+from mesocosm.engine.rescoring import rescore_leased
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import PRIVATE, RunRequest
@@ -66,12 +64,7 @@ def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
         raise Refusal(409, f"run {run.id} was not played by this server; rescore it where it was played")
     if request.open:
         raise Refusal(409, f"run {run.id} waits or runs; rescore it when it has ended")
-    benchmark, owner = BENCHMARKS.get(run.spec.benchmark.kind)(run.spec.benchmark), service.store.leases.owner()
-    service.store.leases.take(run.id, owner)
-    try:
-        asyncio.run(rescore(run, benchmark, service.store))
-    finally:
-        service.store.leases.release(run.id, owner)
+    rescore_leased(run, service.store)
     service.store.audit.note(actor, "run.rescore", f"run:{run.id}")
 
 
