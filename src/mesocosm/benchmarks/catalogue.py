@@ -12,6 +12,7 @@ from typing import Any
 
 from mesocosm.benchmarks.descriptor import FILE, Descriptor, read_descriptor
 from mesocosm.core.failure import MesocosmError, UnknownName
+from mesocosm.core.folder import from_home
 from mesocosm.core.registry import fold, suggestion
 
 BUILTIN = Path(__file__).with_name("builtin")
@@ -103,7 +104,7 @@ def _places(folders: Sequence[Path], uncovered: list[UnusableFolder]) -> Iterato
             continue
         yield from ((folder, origin) for folder in inside)
     for place in folders:
-        root = place.expanduser().resolve()
+        root = from_home(place).resolve()
         if not root.is_dir():
             raise UnknownName(f"there is no folder {place}; --benchmarks-dir names one that holds benchmarks")
         inside = [root] if (root / FILE).is_file() else _inside(root)

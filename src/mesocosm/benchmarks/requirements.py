@@ -13,6 +13,7 @@ from mesocosm.benchmarks.catalogue import KnownBenchmark
 from mesocosm.benchmarks.descriptor import Requirement
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, text
 from mesocosm.benchmarks.setup import BenchmarkSetup
+from mesocosm.core.folder import from_home
 
 DOCKER_SECONDS = 3.0
 _KVM = Path("/dev/kvm")
@@ -79,8 +80,8 @@ def _file(name: str, place: _Place) -> str:
         filled = text(name, place.parameters)
     except UnsetPlaceholder as unset:
         return f"the parameter {unset} is not set; give it the path of what is needed"
-    path = place.folder / Path(filled).expanduser()
-    if path.exists() or Path(filled).exists():
+    path = from_home(filled)
+    if (place.folder / path).exists() or path.exists():
         return ""
     return f"there is nothing at {filled}; put it there, or name another place"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from mesocosm.benchmarks.descriptor import FILE, Descriptor
 from mesocosm.core.failure import UsageError
-from mesocosm.core.folder import files_below
+from mesocosm.core.folder import files_below, from_home
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class BenchmarkSetup:
         text = self.parameters.get(parameter)
         if not text:
             return None
-        given = Path(str(text)).expanduser()
+        given = from_home(str(text))
         for place in (given, self.folder / given):
             with suppress(OSError):  # A path that cannot be looked up, for example because the name is too long.
                 if place.exists():

@@ -64,6 +64,14 @@ _SIDECAR = re.compile(r"(.+)-(wal|shm|journal)")
 _COLUMNS = (b"row_index", b"duration_s", b"completion_tokens")
 
 
+def from_home(path: str | Path) -> Path:
+    """Return a path with a leading `~` replaced, unchanged if there is no such user: then nothing exists there."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 class WrittenByUs(IntEnum):
     """Whether mesocosm wrote a file: no; probably, judged by its form; or certainly, by its mark."""
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RunAborted, UsageError
+from mesocosm.core.folder import from_home
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score
@@ -94,7 +94,7 @@ def _place(declared: Sequence[str]) -> PlainSandbox:
 def _manifest(source: str, options: EnvironmentOptions) -> Manifest:
     if options.domain is not None:
         return served_manifest(source, options.domain, domain_id=options.domain_id)
-    return load_manifest(Path(source).expanduser(), domain_id=options.domain_id)
+    return load_manifest(from_home(source), domain_id=options.domain_id)
 
 
 def _check_url(url: str) -> None:

@@ -20,6 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from mesocosm.core.failure import InfrastructureError
+from mesocosm.core.folder import from_home
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
@@ -169,7 +170,7 @@ class CachedModel:
         self._model = model
         self._settings = settings
         self._address = address
-        path = Path(settings.cache).expanduser()
+        path = from_home(settings.cache)
         self._file = ResponseFile(path / FILE if settings.cache.endswith("/") else path)
         # A single thread is enough: SQLite mostly answers from memory, and the event loop must not wait for file locks.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="response-cache")

@@ -1,10 +1,10 @@
 """`replay/FILE`: a model that repeats recorded completions."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.folder import from_home
 from mesocosm.core.model import EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
@@ -19,7 +19,7 @@ def open_model(settings: ModelSettings) -> Model:
     name = ModelName.parse(settings.name)
     if name.base_url:
         raise UsageError("replay reads a file and takes no base URL; leave out what follows the @")
-    path = Path(name.model).expanduser()
+    path = from_home(name.model)
     recording = read_recording(path)
     full = f"replay/{name.model}"
 

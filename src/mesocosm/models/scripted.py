@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, UsageError
+from mesocosm.core.folder import from_home
 from mesocosm.core.foreign import read_json
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Model
@@ -55,7 +56,7 @@ def open_scripted(name: str, file: str) -> Model:
     """
     if not file:
         raise UsageError("builtin/scripted needs a file with its replies; write builtin/scripted:replies.json")
-    path = Path(file).expanduser()
+    path = from_home(file)
     script = read_script(path)
 
     async def answer(request: ModelRequest) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.folder import from_home
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.reading import nearest
@@ -127,12 +128,12 @@ def _dataset(config: Config, choice: SpecOverrides) -> tuple[str, str]:
     Raises UsageError if the file of `choice` is missing, InvalidInput if the configured dataset is not found.
     """
     if choice.dataset:
-        file = Path(choice.dataset).expanduser()
+        file = from_home(choice.dataset)
         if not file.exists():
             raise UsageError(f"there is no dataset {file}; --dataset-file names a file or a folder")
         return str(file.resolve()), file.name.partition(".")[0] or file.name
     wanted, root, data = config.experiment.dataset, config.workspace.root, config.workspace.data
-    places = [root / Path(wanted).expanduser(), data / wanted, *(data / f"{wanted}{ending}" for ending in ENDINGS)]
+    places = [root / from_home(wanted), data / wanted, *(data / f"{wanted}{ending}" for ending in ENDINGS)]
     found = next((place for place in places if place.exists()), None)
     if found is not None:
         return str(found.resolve()), found.name.partition(".")[0] or found.name
@@ -152,7 +153,7 @@ def _dataset(config: Config, choice: SpecOverrides) -> tuple[str, str]:
 
 def _file(config: Config, text: str) -> Path:
     """Return the path of a recording: relative to the current directory, else to the workspace."""
-    file = Path(text).expanduser()
+    file = from_home(text)
     within = config.workspace.root / file
     return within if not file.exists() and within.exists() else file.absolute()
 

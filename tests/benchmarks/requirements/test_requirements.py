@@ -74,6 +74,17 @@ def test_a_file_is_named_by_itself_or_by_a_parameter(tmp_path: Path) -> None:
     assert "the parameter place is not set" in lacking(tmp_path, by_parameter, place=None)[0]
 
 
+@pytest.mark.parametrize("place", ["~/toy-place", "~"])
+def test_a_file_may_be_named_from_the_home_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "toy-place").touch()
+    wanted = {"kind": "file", "name": "{place}"}
+    assert lacking(tmp_path / "elsewhere", wanted, place=place) == []
+    assert "there is nothing at ~nobody-here/x" in lacking(tmp_path, wanted, place="~nobody-here/x")[0]
+
+
 def test_docker_must_answer(tmp_path: Path) -> None:
     wanted = {"kind": "docker"}
     assert lacking(tmp_path, wanted, environ=program(tmp_path, "docker", "echo 27.0")) == []

@@ -9,6 +9,7 @@ import click
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import FiniteFloat
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
+from mesocosm.core.folder import from_home
 
 PARALLEL = 4
 
@@ -115,7 +116,7 @@ def _profile(name: str) -> Path:
     """Return a file by its path, or else the included profile of that name."""
     from mesocosm import benchmarks
 
-    path = Path(name).expanduser()
+    path = from_home(name)
     shipped = Path(benchmarks.__file__).with_name("profiles") / f"{name.removesuffix('.json')}.json"
     return shipped if not path.exists() and shipped.is_file() else path
 

@@ -13,6 +13,7 @@ from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, re
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.parameters import settle
 from mesocosm.benchmarks.requirements import missing
+from mesocosm.core.folder import from_home
 
 KEPT_S = 60.0
 """Seconds for which the catalogue and the check of requirements are cached."""
@@ -45,7 +46,7 @@ class Found:
     def command(self) -> str:
         """The command that runs the benchmark."""
         words = ["mesocosm", "bench", "run", "--benchmarks", self.descriptor.id]
-        if Path(self.known.origin).expanduser() in (self.known.folder, self.known.folder.parent):
+        if from_home(self.known.origin) in (self.known.folder, self.known.folder.parent):
             words += ["--benchmarks-dir", self.known.origin]
         return f"{shlex.join(words)} --model builtin/random"
 
