@@ -1,11 +1,9 @@
 """The server of `mesocosm view`: results may appear later, and it can end after a time without visitors."""
 
 import asyncio
-import signal
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -122,6 +120,8 @@ class IdleWatch:
 class ViewerServer(Server):
     """A server of results that may appear later. It ends by itself when idle, if requested."""
 
+    SIGNALS = (*Server.SIGNALS, "SIGHUP")
+
     def __init__(
         self,
         results: ViewedStore,
@@ -164,14 +164,3 @@ class ViewerServer(Server):
             self._use.refresh()
             return False
         return True
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """End gracefully on a signal, and do not raise it again afterwards as uvicorn does."""
-        numbers = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)

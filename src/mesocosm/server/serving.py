@@ -5,6 +5,7 @@ import ipaddress
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.server.app import create_app
@@ -163,7 +165,12 @@ def url_of(listening: socket.socket, host: str = DEFAULT_HOST) -> str:
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that ends open streams on shutdown, as they never end by themselves."""
+    """A uvicorn server that ends open streams on shutdown, as they never end by themselves.
+
+    `SIGNALS` names the signals that shut it down; they are not raised again afterwards, as uvicorn does.
+    """
+
+    SIGNALS: tuple[str, ...] = ("SIGINT", "SIGTERM")
 
     def __init__(self, app: FastAPI, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -183,26 +190,27 @@ class Server(uvicorn.Server):
             live.close()
         await super().shutdown(sockets)
 
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Shut down on a signal, in the main thread; other threads set `should_exit`."""
+        here = threading.current_thread() is threading.main_thread()
+        numbers = [getattr(signal, name) for name in self.SIGNALS if here and hasattr(signal, name)]
+        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
 
 class _Serving(Server):
     """The server of a team. On SIGINT or SIGTERM it stops together with its workers."""
 
     def __init__(self, app: FastAPI, service: Service, ready: Callable[[], None], leaving: Callable[[], None]) -> None:
         settings = service.settings
-        config = uvicorn.Config(
-            Prefixed(Observed(app, service.metrics, settings.trusted_proxies), settings.prefix),
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            # `web.client_address` decides which proxies are trusted for the client address.
-            proxy_headers=False,
-            timeout_graceful_shutdown=GRACE_S,
-            timeout_keep_alive=30,
-            ws="none",
-        )
-        super().__init__(app, config, ready)
+        served = Prefixed(Observed(app, service.metrics, settings.trusted_proxies), settings.prefix)
+        # `web.client_address` decides which proxies are trusted for the client address.
+        super().__init__(app, _config(served, GRACE_S, proxy_headers=False), ready)
         self._leaving = leaving
         self._metrics = service.metrics
 
@@ -215,17 +223,6 @@ class _Serving(Server):
         """Shut down, and stop the workers at the same time."""
         self._leaving()
         super().handle_exit(sig, frame)
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Shut down on a signal, without raising it again afterwards as uvicorn does."""
-        numbers = (signal.SIGINT, signal.SIGTERM)
-        before = {number: signal.signal(number, self.handle_exit) for number in numbers}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def new_server(
@@ -241,20 +238,24 @@ def new_server(
     `host` is the name that it listens on, which is also accepted in `Host` headers.
     """
     app = create_app(local_service(store, host), viewer=viewer, benchmark_index=benchmark_index)
-    config = uvicorn.Config(
+    # `problems` logs unexpected errors already; uvicorn would log them a second time.
+    logging.getLogger("uvicorn.error").addFilter(_not_twice)
+    return Server(app, _config(app, _LOCAL_GRACE_S), ready)
+
+
+def _config(app: ASGIApp, grace_s: int, *, proxy_headers: bool = True) -> uvicorn.Config:
+    return uvicorn.Config(
         app,
         log_config=None,
         log_level="warning",
         access_log=False,
         server_header=False,
         date_header=False,
-        timeout_graceful_shutdown=_LOCAL_GRACE_S,
+        proxy_headers=proxy_headers,
+        timeout_graceful_shutdown=grace_s,
         timeout_keep_alive=30,
         ws="none",
     )
-    # `problems` logs unexpected errors already; uvicorn would log them a second time.
-    logging.getLogger("uvicorn.error").addFilter(_not_twice)
-    return Server(app, config, ready)
 
 
 def _not_twice(record: logging.LogRecord) -> bool:
