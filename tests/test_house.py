@@ -1,9 +1,10 @@
 """Rules of the house that no linter knows."""
 
 import ast
+import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,17 @@ def test_no_two_packages_define_the_same_public_class() -> None:
 def test_the_exceptions_for_class_names_are_still_needed() -> None:
     twice = {name for name, places in packages_of_public_classes().items() if len(places) > 1}
     assert sorted(FOREIGN_NAMES - twice) == []
+
+
+PRIVATE = re.compile(r"^(?:(?:async )?def |class )?(_(?!_)\w+)", re.MULTILINE)
+
+
+def test_every_private_name_of_a_module_is_used_there() -> None:
+    unused = []
+    for path in (path for path in SOURCES if path.is_relative_to(ROOT / "src")):
+        text = path.read_text(encoding="utf-8")
+        words = Counter(re.findall(r"\w+", text))
+        # What is decorated is registered somewhere.
+        names = PRIVATE.findall(re.sub(r"^@.*\n.*", "", text, flags=re.MULTILINE))
+        unused += [f"{path}: {name}" for name in names if words[name] == 1]
+    assert unused == []

@@ -45,9 +45,14 @@ def _run(store: Any, run: Any) -> dict[str, Any]:
         "blobs": [blob.digest for blob in store.blobs.of_run(run.id)],
         "verified": store.verification.check_run(run.id),
         "request": store.run_requests.get(run.id),
-        "mean rewards": store.run_requests.mean_rewards([run.id]),
+        "mean rewards": _mean_rewards(store, run.id),
         "entries": len(list(store.bundles.entries(run.id))),
     }
+
+
+def _mean_rewards(store: Any, run_id: str) -> dict[str, float]:
+    rewards = [one.total_reward for one in store.episodes.list(run_id).items if one.total_reward is not None]
+    return {run_id: sum(rewards) / len(rewards)} if rewards else {}
 
 
 def _episodes(store: Any, run: Any) -> dict[str, Any]:

@@ -19,12 +19,25 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import ModelSettings
+from mesocosm.core.ports import Page
 from mesocosm.core.run import BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store, open_store
 
 _encode = msgspec.json.Encoder().encode
+
+
+def all_pages(listing: Callable[..., Page], **given: Any) -> Iterator[Any]:
+    """Yield the items of all pages of a listing."""
+    cursor = None
+    while True:
+        page = listing(cursor=cursor, **given)
+        assert page.items or cursor is None
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 class Samples:

@@ -2,13 +2,14 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import Connection
+from tests.store.conftest import all_pages
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Counts, Run, RunStatus
@@ -96,17 +97,6 @@ VALUES: dict[str, Callable[[Run], Any]] = {
 }
 
 
-def pages(listing: Callable[..., Any], **given: Any) -> Iterator[Run]:
-    cursor = None
-    while True:
-        page = listing(cursor=cursor, **given)
-        assert page.items or cursor is None
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
-
-
 @pytest.fixture(params=[-1, 15, 5_000])
 def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the index of a filter lead to no lines, to those of rare words, to all."""
@@ -121,7 +111,7 @@ def test_every_order_is_that_of_python(shared_store: Store, runs: list[Run], mon
     for sort in [direction + sort for sort in SORTS for direction in ("", "-")]:
         value = VALUES[sort.removeprefix("-")]
         for wanted in (None, RunFilter(agents=("loop",))):
-            found = list(pages(shared_store.runs.list, filter=wanted, sort=sort, limit=11))
+            found = list(all_pages(shared_store.runs.list, filter=wanted, sort=sort, limit=11))
             values = [value(run) for run in found]
             present = [item for item in values if item is not None]
             expected = sorted(present, reverse=sort[0] == "-") + [None] * (len(values) - len(present))
@@ -133,7 +123,7 @@ def test_every_order_is_that_of_python(shared_store: Store, runs: list[Run], mon
 @pytest.mark.parametrize("sort", ["status", "-score", "cost", "-duration"])
 def test_equal_values_come_by_id(shared_store: Store, runs: list[Run], sort: str) -> None:
     value = VALUES[sort.removeprefix("-")]
-    found = list(pages(shared_store.runs.list, sort=sort, limit=5))
+    found = list(all_pages(shared_store.runs.list, sort=sort, limit=5))
 
     for first, second in pairwise(found):
         if value(first) == value(second):
@@ -171,7 +161,7 @@ FITS: list[tuple[RunFilter, Callable[[Run], bool]]] = [
 def test_filters_leave_what_python_leaves(shared_store: Store, runs: list[Run]) -> None:
     for wanted, fits in FITS:
         expected = {run.id for run in runs if fits(run)}
-        assert {run.id for run in pages(shared_store.runs.list, filter=wanted, limit=9)} == expected, wanted
+        assert {run.id for run in all_pages(shared_store.runs.list, filter=wanted, limit=9)} == expected, wanted
         assert shared_store.runs.count(wanted) == (len(expected), True), wanted
 
 
@@ -197,10 +187,10 @@ def test_counting_ends_where_it_was_told_to(shared_store: Store) -> None:
 @pytest.mark.parametrize("sort", ["name", "-score", "-duration", "tokens"])
 def test_runs_added_while_paging_move_nothing(store: Store, samples: "Samples", sort: str) -> None:
     insert(store, sixty(samples))
-    before = [run.id for run in pages(store.runs.list, sort=sort, limit=50)]
+    before = [run.id for run in all_pages(store.runs.list, sort=sort, limit=50)]
     page = store.runs.list(sort=sort, limit=20)
     insert(store, [samples.run(name=name, benchmark=name, metrics=metric(0.4)) for name in ("", "m", "zz")])
-    rest = [run.id for run in pages(store.runs.list, sort=sort, limit=9)]
+    rest = [run.id for run in all_pages(store.runs.list, sort=sort, limit=9)]
 
     assert [run.id for run in page.items] == before[:20]
     after, seen = page.cursor, list(before[:20])
@@ -225,7 +215,7 @@ def test_infinite_scores_have_a_place_too(store: Store, samples: "Samples") -> N
     made = [samples.run(metrics=metric(value)) for value in (float("-inf"), 0.0, float("inf"))]
     insert(store, made)
 
-    assert [run.id for run in pages(store.runs.list, sort="score", limit=1)] == [run.id for run in made]
+    assert [run.id for run in all_pages(store.runs.list, sort="score", limit=1)] == [run.id for run in made]
 
 
 def test_facets_count_every_value(shared_store: Store, runs: list[Run]) -> None:

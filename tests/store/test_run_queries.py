@@ -1,15 +1,15 @@
 """Listings: every item once, in order, whatever the page size; found through an index."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import Connection, event
+from tests.store.conftest import all_pages
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import Page
 from mesocosm.core.run import RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.store import Store
@@ -20,18 +20,6 @@ if TYPE_CHECKING:
     from tests.store.conftest import Samples
 
     from mesocosm.core.run import Run
-
-
-def all_pages(listing: Callable[..., Page], **given: Any) -> Iterator[Any]:
-    """Yield the items of all pages of a listing."""
-    cursor = None
-    while True:
-        page = listing(cursor=cursor, **given)
-        assert page.items or cursor is None
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def metric(value: float | None) -> tuple[MetricResult, ...]:

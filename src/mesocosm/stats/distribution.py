@@ -107,27 +107,12 @@ def binomial_quantile(q: float, n: int, p: float) -> int:
     return low
 
 
-def beta_cdf(x: float, a: float, b: float) -> float:
-    """Return P(X <= x) for a beta(a, b) variable: the regularised incomplete beta function.
-
-    Raise ValueError unless a > 0 and b > 0.
-    """
-    _check_positive("a", a)
-    _check_positive("b", b)
-    return _beta(x, 1 - x, a, b)
-
-
-def gamma_cdf(x: float, a: float) -> float:
-    """Return P(X <= x) for a gamma variable of shape `a` and scale 1: the regularised incomplete gamma function.
-
-    Series below a + 1, continued fraction above (DLMF 8.7.1, 8.9.2). Raise ValueError unless a > 0.
-    """
-    _check_positive("a", a)
-    return _gamma_tails(x, a)[0]
-
-
 def _gamma_tails(x: float, a: float) -> tuple[float, float]:
-    """Return the lower and upper tail; the smaller one is computed directly and keeps its precision."""
+    """Return P(X <= x) and P(X > x) for a gamma variable of shape `a` and scale 1.
+
+    The smaller one is computed directly and keeps its precision: by a series below a + 1, by a continued fraction above
+    (DLMF 8.7.1, 8.9.2).
+    """
     if x <= 0 or math.isinf(x):
         return (0.0, 1.0) if x <= 0 else (1.0, 0.0)
     density = math.exp(-_stirling_error(a) - _deviance(a, x)) / math.sqrt(2 * math.pi * a)

@@ -8,16 +8,12 @@ from typing import Any, NamedTuple, cast
 import msgspec
 from sqlalchemy import Connection, func, select
 
-from mesocosm.core.episode import FINISHED
-from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, record_of, run_from
 from mesocosm.store.schema import benchmarks, run_index, runs
 
-_FINISHED = sorted(status.value for status in FINISHED)
-_BATCH = 500
 _FEW = 5
 """Up to this many benchmarks, select their index rows by name; above, read the whole index in one pass."""
 
@@ -81,7 +77,6 @@ class _Spec(msgspec.Struct, frozen=True):
 _specs = msgspec.json.Decoder(_Spec)
 
 # Faster than _make, which checks lengths in Python: that adds up over 100,000 rows.
-_score_row = cast("Callable[[Iterable[Any]], ScoreRow]", partial(tuple.__new__, ScoreRow))
 _line = cast("Callable[[Iterable[Any]], IndexedRun]", partial(tuple.__new__, IndexedRun))
 
 

@@ -14,15 +14,13 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.store.database import Database, batches
+from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.filters import VisibleTo
 from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
 from mesocosm.store.tenancy import requests
 from mesocosm.store.traces import compress
-
-_BATCH = 500
 
 
 class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -71,7 +69,7 @@ class Blobs:
         if objects is None:
             return 0
         removed, listed = 0, objects.older_than(older_than_s)
-        while some := list(islice(listed, _BATCH)):
+        while some := list(islice(listed, BATCH)):
             needed = self._kept_outside(some)
             for digest in some:
                 if digest not in needed:

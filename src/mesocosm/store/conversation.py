@@ -5,15 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
-from mesocosm.core.event import Event, Kind
+from mesocosm.core.event import Kind
 from mesocosm.store.event_search import EventFilter
 
 _KEPT = 16
 """Chunks to cache: binary search visits the same ones again."""
 
-_events = msgspec.json.Decoder(Event)
 MESSAGES = EventFilter(frozenset({Kind.MESSAGE}), "", None)
 
 Messages = dict[int, dict[str, Any]]

@@ -162,12 +162,6 @@ def count_along(connection: Connection, choice: EpisodeQuery, most: int) -> tupl
         part = part.after(tuple(last))
 
 
-def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
-    """Return the number of rows of a query; `most` + 1 means any larger number."""
-    some = wanted.limit(most + 1).subquery()
-    return connection.scalar(select(func.count()).select_from(some)) or 0
-
-
 def episodes_by_id(connection: Connection, ids: Sequence[str]) -> tuple[Episode, ...]:
     """Return episodes in the order of `ids`; episodes deleted in the meantime are left out."""
     found: dict[str, Episode] = {}

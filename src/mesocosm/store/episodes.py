@@ -27,7 +27,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, Epis
 from mesocosm.core.failure import RULES, UnknownName
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
 from mesocosm.core.score import Score
-from mesocosm.store.database import Database, batches
+from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.episode_lists import (
     EPISODE_ORDERS,
     PLAN,
@@ -35,14 +35,13 @@ from mesocosm.store.episode_lists import (
     episodes_by_id,
     look,
     neighbours_of,
-    number_of,
     scores_of,
     with_scores,
 )
 from mesocosm.store.episode_query import EpisodeQuery, episode_query, few
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.lookup import resolve
-from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
+from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import (
     episode_from,
     json_text,
@@ -66,7 +65,6 @@ _INVALID = (
     ),
 )
 """Failed episodes that are not a valid measurement."""
-_BATCH = 500
 """Ids per statement; older SQLite versions allow at most 999 parameters."""
 
 _LAST = 2**63 - 1
@@ -113,7 +111,7 @@ class Episodes:
             episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED)
         )
         with self._database.once() as connection:
-            rows = connection.execution_options(yield_per=_BATCH * 10).execute(wanted)
+            rows = connection.execution_options(yield_per=BATCH * 10).execute(wanted)
             return set(map(_key, rows))
 
     def drop_failed(self, run_id: str) -> int:
@@ -231,7 +229,7 @@ class Episodes:
             .order_by(*PLAN, *(() if name else (scores.c.name,)))
         )
         with self._database.once() as connection:
-            yield from map(_score_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
+            yield from map(_score_row, connection.execution_options(yield_per=BATCH * 10).execute(wanted))
 
     def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
         """Replace the scores of the given episodes in one transaction.
@@ -241,7 +239,7 @@ class Episodes:
         """
         with self._database.once(immediate=True) as connection:
             primary, remaining = primary_of(connection, run_id), iter(scored)
-            while batch := dict(islice(remaining, _BATCH)):
+            while batch := dict(islice(remaining, BATCH)):
                 mine = select(func.count()).where(episodes.c.id.in_(batch), episodes.c.run_id == run_id)
                 if connection.scalar(mine) != len(batch):
                     raise UnknownName(
@@ -309,7 +307,7 @@ class Episodes:
     def at(self, run_id: str, first: int, count: int) -> tuple[Episode, ...]:
         """Return the episodes with plan positions `first` … `first + count - 1`, at most 1,000."""
         here = (episodes.c.position >= first, episodes.c.position < first + checked(count))
-        wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*PLAN).limit(_BATCH * 2)
+        wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*PLAN).limit(BATCH * 2)
         return self._database.read(lambda connection: with_scores(connection, wanted))
 
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
@@ -400,7 +398,7 @@ class Episodes:
             .order_by(column.position, column.task_digest, column.trial)
         )
         with self._database.once() as connection:
-            yield from map(_row, connection.execution_options(yield_per=_BATCH * 10).execute(wanted))
+            yield from map(_row, connection.execution_options(yield_per=BATCH * 10).execute(wanted))
 
     def series(self, run_id: str) -> RunSeries:
         """Return the data for the charts of a run (whole id).

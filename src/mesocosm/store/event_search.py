@@ -10,10 +10,6 @@ import msgspec
 from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Event, Kind
 
-_WINDOW = 8
-"""Chunks to read at once: half a megabyte of events."""
-
-
 # A line as the recorder writes it. Lines from elsewhere may be formatted differently; they are decoded instead.
 _HEAD = re.compile(rb'\{"seq":\d+,"step":(-?\d+),"at":[^,"]+,"kind":"(\w+)"(?:,"payload":|\})')
 _ESCAPE = re.compile(r'\\(?:u([0-9a-fA-F]{4})|(["\\/bfnrt]))')

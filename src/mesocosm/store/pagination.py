@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Column, ColumnElement, Select, and_, or_, true, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, Select, and_, func, or_, select, true, tuple_
 from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.failure import UsageError
@@ -143,3 +143,9 @@ def _fits(column: Column[Any], value: Any) -> bool:
         # An integer beyond 64 bits would raise deep inside a driver, whatever the type of the column.
         return -(2**63) <= value < 2**63
     return column.type.python_type is float and isinstance(value, float)
+
+
+def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
+    """Return the number of rows of a query; `most` + 1 means any larger number."""
+    some = wanted.limit(most + 1).subquery()
+    return connection.scalar(select(func.count()).select_from(some)) or 0

@@ -13,7 +13,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 
 from mesocosm.core.run import Run
 from mesocosm.store.filters import RunFilter, VisibleTo
-from mesocosm.store.pagination import Columns, Stretch, together
+from mesocosm.store.pagination import Columns, Stretch, number_of, together
 from mesocosm.store.rows import SUMMARY, run_from
 from mesocosm.store.run_index import key, tag_key
 from mesocosm.store.schema import run_index, run_tags, runs
@@ -88,12 +88,6 @@ def fewest(connection: Connection, leads: Sequence[Lead]) -> Lead | None:
     numbers = [number_of(connection, lead, _FEW) for lead in leads]
     fewest = min(numbers, default=_FEW + 1)
     return leads[numbers.index(fewest)] if fewest <= _FEW else None
-
-
-def number_of(connection: Connection, wanted: Select[Any], most: int) -> int:
-    """Return the number of rows of a query; `most` + 1 means any larger number."""
-    some = wanted.limit(most + 1).subquery()
-    return connection.scalar(select(func.count()).select_from(some)) or 0
 
 
 def places_of(

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, se
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from, values_of
-from mesocosm.store.schema import episodes, runs
+from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import attempts, requests
 
 OPEN = ("queued", "claimed")
@@ -144,13 +144,6 @@ class RunRequests:
             return None if run is None else (run_from(run), None if order is None else request_from(order))
 
         return self._database.read(work)
-
-    def mean_rewards(self, run_ids: Collection[str]) -> dict[str, float]:
-        """Return the mean total reward over the stored episodes of each run; runs without one are left out."""
-        query = select(episodes.c.run_id, func.avg(episodes.c.total_reward)).group_by(episodes.c.run_id)
-        query = query.where(episodes.c.run_id.in_([plain(run_id) for run_id in run_ids]))
-        rows = self._database.read(lambda connection: connection.execute(query).all())
-        return {run_id: float(mean) for run_id, mean in rows if mean is not None}
 
     def set_visibility(self, run_id: str, visibility: str) -> bool:
         """Make a run public (`gallery_public`) or `private`; return whether its request exists."""

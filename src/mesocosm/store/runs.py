@@ -18,7 +18,7 @@ from mesocosm.store.episodes import new_means
 from mesocosm.store.filters import RunFilter, VisibleTo, submitted
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
-from mesocosm.store.pagination import checked, chosen, read_cursor, stretches, write_cursor
+from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import SUMMARY, holder_from, json_text, plain, run_from, search_text, state_values
 from mesocosm.store.run_index import insert_run, joined, key, refresh_index_row, replace_tags, write_state
 from mesocosm.store.run_lists import (
@@ -28,7 +28,6 @@ from mesocosm.store.run_lists import (
     facet,
     fewest,
     leads_of,
-    number_of,
     places_of,
     whole_runs,
     words_of,

@@ -21,7 +21,6 @@ from mesocosm.store.database import batches
 from mesocosm.store.schema import episodes, event_chunks, runs, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
-_BATCH = 200
 HALF = 32
 SEALED = 2
 """Number of last columns of an episode's row, `checksum` and `link`, that the checksum does not cover."""

@@ -27,7 +27,6 @@ from mesocosm.store.seals import (
 )
 from mesocosm.store.traces import Traces
 
-_BATCH = 100
 _SHOWN = 20
 
 

@@ -31,7 +31,6 @@ from mesocosm.store.seals import (
 from mesocosm.store.traces import chunk_rows
 
 _OPEN = frozenset({EpisodeStatus.PENDING, EpisodeStatus.RUNNING})
-_BATCH = 200
 _REMEMBERED = 100_000
 
 Row = tuple[Any, ...]

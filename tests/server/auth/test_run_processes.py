@@ -85,9 +85,9 @@ def until(store: Store, run_id: str, true: Callable[[Run], bool]) -> Run:
     return run
 
 
-def killed(store: Store, play: Play) -> Run:
+def killed(store: Store, play: Play, episodes: int) -> Run:
     """Return a run whose process was killed after some of its episodes."""
-    process = play("--episodes", "6", "--rpm", "900")
+    process = play("--episodes", str(episodes), "--rpm", "900")
     process.kill()
     process.wait(PATIENCE)
     run = store.runs.list().items[0]
@@ -114,7 +114,7 @@ def test_stopping_a_run_that_is_over_changes_nothing(writer: httpx.Client, chang
 def test_a_run_without_a_process_cannot_be_stopped_but_resumed(
     writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
-    run = killed(changing, play)
+    run = killed(changing, play, 6)
     answer = writer.post(f"/api/runs/{run.id}/stop")
     assert answer.status_code == 409
     assert f"mesocosm run resume {run.id}" in answer.json()["detail"]
@@ -128,10 +128,7 @@ def test_a_run_without_a_process_cannot_be_stopped_but_resumed(
 def test_the_process_of_a_resumed_run_outlives_the_server(
     writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
-    process = play("--episodes", "100", "--rpm", "1200")
-    process.kill()
-    process.wait(PATIENCE)
-    run = changing.runs.list().items[0]
+    run = killed(changing, play, 100)
     assert writer.post(f"/api/runs/{run.id}/resume").status_code == 202
     holder = changing.runs.get(run.id).holder
     assert holder is not None
@@ -141,10 +138,7 @@ def test_the_process_of_a_resumed_run_outlives_the_server(
 def test_of_two_that_resume_a_run_at_once_one_is_refused(
     writer: httpx.Client, changing: Store, play: Play, attended: None
 ) -> None:
-    process = play("--episodes", "100", "--rpm", "1200")
-    process.kill()
-    process.wait(PATIENCE)
-    run = changing.runs.list().items[0]
+    run = killed(changing, play, 100)
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda _: writer.post(f"/api/runs/{run.id}/resume"), range(2)))
     assert sorted(answer.status_code for answer in answers) == [202, 409]

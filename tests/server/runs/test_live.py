@@ -19,7 +19,7 @@ import pytest
 
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import Counts, RunStatus
-from mesocosm.server.permissions.visible_runs import local_runs
+from mesocosm.server.permissions.visible_runs import all_runs
 from mesocosm.server.runs.documents import run_summary
 from mesocosm.server.runs.live import MOST_BEHIND, Listener, Live, Pace
 from mesocosm.server.runs.running_metrics import RunningMetrics
@@ -289,7 +289,7 @@ async def test_metrics_so_far_take_a_twentieth_of_the_time_at_most(changing: Sto
 
     slow = Store(changing.database)
     slow.episodes = Slow(changing.database)
-    scores = RunningMetrics(local_runs(slow), lambda: now[0])
+    scores = RunningMetrics(all_runs(local_service(slow)), lambda: now[0])
     run = msgspec.structs.replace(changing.runs.list().items[0], status=RunStatus.RUNNING)
     measured = 0
     for _second in range(100):

@@ -37,9 +37,8 @@ from mesocosm.server.schemas.document import discreet, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.schemas.run_request import RunRequestDocument
-from mesocosm.server.service import Service, local_service
+from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import counted
-from mesocosm.store import Store
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import ChangeWatch, RunChanges, RunState
@@ -554,11 +553,6 @@ def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, Ru
 def all_runs(service: Service) -> VisibleRuns:
     """Return all runs of a server, not redacted, for work of the server itself."""
     return VisibleRuns(service, service.viewer(SERVER))
-
-
-def local_runs(store: Store) -> VisibleRuns:
-    """Return all runs of a store, not redacted."""
-    return all_runs(local_service(store))
 
 
 def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> RunOwnership:
