@@ -63,6 +63,25 @@ def test_it_begins_where_earlier_sessions_ended() -> None:
     assert tracked.seconds_left > 0
 
 
+def test_waiting_for_a_server_is_no_time_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr(progress_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    tracked = tracker(PASS)
+    now[0] = 102.0
+    tracked.add(valued(1.0, 1.0, 1.0, 1.0))
+    assert (tracked.rate, tracked.seconds_left) == (2.0, 3.0)
+    for at in (102.0, 110.0):
+        now[0] = at
+        tracked.pause(True)
+        assert (tracked.rate, tracked.seconds_left) == (2.0, None)
+    now[0] = 500.0
+    assert (tracked.rate, tracked.seconds_left) == (2.0, None)
+    tracked.pause(False)
+    now[0] = 501.0
+    tracked.add(valued(1.0, 1.0))
+    assert (tracked.rate, tracked.seconds_left) == (2.0, 2.0)
+
+
 def test_there_is_no_score_before_the_first_value() -> None:
     tracked = tracker(PASS)
     assert tracked.score() is None

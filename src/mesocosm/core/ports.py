@@ -558,12 +558,12 @@ class Progress(Protocol):
 
     @property
     def rate(self) -> float:
-        """Episodes per second since this process started working."""
+        """Episodes per second since this process started working, without the time that it waited for a server."""
         ...
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected seconds until no episode is pending; None while unknown."""
+        """Expected seconds until no episode is pending; None while unknown, as when a server does not answer."""
         ...
 
     def score(self) -> MetricResult | None:

@@ -209,9 +209,11 @@ class _Execution:
         return endpoint
 
     def _pause(self) -> None:
-        """Tell the benchmark whether the run waits for an endpoint, so that it can lend its resources meanwhile."""
+        """Tell the progress and the benchmark, which can lend its resources, whether the run waits for an endpoint."""
+        down = any(endpoint.down for endpoint in self._endpoints)
+        self._tracker.pause(down)
         if isinstance(self._parts.benchmark, Pausable):
-            self._parts.benchmark.pause(any(endpoint.down for endpoint in self._endpoints))
+            self._parts.benchmark.pause(down)
 
     async def run(self, pending: Iterator[Planned]) -> None:
         """Run episodes until none is pending, a budget is used up, or `stop` is called.

@@ -46,12 +46,20 @@ class Tracker:
         self._taken, self._of = 0, (-1, -1)
         self._due = 0.0
         self._started = time.monotonic()
+        self._paused_at: float | None = None
 
     def follow(self, pending: Iterator[Planned]) -> Iterator[Planned]:
         """Yield pending episodes; `planned` follows a plan that grows during the run."""
         for taken, planned in enumerate(pending, self.resumed + 1):
             self.planned = max(self.planned, taken)
             yield planned
+
+    def pause(self, paused: bool) -> None:
+        """Leave the time until `pause(False)` out of the rate: a server does not answer, so nothing goes on."""
+        now = time.monotonic()
+        if self._paused_at is not None:
+            self._started += now - self._paused_at
+        self._paused_at = now if paused else None
 
     def add(self, episodes: Sequence[Episode]) -> None:
         """Count episodes that have become durable."""
@@ -93,14 +101,15 @@ class Tracker:
 
     @property
     def rate(self) -> float:
-        """Episodes per second since this process started working."""
-        seconds = time.monotonic() - self._started
+        """Episodes per second since this process started working, without pauses."""
+        seconds = (self._paused_at or time.monotonic()) - self._started
         return (self.done - self.resumed) / seconds if seconds > 0 else 0.0
 
     @property
     def seconds_left(self) -> float | None:
-        """Expected seconds until nothing is pending; None while unknown."""
-        return (self.planned - self.done) / self.rate if self.done > self.resumed else None
+        """Expected seconds until nothing is pending; None while unknown, as during a pause."""
+        known = self.done > self.resumed and self._paused_at is None
+        return (self.planned - self.done) / self.rate if known else None
 
     @property
     def counts(self) -> Counts:
