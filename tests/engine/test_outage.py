@@ -283,13 +283,13 @@ async def test_a_wait_for_a_server_ends_when_the_run_is_to_stop(lab: "Lab") -> N
 
     class Leaving(Observer):
         def notice(self, message: str) -> None:
-            control.stop("somebody asked to stop it")
+            control.stop("a stop was requested")
 
     settings = session.SessionOptions(limits=Limits(outage_seconds=7200))
     run = await asyncio.wait_for(
         session.resume(before.id, lab.store, [Leaving()], control=control, settings=settings), 60
     )
-    assert (run.status, run.error, run.counts) == (RunStatus.STOPPED, "somebody asked to stop it", before.counts)
+    assert (run.status, run.error, run.counts) == (RunStatus.STOPPED, "a stop was requested", before.counts)
 
 
 async def test_a_run_whose_server_comes_back_as_another_is_not_mixed(lab: "Lab") -> None:

@@ -154,7 +154,7 @@ async def test_another_connection_to_the_store_can_stop_the_run(lab: "Lab") -> N
     await lab.until(lambda: control.reason)
     gate.opened.set()
     run = await asyncio.wait_for(running, 120)
-    assert (run.status, run.error) == (RunStatus.STOPPED, "somebody asked to stop it")
+    assert (run.status, run.error) == (RunStatus.STOPPED, "a stop was requested")
     assert (run.counts.completed, run.counts.pending) == (2, 2)
     assert (await lab.resume(run.id)).status is RunStatus.FINISHED
 

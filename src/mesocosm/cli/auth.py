@@ -21,7 +21,7 @@ TREE = {"token": ("mesocosm.cli.auth_token:token", "Print the saved token, or ma
 def auth() -> None:
     """Log in and out, and see who you are.
 
-    The token is SWECC_BENCH_TOKEN, else SWECC_BENCH_GUEST_TOKEN, else the saved login, which is renewed by itself.
+    The token is SWECC_BENCH_TOKEN, else SWECC_BENCH_GUEST_TOKEN, else the saved login, which is renewed automatically.
     """
 
 
@@ -160,7 +160,7 @@ def _stranger(caller: "Identity") -> str:
 
 @auth.command()
 def logout() -> None:
-    """Forget the saved login, and end it at the server."""
+    """Delete the saved login, and end it on the server."""
     from mesocosm.client import credentials
     from mesocosm.client.login import LoginFailed, log_out
 

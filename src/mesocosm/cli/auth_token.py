@@ -10,9 +10,9 @@ from mesocosm.cli.render import answer, emit, table
 @click.group(cls=RemoteGroup, helps=False)
 @click.pass_context
 def token(context: click.Context) -> None:
-    """Print the member's token, for curl and scripts; it ends within the hour.
+    """Print the member's token, for curl and scripts; it expires within the hour.
 
-    The commands below make tokens that last: give one to a program as SWECC_BENCH_TOKEN.
+    The commands below manage long-lived tokens, which programs can use as SWECC_BENCH_TOKEN.
     """
     if context.invoked_subcommand is not None:
         return
@@ -36,7 +36,7 @@ def token(context: click.Context) -> None:
     "--days", type=click.IntRange(0, 3650), default=90, show_default=True, help="Days until it expires; 0: never."
 )
 def create(name: str, scope: str, days: int) -> None:
-    """Make a personal token and print it; it is shown this once."""
+    """Create a personal token and print it once."""
     made = member_client().tokens.create(name, scope="read" if scope == "read" else "write", days=days or None)
     if options().json:
         emit(made)
@@ -72,6 +72,6 @@ def list_() -> None:
 @token.command()
 @click.argument("token_id")
 def revoke(token_id: str) -> None:
-    """End a personal token at once."""
+    """Revoke a personal token immediately."""
     member_client().tokens.revoke(token_id)
     answer(f"Token {token_id} revoked.", {"revoked": token_id})

@@ -11,12 +11,12 @@ from mesocosm.cli.render import emit
 
 @click.command(cls=MesocosmCommand)
 @click.argument("place", metavar="[DIR|FILE]", default=".")
-@click.option("--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of seeds to play.")
-@click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Episodes at once.")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=5, show_default=True, help="Number of seeds to run.")
+@click.option("--parallel", type=click.IntRange(1, 256), default=8, show_default=True, help="Concurrent episodes.")
 def check(place: str, seeds: int, parallel: int) -> int:
-    """Play an environment at random and by its oracle, and compare its manifest with the results.
+    """Run an environment with random actions and its oracle, and compare its manifest with the results.
 
-    Each seed is played in two processes and compared (determinism), and beside others and compared (isolation). Spaces,
+    Each seed is run in two processes (determinism) and alongside others (isolation), and compared. Spaces,
     rewards, roles and the fields of metrics are checked, and the scores of random actions and of the oracle. The result
     is written beside the manifest, with the digest of the content. Exits 1 when something is wrong.
     """

@@ -20,7 +20,7 @@ _CELL = 48
 
 @click.group(cls=MesocosmGroup)
 def dataset() -> None:
-    """Look at datasets: files, folders, and datasets of the Hugging Face hub (org/name)."""
+    """Inspect datasets: files, folders, and datasets on the Hugging Face hub (org/name)."""
 
 
 def _place(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +42,7 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Number of rows.")
 @_place
 def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
-    """Show the first rows, and what rollouts make of them."""
+    """Show the first rows as rollouts see them."""
     opened = _open(place, **where)
     read, problems = _rows(opened, columns)
     count = min(rows, len(opened))

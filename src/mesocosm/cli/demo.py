@@ -35,13 +35,13 @@ def examples() -> Path:
 
 
 @click.command(cls=MesocosmCommand)
-@click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="What is played.")
+@click.option("--example", type=click.Choice(EXAMPLES), default=EXAMPLES[0], show_default=True, help="Example to run.")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds for each agent.")
 @click.option("--parallel", type=int, help=f"Episodes in parallel [{PARALLEL}; 1 with the viewer].")
 @click.option("--quiet", is_flag=True, help="Do not show progress.")
 @view_option
 def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: bool | None) -> int:
-    """Run a shipped example with a random agent (the floor) and its oracle (the ceiling), and compare them.
+    """Run an included example with a random agent (the floor) and its oracle (the ceiling), and compare them.
 
     On a terminal the viewer opens in the browser, and the agents play slowly enough to be watched.
     """

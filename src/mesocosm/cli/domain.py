@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=RemoteGroup)
 def domain() -> None:
-    """Show domains, which runs are started on, and their leaderboards."""
+    """Show domains and their leaderboards."""
 
 
 @domain.command("list")
@@ -40,17 +40,19 @@ def list_(published: bool | None, archived: bool) -> None:
 @domain.command()
 @click.argument("domain_id")
 def show(domain_id: str) -> None:
-    """Print a domain as JSON: its binding vow, how it is scored, its history."""
+    """Print a domain as JSON: binding vow, scoring, history."""
     emit(any_client().domains.get(domain_id))
 
 
-@domain.command(short_help="Show the leaderboard of a domain, with intervals and shared places.")
+@domain.command(short_help="Show the leaderboard of a domain, with intervals and shared ranks.")
 @click.argument("domain_id")
 @click.option("--limit", type=click.IntRange(1, 100), default=50, show_default=True, help="Maximum number of entries.")
-@click.option("--official", is_flag=True, help="Its official board: runs by its protocol, every attempt counted.")
+@click.option(
+    "--official", is_flag=True, help="Official leaderboard: runs by the protocol, with every attempt counted."
+)
 @click.option("--protocol", type=click.IntRange(min=1), help="Version of the protocol, with --official  [the newest].")
 def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None) -> None:
-    """Show the leaderboard of a domain; entries that differ by no more than chance share their places."""
+    """Show the leaderboard of a domain; entries whose difference could be chance share ranks."""
     if protocol is not None and not official:
         raise click.UsageError("--protocol is for the official board; add --official")
     if official:
@@ -70,10 +72,10 @@ def leaderboard(domain_id: str, limit: int, official: bool, protocol: int | None
     _print(found)
 
 
-@domain.command(short_help="Show how official runs of a domain are played.")
+@domain.command(short_help="Show the protocols of a domain's official runs.")
 @click.argument("domain_id")
 def protocol(domain_id: str) -> None:
-    """Show the protocols of a domain, the newest first: how its official runs are and were played."""
+    """Show the protocols of a domain's official runs, newest first."""
     found = any_client().domains.protocols(domain_id)
     if options().json:
         emit(found)
@@ -86,7 +88,7 @@ def protocol(domain_id: str) -> None:
         click.echo(_terms(one))
 
 
-@domain.command(short_help="Declare how official runs of a domain of yours are played.")
+@domain.command(short_help="Declare the protocol of official runs of your domain.")
 @click.argument("domain_id")
 @click.option("--episodes", type=click.IntRange(min=1), default=20, show_default=True, help="Seeds of a run.")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
@@ -98,12 +100,12 @@ def protocol(domain_id: str) -> None:
     type=click.Choice(["auto", "pass", "ask", "fail"]),
     default="auto",
     show_default=True,
-    help="What becomes of a reply without a valid action.",
+    help="Handling of a reply without a valid action.",
 )
 def declare(domain_id: str, **terms: Any) -> None:
-    """Declare how official runs of a domain are played from now on, in the environment that runs use now.
+    """Declare the protocol of a domain's official runs from now on, with the environment version that runs use now.
 
-    Other terms are a new version, which begins an empty official board; earlier boards stay. Prints it as JSON.
+    Changed terms create a new version with an empty official leaderboard; earlier ones remain. Prints it as JSON.
     """
     emit(
         member_client().domains.declare(domain_id, {name: value for name, value in terms.items() if value is not None})

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mesocosm.client.client import Client
     from mesocosm.server.schemas.environment import EnvironmentDetail
 
-TREE = {"test": ("mesocosm.cli.env_test:test", "Try the adapter of this folder: start, reset, step, close.")}
+TREE = {"test": ("mesocosm.cli.env_test:test", "Test the adapter of this folder: start, reset, step, close.")}
 EVERY_S = 1.0
 OVER = frozenset({"ready", "failed"})
 SEAM = 400
@@ -45,7 +45,7 @@ def submit(
     team: str | None,
     solo: bool,
 ) -> int:
-    """Submit a repository; the same one again is its next version. Prints its row as JSON."""
+    """Submit a repository, or its next version, and print its entry as JSON."""
     from mesocosm.server.schemas.environment import EnvironmentInput
 
     client = member_client()
@@ -126,7 +126,7 @@ def list_(team: str | None, solo: bool) -> None:
 @env.command()
 @click.argument("env_id")
 def show(env_id: str) -> None:
-    """Print an environment as JSON: its state, its domain, how much it was used."""
+    """Print an environment as JSON: its state, domain and usage counts."""
     emit(member_client().environments.get(env_id))
 
 
@@ -135,7 +135,7 @@ def show(env_id: str) -> None:
 @click.option("--version", type=click.IntRange(min=1), help="Submission number  [the newest].")
 @click.option("--follow", "-f", is_flag=True, help="Follow the log until the build ends.")
 def logs(env_id: str, version: int | None, follow: bool) -> int:
-    """Show what was written while an environment was built, and by its adapter since."""
+    """Show the build log of an environment, and its adapter's output."""
     client = member_client()
     if follow:
         return _follow(client, env_id)
@@ -153,7 +153,7 @@ def logs(env_id: str, version: int | None, follow: bool) -> int:
 @click.argument("env_id")
 @click.option("--wait/--no-wait", "wait", default=None, help="Follow the build  [on a terminal].")
 def retry(env_id: str, wait: bool | None) -> int:
-    """Build a failed environment again. Prints its row as JSON."""
+    """Build a failed environment again, and print its entry as JSON."""
     client = member_client()
     row = client.environments.retry(env_id)
     if not (sys.stderr.isatty() if wait is None else wait):
@@ -165,6 +165,6 @@ def retry(env_id: str, wait: bool | None) -> int:
 @env.command()
 @click.argument("env_id")
 def delete(env_id: str) -> None:
-    """Delete an environment and archive its domain; runs stay."""
+    """Delete an environment and archive its domain; its runs are kept."""
     member_client().environments.delete(env_id)
     answer("Environment deleted.", {"deleted": env_id})

@@ -17,7 +17,7 @@ from mesocosm.cli.render import emit
 def test(manifest: str | None, seed: int, steps: int) -> int:
     """Start the adapter of this folder and test health, reset, random actions and close, without a server.
 
-    A submission is tried in the same way. Exits 1 when something does not work.
+    The server tests submissions in the same way. Exits 1 if something does not work.
     """
     from mesocosm.core.failure import EpisodeError, RunAborted
     from mesocosm.environments.manifest import find_manifest

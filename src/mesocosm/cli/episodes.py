@@ -27,7 +27,7 @@ WIDTH = 400
 @click.option("--limit", type=click.IntRange(min=1), help="Maximum number of episodes.")
 @remote_option
 def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None:
-    """List the episodes of a run: for people on a terminal or with --plain, else as one JSON document.
+    """List the episodes of a run: as a table on a terminal or with --plain, otherwise as one JSON document.
 
     Those of a run on a server are always JSON.
     """
@@ -125,7 +125,7 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 @click.option("-o", "--output", metavar="FILE", help="File to write; standard output (-) without it.")
 @remote_option
 def export(run_id: str, output: str | None, remote: bool) -> None:
-    """Write a run as replay JSON: episodes, traces, and turns that a showcase page plays."""
+    """Write a run as replay JSON: episodes, traces, and turns for a showcase page."""
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.remote import runs

@@ -25,14 +25,14 @@ def gate(command: tuple[str, ...]) -> int:
     judge. 3: one is undecided, unless --allow-undecided. A graver exit code of the command itself takes precedence.
 
     \b
-    regression p<0.05           worse than the baseline, by more than chance would do
+    regression p<0.05           worse than the baseline, by more than chance
     regression                  the same at 0.05, where also the interval excludes 0
     regression>0.02             the score fell by more than this, chance or not
     worse-by<0.02               REQUIRED: the interval excludes a loss above the margin
     missing>2%                  more than this share of the planned has no value
     failed>0                    more than this number of episodes failed
     score<0.8, METRIC<0.8       the primary or another metric is lower
-    score[difficulty=hard]<0.6  the same in a part; so pass_rate, missing and failed
+    score[difficulty=hard]<0.6  the same in a slice; also pass_rate, missing and failed
     pass@3<0.5, pass^3<0.5      the chance that one of 3 trials passes, or all
     cost>5, tokens>1e6, calls>9 what was used, in US dollars; cost.mean: by episode
     latency>2, latency.p95>10   seconds of an episode: mean, p50, p90, p95, p99, max

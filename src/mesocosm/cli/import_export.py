@@ -37,13 +37,13 @@ TABLES = frozenset({".parquet", ".csv", ".jsonl"})
 )
 @click.option("--site", metavar="DIR", help="Directory to write a static site to.")
 def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> None:
-    """Write runs with everything recorded of them into one bundle, or into a site that any web server can hand out.
+    """Write runs with all recorded data to one bundle, or to a static site for any web server.
 
-    A name that ends in .parquet, .csv or .jsonl takes the samples of one run as a table: a line for each episode with
-    its scores, labels, tokens, cost, time, failure, prompt and answer.
+    With a name that ends in .parquet, .csv or .jsonl, the samples of one run are written as a table: one line per
+    episode with its scores, labels, tokens, cost, time, failure, prompt and answer.
 
-    `mesocosm import` takes a bundle in again. A site is the viewer with the chosen runs and nothing else: it needs no
-    server process, works below any address (GitHub Pages too), and names no paths of this machine.
+    `mesocosm import` imports a bundle. A site is the viewer with the selected runs and nothing else: it needs no server
+    process, works under any URL (such as GitHub Pages), and contains no paths of this machine.
 
     \b
     mesocosm export last -o run.zip

@@ -11,7 +11,7 @@ from mesocosm.cli.render import emit
 
 @click.command(cls=MesocosmCommand)
 @click.option("--dir", "directory", default=".", show_default=True, metavar="DIR", help="Where to write it.")
-@click.option("--name", default="", help="What the environment is called  [after DIR, else my-env].")
+@click.option("--name", default="", help="Name of the environment  [after DIR, else my-env].")
 @click.option("--force", is_flag=True, help="Overwrite existing files.")
 def init(directory: str, name: str, force: bool) -> None:
     """Create an environment: manifest, adapter, env, test, showcase page. It passes unchanged."""

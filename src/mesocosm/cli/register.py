@@ -14,7 +14,7 @@ from mesocosm.cli.render import emit
 @click.option("--auto-id", is_flag=True, help="Register under the name of the file's directory.")
 @click.option("--publish", is_flag=True, help="Publish it afterwards.")
 def register(domain_file: Path, auto_id: bool, publish: bool) -> None:
-    """Register the DOMAIN_CONFIG of a Python file, for an environment at its own URL.
+    """Register the DOMAIN_CONFIG of a Python file, for an environment at a URL.
 
     Registering again updates it. For environments in a repository there is `mesocosm env submit`.
     """

@@ -32,7 +32,7 @@ TREE = {
 
 @click.group(cls=RemoteGroup, tree=TREE)
 def run() -> None:
-    """Run environments, and inspect runs. Name a run by any unique beginning of its id, or by `last`.
+    """Run environments, and inspect runs. Name a run by any unique prefix of its id, or by `last`.
 
     A run is looked up in the local results, then on the server where you are logged in; with --remote only there.
     """
@@ -140,11 +140,11 @@ def _watch(run_id: str, every: float) -> int:
         item = store.runs.get(item.id)
 
 
-@run.command(short_help="Stop a run; finished episodes stay.")
+@run.command(short_help="Stop a run; finished episodes are kept.")
 @click.argument("run_id")
 @remote_option
 def stop(run_id: str, remote: bool) -> int:
-    """Ask the process that works on a run to stop it; finished episodes stay, the rest can be resumed.
+    """Ask the process that works on a run to stop it; finished episodes are kept, and the rest can be resumed.
 
     A run on a server is cancelled; finished episodes are kept.
     """
@@ -191,7 +191,7 @@ def resume(
     view: bool | None,
     **budgets: Any,
 ) -> int:
-    """Continue a run: only episodes that are not finished are played.
+    """Continue a run: only pending episodes are run.
 
     A server continues its runs by itself; this command requeues a run that was stopped or failed.
     """
@@ -220,7 +220,7 @@ def resume(
 @click.argument("run_id")
 @click.option("--manifest", metavar="FILE", help="Use the scoring of this manifest instead of the run's own.")
 def rescore(run_id: str, manifest: str | None) -> None:
-    """Compute the numbers of a run again from its record, without running anything."""
+    """Recompute the scores and metrics of a run from its record, without running anything."""
 
     from pathlib import Path
 
@@ -241,7 +241,7 @@ def rescore(run_id: str, manifest: str | None) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @remote_option
 def delete(run_ids: tuple[str, ...], yes: bool, remote: bool) -> int:
-    """Delete runs with their episodes and traces, for good."""
+    """Permanently delete runs with their episodes and traces."""
     places = {run_id: elsewhere(run_id, remote=remote) for run_id in run_ids}
     there = {place[1]: (place[0], place[0].runs.get(place[1])) for place in places.values() if place is not None}
     named = [run_id for run_id, place in places.items() if place is None]

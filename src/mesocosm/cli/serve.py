@@ -39,9 +39,9 @@ def _port_or_none(_context: click.Context, _parameter: click.Parameter, word: st
 def serve(config: Path | None, **given: Any) -> int:
     """Run a server: accounts, teams, environments, runs, leaderboards, and the web app for all of it.
 
-    Everything is kept in the data directory, or in the database named by --database-url. Every other setting is a line
-    in the file of --config, or a variable MESOCOSM_…; docs/operate.md lists them. Ctrl-C ends it: what runs then goes
-    on when it is started again.
+    Data is stored in the data directory, or in the database given by --database-url. All other settings are keys of the
+    file given by --config, or variables MESOCOSM_…; docs/operate.md lists them. Ctrl-C stops the server; its runs
+    continue at the next start.
     """
     from mesocosm.server.service import opened
     from mesocosm.server.serving import exposed, listening_at, worker_variables
@@ -93,4 +93,4 @@ def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, fi
             "First administrator" if service.store.users.count() == 1 else "There was no administrator, so one was made"
         )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
-    click.echo("Ctrl-C ends it.")
+    click.echo("Ctrl-C stops it.")

@@ -23,7 +23,7 @@ def team() -> None:
 @click.option("--name", required=True, help="Name of the team.")
 @click.option("--use", is_flag=True, help="Make it the active team.")
 def create(name: str, use: bool) -> None:
-    """Create a team and own it; its code lets others in."""
+    """Create a team that you own, and print its join code."""
     from mesocosm.client import credentials
 
     made = member_client().teams.create(name)
@@ -39,7 +39,7 @@ def create(name: str, use: bool) -> None:
 @team.command()
 @click.argument("code")
 def join(code: str) -> None:
-    """Join the team of an invite code."""
+    """Join a team by its join code."""
     client, bare = member_client(), code.replace("-", "").replace(" ", "")
     if not re.fullmatch("[A-Za-z0-9]{4,8}", bare):
         raise UsageError(f"{code!r} is not a code of a team: that has 4 to 8 letters and digits; ask its owner for it")
@@ -122,7 +122,7 @@ def runs(team_id: str) -> None:
 @click.argument("team_id")
 @click.option("--user-id", "--user", "who", required=True, metavar="USER", help="User id or name.")
 def transfer(team_id: str, who: str) -> None:
-    """Give a team to another of its members."""
+    """Make another member the owner of a team."""
     client = member_client()
     client.teams.transfer(team_id, _user_id(client, team_id, who))
     answer("Ownership transferred.", {"team_id": team_id, "owner": who})
@@ -144,7 +144,7 @@ def leave(team_id: str) -> None:
 @team.command()
 @click.argument("team_id")
 def delete(team_id: str) -> None:
-    """Delete a team with its environments; its runs stay with those who started them."""
+    """Delete a team with its environments; its runs stay with the members who started them."""
     from mesocosm.client import credentials
 
     client = member_client()
@@ -156,20 +156,20 @@ def delete(team_id: str) -> None:
 
 @team.group("code", cls=RemoteGroup)
 def code_() -> None:
-    """See or replace the code that lets people in."""
+    """Show or replace the join code."""
 
 
 @code_.command("show")
 @click.argument("team_id")
 def show_code(team_id: str) -> None:
-    """Print a team as JSON; its owner sees the code."""
+    """Print a team as JSON, for its owner with the join code."""
     emit(member_client().teams.get(team_id))
 
 
 @code_.command()
 @click.argument("team_id")
 def regenerate(team_id: str) -> None:
-    """Replace the code; the old one ends at once."""
+    """Replace the join code; the old one becomes invalid immediately."""
     made = member_client().teams.new_code(team_id)
     answer(f"join_code={made.join_code}", made)
 
@@ -182,7 +182,7 @@ def members() -> None:
 @members.command("list")
 @click.argument("team_id")
 def list_members(team_id: str) -> None:
-    """List who is in a team, its owner first."""
+    """List the members of a team, the owner first."""
     found = member_client().teams.members(team_id)
     if options().json:
         emit(found)

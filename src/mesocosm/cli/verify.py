@@ -22,10 +22,10 @@ NOT_COMPUTED = "its numbers came with the file that it was imported from, and ca
 @click.command(cls=MesocosmCommand)
 @click.argument("run_ids", nargs=-1, metavar="[RUN]...")
 def verify(run_ids: tuple[str, ...]) -> int:
-    """Read all that is stored of runs, compare it with its checksums, and name each damage.
+    """Check all stored data of runs against its checksums, and report each damage.
 
-    Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes that were recorded before there were
-    checksums are counted as not covered.
+    Without RUN, all runs are read. Exits 1 when anything is damaged. Episodes recorded before checksums existed are
+    reported as not covered.
     """
     store = open_results(options(), create=False, checked=False)
     click.get_current_context().call_on_close(store.close)

@@ -101,7 +101,7 @@ def _ready(note: Callable[[], None], results: "ViewedStore", url: str, chosen: C
     """Print the viewer's address once it answers."""
     note()
     document = {"url": url, "pid": os.getpid(), "store": results.name, "started": True}
-    answer(f"Viewer of {results.name}\n  {url}\nCtrl-C ends it.", document)
+    answer(f"Viewer of {results.name}\n  {url}\nCtrl-C stops it.", document)
     if results.missing and not chosen.json:
         click.echo("There are no results here yet; they appear as soon as there are. `mesocosm demo` makes some.")
     if not no_open:

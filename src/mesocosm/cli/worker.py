@@ -12,17 +12,17 @@ from mesocosm.cli.command import MesocosmCommand, options
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Settings file (TOML).")
 @click.option("--data-dir", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="[./mesocosm-data]")
 @click.option("--runs-at-once", type=click.IntRange(min=1), help="Runs to play in parallel [8].")
-@click.option("--episodes-at-once", type=click.IntRange(min=1), help="Episodes to play in parallel over all runs [64].")
+@click.option("--episodes-at-once", type=click.IntRange(min=1), help="Concurrent episodes of all runs [64].")
 @click.option("--sandbox", type=click.Choice(["auto", "bubblewrap", "docker", "plain"]), help="[auto]")
 @click.option("--unsafe-sandbox", is_flag=True, default=None, help="Allow `plain`: submissions run unconfined.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), help="[text]")
 @click.option("--once", is_flag=True, help="Exit when the queue is empty.")
 @click.option("--attached", is_flag=True, hidden=True, help="End when standard input does.")
 def worker(config: Path | None, once: bool, attached: bool, **given: Any) -> int:
-    """Build submitted environments and run queued run requests, beside `mesocosm serve` or on another machine.
+    """Build submitted environments and execute run requests, beside `mesocosm serve` or on another machine.
 
-    It reads the same settings as the server and uses the same database. When it is stopped, its unfinished work goes
-    back into the queue; when it dies, another worker continues.
+    It reads the same settings as the server and uses the same database. When it is stopped, its unfinished work returns
+    to the queue; if it dies, another worker takes over.
     """
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings

@@ -123,7 +123,7 @@ async def _journal(state: SessionState, tracker: Tracker) -> AsyncIterator[Journ
         state.record.id,
         state.lease_owner,
         lambda episodes: soon(committed, episodes),
-        lambda: soon(state.control.stop, "somebody asked to stop it"),
+        lambda: soon(state.control.stop, "a stop was requested"),
     )
     try:
         yield journal

@@ -208,7 +208,7 @@ def _base(mount: Path) -> Path:
     # A process that moved into `mesocosm`, and its descendants, divide the parent group.
     base = base.parent if base.name == OURS else base
     if not os.access(base / "cgroup.subtree_control", os.W_OK) or not os.access(base, os.W_OK):
-        raise Unavailable(f"the control group {base} belongs to somebody else; start the worker with Delegate=yes")
+        raise Unavailable(f"the control group {base} belongs to another user; start the worker with Delegate=yes")
     ours = _is_root(base) or _delegated(base) or _is_container() or set(_pids(base)) <= {os.getpid()}
     if not ours:
         raise Unavailable(f"the control group {base} is not delegated to this process; start it with Delegate=yes")

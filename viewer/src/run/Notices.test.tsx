@@ -15,10 +15,10 @@ describe('Notices', () => {
   })
 
   it('say why a run was stopped in the same sentence', async () => {
-    const stopped = { state: 'stopped', error: 'somebody asked to stop it', counts: counts({ done: 99, owed: 1 }) }
+    const stopped = { state: 'stopped', error: 'a stop was requested', counts: counts({ done: 99, owed: 1 }) }
     await draw(<Notices run={run({ ...stopped, state: 'stopped' })} />)
     expect(screen.getByTestId('part').textContent).toBe(
-      'This run was stopped before the end: somebody asked to stop it. 1 episode is pending.',
+      'This run was stopped before the end: a stop was requested. 1 episode is pending.',
     )
   })
 

@@ -6,9 +6,9 @@ from mesocosm.cli.command import MesocosmGroup
 
 _HERE = "mesocosm.cli.admin"
 TREE = {
-    "user": (f"{_HERE}.user:user", "People with an account: add, list, disable, enable, reset, role."),
+    "user": (f"{_HERE}.user:user", "Manage accounts: add, list, disable, enable, reset, role."),
     "backup": (f"{_HERE}.maintenance:backup", "Back up a server into a folder while it is running."),
-    "restore": (f"{_HERE}.maintenance:restore", "Bring a backup back."),
+    "restore": (f"{_HERE}.maintenance:restore", "Restore a backup."),
     "rotate-keys": (f"{_HERE}.maintenance:rotate_keys", "Sign tokens with a new key from now on."),
     "cleanup": (f"{_HERE}.maintenance:cleanup", "Remove expired runs of guests, sign-ins and old files."),
 }

@@ -23,7 +23,7 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 def backup(folder: Path, *, objects: bool, environments: bool, config: Path | None, data_dir: Path | None) -> None:
     """Back up a server into a new FOLDER while it is running.
 
-    The folder holds secrets (the keys that tokens are signed with, digests of passwords): only you may read it.
+    The folder contains secrets (token signing keys, password hashes) and is readable only by you.
     """
     from mesocosm.server.backup import back_up
 
@@ -39,7 +39,7 @@ def backup(folder: Path, *, objects: bool, environments: bool, config: Path | No
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @server_options
 def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None:
-    """Bring a backup in FOLDER back, into a new data directory or an empty PostgreSQL database."""
+    """Restore a backup from FOLDER into a new data directory or an empty PostgreSQL database."""
     from mesocosm.server.backup import restore as bring_back
     from mesocosm.server.settings import read_settings
 
@@ -61,7 +61,7 @@ def restore(folder: Path, *, config: Path | None, data_dir: Path | None) -> None
 def rotate_keys(*, at_once: bool, config: Path | None, data_dir: Path | None) -> None:
     """Sign tokens with a new key from now on, whether the server is running or not.
 
-    Who is logged in stays so: sign-ins are renewed under the new key.
+    Existing logins stay valid: they are renewed with the new key.
     """
     from mesocosm.server.permissions.administration import system_administration
 

@@ -59,13 +59,13 @@ def _people(config: Path | None, data_dir: Path | None, *, create: bool = False)
 
 @click.group(cls=MesocosmGroup)
 def user() -> None:
-    """People with an account. NAME is a user name or a number."""
+    """Manage accounts. NAME is a user name or a user ID."""
 
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
 @click.option("--admin", is_flag=True, help="Make them an administrator.")
-@click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
+@click.option("--ask", is_flag=True, help="Ask for the password instead of generating one.")
 @server_options
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:
     """Add a user. The password is generated and shown once."""
@@ -110,7 +110,7 @@ def enable(name: str, *, config: Path | None, data_dir: Path | None) -> None:
 
 @user.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--ask", is_flag=True, help="Ask for the password instead of making one up.")
+@click.option("--ask", is_flag=True, help="Ask for the password instead of generating one.")
 @server_options
 def reset(name: str, *, ask: bool, config: Path | None, data_dir: Path | None) -> None:
     """Set a new password for a user, shown once; all their tokens and sign-ins end."""

@@ -7,15 +7,15 @@ from mesocosm.cli.main import program
 
 _HERE = "mesocosm.cli.bench"
 TREE = {
-    "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify that every folder is one."),
+    "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify every folder."),
     "describe": (
         f"{_HERE}.catalogue:describe",
         "Describe a benchmark: parameters, requirements, licence, scores.",
     ),
-    "run": (f"{_HERE}.run:run", "Run benchmarks: what was done before is skipped, what was cut off is continued."),
+    "run": (f"{_HERE}.run:run", "Run benchmarks: finished work is skipped, interrupted work is continued."),
     "plan": (f"{_HERE}.run:plan", "Show what `run` would do: finished and pending work, and its cost."),
     "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id."),
-    "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them honestly."),
+    "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them."),
     "view-comparison": (f"{_HERE}.compare:view_comparison", "Show a stored comparison again."),
     "recover-stale-runs": (f"{_HERE}.history:recover_stale_runs", "Mark runs as interrupted if their process is gone."),
     "export-viewer-data": (f"{_HERE}.history:export_viewer_data", "Write viewer_data.json from the results."),
@@ -48,4 +48,4 @@ class BenchGroup(MesocosmGroup):
 
 @click.group(cls=BenchGroup, tree=TREE)
 def bench() -> None:
-    """Run benchmarks, look at what was run, and compare models."""
+    """Run benchmarks, inspect results, and compare models."""

@@ -38,9 +38,9 @@ COMPARISONS = "comparisons"
 @flags.how
 @flags.again
 def compare(**given: Any) -> int:
-    """Run benchmarks with two models and print what the difference is worth.
+    """Run benchmarks with two models and print the differences with intervals and tests.
 
-    What was run before with the same settings is taken as it is; --force runs it again. A difference counts only when
+    Existing runs with the same settings are reused, unless --force is given. A difference counts only when
     its paired interval excludes 0. Exit 1 when a benchmark failed, nothing could be compared, or a condition of
     --fail-if (about B, against A) is broken; 3 when one cannot be decided.
 

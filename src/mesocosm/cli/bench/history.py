@@ -40,7 +40,7 @@ def show_runs(limit: int, desc: bool) -> None:
     type=FiniteFloat(min=0),
     default=STALE_S,
     show_default=True,
-    help="Seconds of silence after which a process on another machine counts as gone; 0: at once.",
+    help="Seconds of silence after which a process on another machine counts as gone; 0: immediately.",
 )
 @click.option("--force", is_flag=True, help="Also take runs from processes that are alive.")
 def recover_stale_runs(stale_seconds: float, force: bool) -> None:
@@ -79,7 +79,7 @@ def export_viewer_data() -> None:
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="Port, 0 for any.")
 @click.pass_context
 def serve_viewer(context: click.Context, host: str, port: int) -> int:
-    """Serve the viewer of the results: history, scores, comparisons, every episode. Ctrl-C ends it."""
+    """Serve the viewer of the results: history, scores, comparisons, every episode. Ctrl-C stops it."""
     from mesocosm.cli.view import view
 
     code = context.invoke(view, host=host, port=port, no_open=True, idle_minutes=None, fd=None)

@@ -44,7 +44,7 @@ _NAMED = 10
 def calibrate(
     run: str, labels: Path, score: str, scale: tuple[float, float], threshold: float, human_threshold: float | None
 ) -> int:
-    """Compare the scores of a run with labels that people gave to the same answers.
+    """Compare the scores of a run with human labels of the same answers.
 
     Shown are agreement at the threshold, Cohen's kappa, correlations, the grader's bias, and the threshold at which
     both agree most. Trials of one row are one cluster.

@@ -23,7 +23,7 @@ DEFAULT = ("metrics", "trajectories")
     help=f"Comma-separated: {', '.join(KINDS)}, or all.",
 )
 @click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
-@click.option("--overwrite", is_flag=True, help="Replace files that are there.")
+@click.option("--overwrite", is_flag=True, help="Replace existing files.")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def download(name: str, output: Path | None, kinds: str, rows: str, overwrite: bool, yes: bool) -> None:
     """Write a run as files: metrics, samples (JSON lines), trajectories, artifacts, logs."""

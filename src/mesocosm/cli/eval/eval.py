@@ -19,7 +19,7 @@ TREE = {
     "logs": (f"{_HERE}.logs:logs", "Show what happened in a run, row by row, oldest first."),
     "download": (f"{_HERE}.download:download", "Write metrics, samples, trajectories, artifacts and logs as files."),
     "rubric": (f"{_HERE}.rubric:rubric", "Judge answers in a file by a rubric."),
-    "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with labels that people gave."),
+    "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with human labels."),
 }
 INSTEAD = {
     "submit": "Evaluations run on this machine: mesocosm eval run-local CONFIG",

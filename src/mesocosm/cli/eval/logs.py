@@ -34,7 +34,7 @@ REWARD = "reward"
 def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> None:
     """Show what happened in a run: warnings, output, failures with their tracebacks, sample by sample.
 
-    Below it stands the end of what the rollout's process printed.
+    The last lines of the rollout process's output follow.
     """
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)

@@ -36,7 +36,7 @@ class JudgedRow:
 
 @click.command(cls=MesocosmCommand)
 @click.option("-d", "--data", required=True, help="CSV, JSONL, JSON or Parquet with answers, or a dataset of the hub.")
-@click.option("-r", "--rubric", "text", required=True, metavar="TEXT|@FILE", help="What makes an answer good.")
+@click.option("-r", "--rubric", "text", required=True, metavar="TEXT|@FILE", help="Criteria of a good answer.")
 @click.option("--model", required=True, help="The judge, as provider/name.")
 @click.option("-n", "--number", type=click.IntRange(1, 100), default=1, help="How often each row is judged [1].")
 @click.option(
@@ -58,8 +58,7 @@ def rubric(
     """Judge the answers of a file by a rubric and show average, variance, deviation, lowest and highest score.
 
     The answer of a row is its first column of solution_str, answer, output, response, completion, text; question and
-    reference are shown to the judge where the row has them. Exit code 3 when rows could not be judged, 1 when none
-    could.
+    reference are shown to the judge if the row has them. Exit code 3 if some rows could not be judged, 1 if none could.
 
     \b
     mesocosm eval rubric -d answers.jsonl -r @rubric.md --model openai/gpt-4.1-mini --score-max 10

@@ -22,8 +22,8 @@ class InvalidSeeds(MesocosmError):
 
 @gate_options(baseline=False)
 @click.command(cls=Remote, always=True)
-@click.option("--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to play.")
-@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
+@click.option("--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to run.")
+@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the current one].")
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
 @click.option(
     "--num-episodes",
@@ -35,7 +35,7 @@ class InvalidSeeds(MesocosmError):
 @click.option("--seed-set", metavar="JSON", help="One seed for each episode, as in '[1,2,3]'.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
-@click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Episodes at once.")
+@click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Concurrent episodes.")
 @click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the run has ended.")
 def run(

@@ -37,7 +37,7 @@ class RowCount(click.IntRange):
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
 @click.option("--fresh", is_flag=True, help="Start over; the earlier run is kept under an archive name.")
-@click.option("--retry-failed", is_flag=True, help="Run rows without a value again; rows that count as worst stay.")
+@click.option("--retry-failed", is_flag=True, help="Repeat rows without a value; rows that count as worst are kept.")
 @click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows in parallel [batch_size].")
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a value: --set evaluation.n=4. Repeatable."
@@ -57,8 +57,8 @@ class RowCount(click.IntRange):
 def run_local(config: Path, **given: Any) -> int:
     """Evaluate the rollout that CONFIG names, on this machine.
 
-    The same command again continues where the last one was cut off, and runs nothing when all is done. A changed
-    pass_threshold is applied to the rewards that are there.
+    Repeating the command continues an interrupted run, and runs nothing if everything is done. A changed pass_threshold
+    is applied to the stored rewards.
 
     Conditions for gates are listed by mesocosm gate --help; exit 1 when one is broken, 3 when one cannot be decided.
 

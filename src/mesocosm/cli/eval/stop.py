@@ -11,7 +11,7 @@ from mesocosm.cli.results import command_store, find_evaluation
 @click.argument("name")
 @click.option("-y", "--yes", is_flag=True, help="Accepted for scripts; there is no prompt.")
 def stop(name: str, yes: bool) -> int:
-    """Ask the process that works on a run to stop it; finished samples stay, and the same command continues it."""
+    """Ask the process that works on a run to stop it; finished samples are kept, and the same command continues it."""
     from mesocosm.cli.eval.document import operation
     from mesocosm.core.failure import UsageError
 

@@ -9,12 +9,12 @@ from mesocosm.cli.render import emit
 
 @click.command(cls=Remote, always=True)
 @click.option(
-    "--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to try; it must be yours."
+    "--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to test; it must be yours."
 )
-@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the present one].")
+@click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the current one].")
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
-@click.option("--env-url", metavar="URL", help="Play at this address in place of the domain's.")
-@click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
+@click.option("--env-url", metavar="URL", help="Environment URL instead of the domain's.")
+@click.option("--env-id", metavar="ID", help="Submitted environment, if you have several of the domain.")
 @click.option("--seed", type=int, help="Seed of the episode.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
@@ -28,7 +28,7 @@ def test(
     temperature: float,
     max_tokens: int,
 ) -> int:
-    """Play one episode of a domain of yours and print it as JSON; exits 1 when it failed or was cancelled."""
+    """Run one episode of your domain and print it as JSON; exit 1 if it failed or was cancelled."""
     from mesocosm.cli.remote.watch import FAILED
     from mesocosm.compat.swecc.mapping import older_episode
     from mesocosm.server.schemas.run_request import TestEpisodeInput

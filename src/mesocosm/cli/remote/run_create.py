@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @gate_options(baseline=False)
 @click.command(cls=Remote, many=("--seeds", "--tag"))
-@click.option("--domain", required=True, metavar="ID", help="Domain to play: mesocosm domain list.")
+@click.option("--domain", required=True, metavar="ID", help="Domain: see mesocosm domain list.")
 @click.option(
     "--vow-version", metavar="VERSION", help="Version of its binding vow, as in 1.0.0  [--official: its own]."
 )
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 @click.option(
     "--official",
     is_flag=True,
-    help="For the official board: the protocol and the server's seeds hold; it always counts.",
+    help="Run by the official protocol with the server's seeds; always counts as an attempt.",
 )
-@click.option("--env-id", metavar="ID", help="Submitted environment, where the domain has several.")
+@click.option("--env-id", metavar="ID", help="Submitted environment, if you have several of the domain.")
 @click.option("--name", default="", help="Name of the run.")
 @click.option("--tag", "tags", multiple=True, help="Tags of the run.")
 @outage_options
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 @team_options
 @click.pass_context
 def create(context: click.Context, /, wait: bool, team: str | None, solo: bool, **given: Any) -> int:
-    """Start a run on the server. Prints it as JSON, with --wait when it is over.
+    """Start a run on the server. Print it as JSON, with --wait after it has ended.
 
     The server refuses a request that cannot work, with the reason, and then starts no cooldown.
     """

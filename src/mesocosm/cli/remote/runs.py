@@ -31,7 +31,7 @@ def get(run_id: str) -> None:
 @click.argument("run_id")
 @click.argument("visibility", type=click.Choice(["private", "gallery_public"]))
 def visibility(run_id: str, visibility: "Visibility") -> None:
-    """Set who may see a run on the server: you and your team, or everybody once it has completed.
+    """Set who may see a run on the server: you and your team, or everyone once it has completed.
 
     `last` is your newest one.
     """
