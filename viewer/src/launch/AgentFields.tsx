@@ -9,21 +9,21 @@ import { TechniqueFields } from './TechniqueFields'
 
 /** Who plays. */
 export function AgentFields({
-  order,
+  request,
   set,
   problems,
   models,
   guest,
 }: PartProps & { models: readonly Schema<'OfferedModel'>[]; guest: boolean }) {
-  const pattern = patternOf(models, order.model)
+  const pattern = patternOf(models, request.model)
   return (
     <>
       <SelectField
         label="Model"
-        hint="Models that are not available say why."
-        value={pattern?.name ?? order.model}
+        hint="Unavailable models are listed with the reason."
+        value={pattern?.name ?? request.model}
         onChange={(model) => set({ model })}
-        options={modelOptions(models, order.model, guest)}
+        options={modelOptions(models, request.model, guest)}
         problem={pattern ? undefined : problems.model}
       />
       {pattern && (
@@ -31,18 +31,18 @@ export function AgentFields({
           label="Model name"
           hint={`The full name, in place of ${pattern.name}.`}
           spellCheck={false}
-          value={order.model}
+          value={request.model}
           onChange={(model) => set({ model })}
           problem={problems.model}
         />
       )}
-      {!order.official && (
+      {!request.official && (
         <Row>
           <TextField
             label="Temperature"
             inputMode="decimal"
             hint="0 gives the most likely reply."
-            value={order.temperature}
+            value={request.temperature}
             onChange={(temperature) => set({ temperature })}
             problem={problems.temperature}
           />
@@ -50,7 +50,7 @@ export function AgentFields({
             label="Maximum tokens"
             inputMode="numeric"
             hint="Per reply. Too few truncate actions."
-            value={order.maxTokens}
+            value={request.maxTokens}
             onChange={(maxTokens) => set({ maxTokens })}
             problem={problems.maxTokens}
           />
@@ -60,11 +60,11 @@ export function AgentFields({
         label="System prompt"
         optional
         hint="Added to the environment's own prompt. Hidden from others on public runs."
-        value={order.systemPrompt}
+        value={request.systemPrompt}
         onChange={(systemPrompt) => set({ systemPrompt })}
         problem={problems.systemPrompt}
       />
-      <TechniqueFields order={order} set={set} problems={problems} />
+      <TechniqueFields request={request} set={set} problems={problems} />
     </>
   )
 }

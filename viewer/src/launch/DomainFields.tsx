@@ -6,19 +6,19 @@ import type { PartProps } from './LaunchForm'
 
 /** What is played. */
 export function DomainFields({
-  order,
+  request,
   set,
   problems,
   domains,
   onDomain,
 }: PartProps & { domains: readonly Schema<'Domain'>[]; onDomain: (id: string) => void }) {
-  const domain = domains.find((one) => one.id === order.domain)
+  const domain = domains.find((one) => one.id === request.domain)
   return (
     <>
       <SelectField
         label="Domain"
         hint={domain?.detail ? clipped(domain.detail) : 'What is played, with its rules and scoring.'}
-        value={order.domain}
+        value={request.domain}
         onChange={onDomain}
         problem={problems.domain ?? problems.environment}
         options={[
@@ -29,9 +29,9 @@ export function DomainFields({
       <Row>
         <TextField
           label="Vow version"
-          hint="The version of the rules; the current one."
+          hint="The current version of the rules."
           spellCheck={false}
-          value={order.version}
+          value={request.version}
           onChange={(version) => set({ version })}
           problem={problems.version}
         />
@@ -39,7 +39,7 @@ export function DomainFields({
           label="Run name"
           optional
           maxLength={200}
-          value={order.name}
+          value={request.name}
           onChange={(name) => set({ name })}
           problem={problems.name}
         />

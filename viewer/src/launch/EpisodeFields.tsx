@@ -4,15 +4,15 @@ import { count } from '../format'
 import type { PartProps } from './LaunchForm'
 
 /** How much is played. */
-export function EpisodeFields({ order, set, problems, most }: PartProps & { most: number | undefined }) {
-  const seeded = order.seeds.trim() !== ''
-  if (order.official) {
+export function EpisodeFields({ request, set, problems, most }: PartProps & { most: number | undefined }) {
+  const seeded = request.seeds.trim() !== ''
+  if (request.official) {
     return (
       <TextField
         label="Parallel episodes"
         inputMode="numeric"
         hint="Episodes played at the same time."
-        value={order.parallel}
+        value={request.parallel}
         onChange={(parallel) => set({ parallel })}
         problem={problems.parallel}
       />
@@ -31,7 +31,7 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
               ? `At most ${count(most)}. More episodes give a narrower interval.`
               : 'More episodes give a narrower interval.'
         }
-        value={order.episodes}
+        value={request.episodes}
         onChange={(episodes) => set({ episodes })}
         problem={seeded ? undefined : problems.episodes}
       />
@@ -39,7 +39,7 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
         label="Parallel episodes"
         inputMode="numeric"
         hint="Episodes played at the same time."
-        value={order.parallel}
+        value={request.parallel}
         onChange={(parallel) => set({ parallel })}
         problem={problems.parallel}
       />
@@ -49,7 +49,7 @@ export function EpisodeFields({ order, set, problems, most }: PartProps & { most
         placeholder="0, 1, 2 …"
         hint="For example 0, 3, 10-14."
         spellCheck={false}
-        value={order.seeds}
+        value={request.seeds}
         onChange={(seeds) => set({ seeds })}
         problem={problems.seeds}
       />

@@ -13,7 +13,7 @@ import { DomainFields } from './DomainFields'
 import { EpisodeFields } from './EpisodeFields'
 import { episodesProblem } from './limits'
 import { OfficialField } from './OfficialField'
-import { FRESH, type Order, orderBody, orderProblems, type Problems, placed } from './order'
+import { FRESH, type Problems, placed, type RunRequest, requestBody, requestProblems } from './runRequest'
 import { Summary } from './Summary'
 import type { LaunchSearch } from './search'
 import { useLimits } from './useLimits'
@@ -21,7 +21,7 @@ import { WhoseFields } from './WhoseFields'
 import { withDomain } from './withDomain'
 
 /** What can be chosen from, and what is chosen already. */
-export interface LaunchFormProps {
+interface LaunchFormProps {
   domains: readonly Schema<'Domain'>[]
   models: readonly Schema<'OfferedModel'>[]
   search: LaunchSearch
@@ -30,32 +30,32 @@ export interface LaunchFormProps {
 
 /** What every part of the form is given. */
 export interface PartProps {
-  order: Order
-  set: (change: Partial<Order>) => void
+  request: RunRequest
+  set: (change: Partial<RunRequest>) => void
   problems: Problems
 }
 
 /** The fields of a run and a summary beside them. */
 export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
-  const [order, setOrder] = useState<Order>(() => begin(domains, models, search, me))
+  const [request, setRequest] = useState<RunRequest>(() => begin(domains, models, search, me))
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const start = useChange(() => post('/api/runs', { body: orderBody(order) }), {
+  const start = useChange(() => post('/api/runs', { body: requestBody(request) }), {
     silent: true,
     done: 'Run queued.',
     after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
   })
-  const { limits, reason } = useLimits(order.team)
-  const many = episodesProblem(Number(order.episodes), limits)
+  const { limits, reason } = useLimits(request.team)
+  const many = episodesProblem(Number(request.episodes), limits)
   const own = {
-    ...orderProblems(order),
-    ...(many && order.seeds.trim() === '' && !order.official ? { episodes: many } : {}),
+    ...requestProblems(request),
+    ...(many && request.seeds.trim() === '' && !request.official ? { episodes: many } : {}),
   }
   const told = placed(start.error instanceof ApiError ? start.error.fields : {})
   const problems = { ...told.at, ...(tried ? own : {}) }
   const offered = limits?.domains ? domains.filter(({ id }) => limits.domains?.includes(id)) : domains
-  const domain = domains.find((one) => one.id === order.domain)
-  const part: PartProps = { order, problems, set: (change) => setOrder((before) => ({ ...before, ...change })) }
+  const domain = domains.find((one) => one.id === request.domain)
+  const part: PartProps = { request, problems, set: (change) => setRequest((before) => ({ ...before, ...change })) }
   const submit = () => {
     setTried(true)
     if (Object.keys(own).length === 0) start.mutate(undefined)
@@ -79,13 +79,13 @@ export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
           </>
         }
       >
-        <DomainFields {...part} domains={offered} onDomain={(id) => setOrder(withDomain(order, domains, id))} />
+        <DomainFields {...part} domains={offered} onDomain={(id) => setRequest(withDomain(request, domains, id))} />
         {isMember(me) && <OfficialField {...part} />}
         <AgentFields {...part} models={models} guest={!isMember(me)} />
         <EpisodeFields {...part} most={limits?.episodes_per_run} />
         <WhoseFields {...part} guest={!isMember(me)} />
       </Form>
-      <Summary order={order} domain={domain} limits={limits} />
+      <Summary request={request} domain={domain} limits={limits} />
     </div>
   )
 }
@@ -95,15 +95,15 @@ function begin(
   models: readonly Schema<'OfferedModel'>[],
   search: LaunchSearch,
   me: Me,
-): Order {
+): RunRequest {
   const usable = models.find((one) => one.available && !one.name.endsWith('*') && (isMember(me) || one.guests))
   const only = domains.length === 1 ? domains[0]?.id : undefined
-  const order: Order = {
+  const request: RunRequest = {
     ...FRESH,
     model: search.model ?? usable?.name ?? '',
     environment: search.environment ?? '',
     team: search.team ?? '',
     visibility: isMember(me) ? 'private' : 'gallery_public',
   }
-  return { ...withDomain(order, domains, search.domain ?? only ?? ''), environment: search.environment ?? '' }
+  return { ...withDomain(request, domains, search.domain ?? only ?? ''), environment: search.environment ?? '' }
 }

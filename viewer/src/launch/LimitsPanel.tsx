@@ -10,7 +10,7 @@ export function LimitsPanel({ limits }: { limits: Limits }) {
   return (
     <Panel title="Your limits">
       <dl className={styles.terms}>
-        <dt>Runs today</dt>
+        <dt>Runs left today</dt>
         <dd className="number">
           {count(limits.runs_left_today)} of {count(limits.runs_per_day)}
         </dd>

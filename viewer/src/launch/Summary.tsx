@@ -5,20 +5,20 @@ import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
 import { LimitsPanel } from './LimitsPanel'
 import type { Limits } from './limits'
-import { mostOf, type Order, orderCommand } from './order'
+import { mostOf, type RunRequest, requestCommand } from './runRequest'
 
 /** What the run will be: how much it needs at most, what is measured, and the command that starts the same. */
 export function Summary({
-  order,
+  request,
   domain,
   limits,
 }: {
-  order: Order
+  request: RunRequest
   domain: Schema<'Domain'> | undefined
   limits: Limits | undefined
 }) {
   const steps = domain?.binding_vow.episode.max_steps
-  const most = mostOf(order, steps)
+  const most = mostOf(request, steps)
   return (
     <div className={styles.stack}>
       <Panel title="Estimated usage">
@@ -32,16 +32,16 @@ export function Summary({
               {most && (
                 <>
                   <dt>Model calls</dt>
-                  <dd className="number">{count(most.calls)} at most</dd>
+                  <dd className="number">at most {count(most.calls)}</dd>
                   <dt>Completion tokens</dt>
                   <dd className="number" title={count(most.tokens)}>
-                    {compact(most.tokens)} at most
+                    at most {compact(most.tokens)}
                   </dd>
                 </>
               )}
               <dt>Model</dt>
               <dd>
-                <bdi>{order.model || '–'}</bdi>
+                <bdi>{request.model || '–'}</bdi>
               </dd>
             </dl>
           ) : (
@@ -54,7 +54,7 @@ export function Summary({
       </Panel>
       {limits && <LimitsPanel limits={limits} />}
       <Panel title="In the terminal">
-        <Command>{orderCommand(order)}</Command>
+        <Command>{requestCommand(request)}</Command>
       </Panel>
     </div>
   )

@@ -3,20 +3,20 @@ import { Check } from '../form/Check'
 import form from '../form/form.module.css'
 import { TextArea } from '../form/TextArea'
 import type { PartProps } from './LaunchForm'
-import type { ChosenTechnique } from './order'
+import type { ChosenTechnique } from './runRequest'
 import { exampleOf, parametersOf, parameterWords } from './techniques'
 
 /** The techniques that the vow declares; each can be switched on, with parameters of one's own. */
-export function TechniqueFields({ order, set, problems }: PartProps) {
+export function TechniqueFields({ request, set, problems }: PartProps) {
   const known = useDocument('/api/techniques')
-  if (order.techniques.length === 0) return null
+  if (request.techniques.length === 0) return null
   const about = (id: string) => known.data?.find((one) => one.id === id)
   const change = (id: string, with_: Partial<ChosenTechnique>) =>
-    set({ techniques: order.techniques.map((one) => (one.id === id ? { ...one, ...with_ } : one)) })
+    set({ techniques: request.techniques.map((one) => (one.id === id ? { ...one, ...with_ } : one)) })
   return (
     <fieldset className={form.group}>
       <legend>Techniques</legend>
-      {order.techniques.map((one) => (
+      {request.techniques.map((one) => (
         <div key={one.id} className={form.field}>
           <Check
             label={one.id}

@@ -4,24 +4,24 @@ import { SelectField } from '../form/SelectField'
 import type { PartProps } from './LaunchForm'
 
 /** Whose the run is, and who may see it; runs of guests are always public. */
-export function WhoseFields({ order, set, problems, guest }: PartProps & { guest: boolean }) {
+export function WhoseFields({ request, set, problems, guest }: PartProps & { guest: boolean }) {
   if (guest)
-    return <p className="muted">Guest runs are public once they have completed, and are deleted after some time.</p>
+    return <p className="muted">Guest runs are public once they have completed, and are deleted after a few days.</p>
   return (
     <>
-      <TeamField order={order} set={set} problems={problems} />
-      {order.official ? (
+      <TeamField request={request} set={set} problems={problems} />
+      {request.official ? (
         <p className="muted">Official runs are always public.</p>
       ) : (
         <Choice
           label="Visibility"
-          value={order.visibility}
+          value={request.visibility}
           onChange={(visibility) => set({ visibility })}
           options={[
             {
               value: 'private',
               label: 'private',
-              hint: order.team ? 'you and your team' : 'only you; you can change this later',
+              hint: request.team ? 'you and your team' : 'only you; you can change this later',
             },
             {
               value: 'gallery_public',
@@ -35,13 +35,13 @@ export function WhoseFields({ order, set, problems, guest }: PartProps & { guest
   )
 }
 
-function TeamField({ order, set, problems }: PartProps) {
+function TeamField({ request, set, problems }: PartProps) {
   const teams = useDocument('/api/teams')
-  if (teams.data === undefined || (teams.data.length === 0 && order.team === '')) return null
+  if (teams.data === undefined || (teams.data.length === 0 && request.team === '')) return null
   return (
     <SelectField
       label="Owner"
-      value={order.team}
+      value={request.team}
       onChange={(team) => set({ team })}
       problem={problems.team}
       options={[{ value: '', label: 'me' }, ...teams.data.map((team) => ({ value: team.team_id, label: team.name }))]}

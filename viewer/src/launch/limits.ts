@@ -2,7 +2,7 @@
 import type { Schema } from '../api/types'
 import { money, plural } from '../format'
 
-/** What somebody may do, and how much of that is left. */
+/** The limits of the user, and how much of them is left. */
 export type Limits = Schema<'LimitsDocument'>
 
 /** Why no run can be started now; nothing when one can. `waited` are the seconds since the limits were read. */

@@ -1,7 +1,7 @@
 /** What a technique can be told: read from its JSON Schema. */
 
 /** A parameter in words, and what it is when nothing is said. */
-export interface Parameter {
+interface Parameter {
   name: string
   kind: string
   fallback: unknown

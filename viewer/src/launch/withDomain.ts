@@ -1,12 +1,12 @@
 /** Choosing another domain in the form for a run. */
 import type { Schema } from '../api/types'
-import type { Order } from './order'
+import type { RunRequest } from './runRequest'
 
 /** The fields with another domain: its version, and the techniques that its vow declares. */
-export function withDomain(order: Order, domains: readonly Schema<'Domain'>[], id: string): Order {
+export function withDomain(request: RunRequest, domains: readonly Schema<'Domain'>[], id: string): RunRequest {
   const domain = domains.find((one) => one.id === id)
   return {
-    ...order,
+    ...request,
     domain: domain?.id ?? '',
     environment: '',
     official: false,

@@ -1,24 +1,24 @@
 import { expect, it } from 'vitest'
-import { FRESH, mostOf, orderBody, orderCommand, orderProblems, placed } from './order'
+import { FRESH, mostOf, placed, requestBody, requestCommand, requestProblems } from './runRequest'
 
 const FULL = { ...FRESH, domain: 'd1', version: '1.0.0', model: 'openai/gpt-4o-mini' }
 
 it('names what is missing or wrong', () => {
-  expect(orderProblems(FULL)).toEqual({})
-  expect(Object.keys(orderProblems(FRESH))).toEqual(['domain', 'model'])
+  expect(requestProblems(FULL)).toEqual({})
+  expect(Object.keys(requestProblems(FRESH))).toEqual(['domain', 'model'])
   const wrong = { ...FULL, episodes: '0', temperature: '3', seeds: 'x', maxTokens: '1.5', model: 'openai/*' }
-  expect(Object.keys(orderProblems(wrong)).sort()).toEqual(['episodes', 'maxTokens', 'model', 'seeds', 'temperature'])
+  expect(Object.keys(requestProblems(wrong)).sort()).toEqual(['episodes', 'maxTokens', 'model', 'seeds', 'temperature'])
 })
 
 it('names a technique whose parameters are no object', () => {
   const techniques = [{ id: 'memory', on: true, params: '[1]' }]
-  expect(Object.keys(orderProblems({ ...FULL, techniques }))).toEqual(['technique memory'])
-  expect(orderProblems({ ...FULL, techniques: [{ id: 'memory', on: false, params: '[1]' }] })).toEqual({})
+  expect(Object.keys(requestProblems({ ...FULL, techniques }))).toEqual(['technique memory'])
+  expect(requestProblems({ ...FULL, techniques: [{ id: 'memory', on: false, params: '[1]' }] })).toEqual({})
 })
 
 it('sends as many episodes as there are seeds', () => {
-  expect(orderBody({ ...FULL, seeds: '3-5' })).toMatchObject({ seed_set: [3, 4, 5], num_episodes: 3 })
-  expect(orderBody(FULL)).toMatchObject({ seed_set: null, num_episodes: 5, visibility: 'private', team_id: null })
+  expect(requestBody({ ...FULL, seeds: '3-5' })).toMatchObject({ seed_set: [3, 4, 5], num_episodes: 3 })
+  expect(requestBody(FULL)).toMatchObject({ seed_set: null, num_episodes: 5, visibility: 'private', team_id: null })
 })
 
 it('sends the techniques that are on', () => {
@@ -26,7 +26,7 @@ it('sends the techniques that are on', () => {
     { id: 'memory', on: true, params: '{"window": 3}' },
     { id: 'reflection', on: false, params: '' },
   ]
-  expect(orderBody({ ...FULL, techniques }).agent_config.techniques).toEqual([
+  expect(requestBody({ ...FULL, techniques }).agent_config.techniques).toEqual([
     { technique_id: 'memory', params: { window: 3 } },
   ])
 })
@@ -39,7 +39,7 @@ it('puts what the server said at the fields', () => {
 })
 
 it('tells the command that does the same', () => {
-  expect(orderCommand({ ...FULL, systemPrompt: 'Be brief', team: 't1', parallel: '1' })).toBe(
+  expect(requestCommand({ ...FULL, systemPrompt: 'Be brief', team: 't1', parallel: '1' })).toBe(
     'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --episodes 5 --max-tokens 4096 ' +
       "--system-prompt 'Be brief' --team t1 --visibility private",
   )
@@ -53,16 +53,16 @@ it('tells how much a run needs at most', () => {
 const OFFICIAL = { ...FULL, official: true, seeds: '1, 2', temperature: 'x', episodes: '0', environment: 'e' }
 
 it('sends of an official run only what the protocol leaves open', () => {
-  const body = orderBody({ ...OFFICIAL, systemPrompt: 'Be brief' })
+  const body = requestBody({ ...OFFICIAL, systemPrompt: 'Be brief' })
   expect(Object.keys(body).sort()).toEqual(
     ['agent_config', 'binding_vow_version', 'domain_id', 'max_parallel', 'name', 'official', 'team_id'].sort(),
   )
   expect(Object.keys(body.agent_config).sort()).toEqual(['model', 'system_prompt', 'techniques'])
-  expect(orderProblems(OFFICIAL)).toEqual({})
+  expect(requestProblems(OFFICIAL)).toEqual({})
 })
 
 it('tells the command of an official run', () => {
-  expect(orderCommand(OFFICIAL)).toBe(
+  expect(requestCommand(OFFICIAL)).toBe(
     'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --official --parallel 2 --solo',
   )
 })

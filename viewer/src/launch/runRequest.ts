@@ -11,7 +11,7 @@ export interface ChosenTechnique {
 }
 
 /** The fields as they were typed. */
-export interface Order {
+export interface RunRequest {
   domain: string
   environment: string
   version: string
@@ -31,7 +31,7 @@ export interface Order {
 }
 
 /** What the form begins with. */
-export const FRESH: Order = {
+export const FRESH: RunRequest = {
   domain: '',
   environment: '',
   version: '',
@@ -50,31 +50,33 @@ export const FRESH: Order = {
 }
 
 /** What is wrong with fields, by their names. */
-export type Problems = Partial<Record<Exclude<keyof Order, 'techniques' | 'official'> | `technique ${string}`, string>>
+export type Problems = Partial<
+  Record<Exclude<keyof RunRequest, 'techniques' | 'official'> | `technique ${string}`, string>
+>
 
 /** What is wrong before anything is sent. */
-export function orderProblems(order: Order): Problems {
+export function requestProblems(request: RunRequest): Problems {
   const found: Problems = {}
-  if (order.domain === '') found.domain = 'Choose a domain.'
-  if (order.model.trim() === '') found.model = 'Choose a model.'
-  else if (order.model.includes('*')) found.model = 'Replace the * with the full name.'
-  if (!whole(order.parallel, 1)) found.parallel = 'Enter a whole number of at least 1.'
-  if (!order.official) Object.assign(found, termProblems(order))
-  for (const one of order.techniques) {
+  if (request.domain === '') found.domain = 'Choose a domain.'
+  if (request.model.trim() === '') found.model = 'Choose a model.'
+  else if (request.model.includes('*')) found.model = 'Replace the * with the full name.'
+  if (!whole(request.parallel, 1)) found.parallel = 'Enter a whole number of at least 1.'
+  if (!request.official) Object.assign(found, termProblems(request))
+  for (const one of request.techniques) {
     if (one.on && paramsOf(one) === undefined) found[`technique ${one.id}`] = 'Enter a JSON object, such as {}.'
   }
   return found
 }
 
 /** What is wrong with what a protocol fixes for an official run. */
-function termProblems(order: Order): Problems {
+function termProblems(request: RunRequest): Problems {
   const found: Problems = {}
-  if (!whole(order.episodes, 1)) found.episodes = 'Enter a whole number of at least 1.'
-  if (!whole(order.maxTokens, 1)) found.maxTokens = 'Enter a whole number of at least 1.'
-  const heat = Number(order.temperature)
-  if (order.temperature.trim() === '' || !(heat >= 0 && heat <= 2)) found.temperature = 'Enter a number from 0 to 2.'
+  if (!whole(request.episodes, 1)) found.episodes = 'Enter a whole number of at least 1.'
+  if (!whole(request.maxTokens, 1)) found.maxTokens = 'Enter a whole number of at least 1.'
+  const heat = Number(request.temperature)
+  if (request.temperature.trim() === '' || !(heat >= 0 && heat <= 2)) found.temperature = 'Enter a number from 0 to 2.'
   try {
-    readSeeds(order.seeds)
+    readSeeds(request.seeds)
   } catch (error) {
     found.seeds = error instanceof Error ? error.message : String(error)
   }
@@ -82,53 +84,53 @@ function termProblems(order: Order): Problems {
 }
 
 /** What is sent; of an official run what the protocol leaves open. */
-export function orderBody(order: Order): Schema<'RunInput'> {
-  if (order.official) {
-    const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(order)
+export function requestBody(request: RunRequest): Schema<'RunInput'> {
+  if (request.official) {
+    const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(request)
     const open = {
-      domain_id: order.domain,
-      binding_vow_version: order.version,
+      domain_id: request.domain,
+      binding_vow_version: request.version,
       agent_config: agent,
-      max_parallel: Number(order.parallel),
-      team_id: order.team || null,
-      name: order.name.trim(),
+      max_parallel: Number(request.parallel),
+      team_id: request.team || null,
+      name: request.name.trim(),
       official: true,
     }
     // Fields with a default need not be sent; the type of a document has all of them.
     return open as Schema<'RunInput'>
   }
-  const seeds = readSeeds(order.seeds)
+  const seeds = readSeeds(request.seeds)
   return {
-    domain_id: order.domain,
-    binding_vow_version: order.version,
-    agent_config: agentOf(order),
+    domain_id: request.domain,
+    binding_vow_version: request.version,
+    agent_config: agentOf(request),
     official: false,
-    num_episodes: seeds?.length ?? Number(order.episodes),
-    max_parallel: Number(order.parallel),
+    num_episodes: seeds?.length ?? Number(request.episodes),
+    max_parallel: Number(request.parallel),
     seed_set: seeds,
-    env_id: order.environment || null,
-    team_id: order.team || null,
-    visibility: order.visibility,
-    name: order.name.trim(),
+    env_id: request.environment || null,
+    team_id: request.team || null,
+    visibility: request.visibility,
+    name: request.name.trim(),
     tags: [],
     trials: 1,
   }
 }
 
-function agentOf(order: Order): Schema<'AgentInput'> {
+function agentOf(request: RunRequest): Schema<'AgentInput'> {
   return {
-    model: order.model.trim(),
-    temperature: Number(order.temperature),
-    max_tokens: Number(order.maxTokens),
-    system_prompt: order.systemPrompt.trim() || null,
-    techniques: order.techniques
+    model: request.model.trim(),
+    temperature: Number(request.temperature),
+    max_tokens: Number(request.maxTokens),
+    system_prompt: request.systemPrompt.trim() || null,
+    techniques: request.techniques
       .filter((one) => one.on)
       .map((one) => ({ technique_id: one.id, params: paramsOf(one) ?? {} })),
   }
 }
 
 /** The fields of the form by the places that the server names them with. */
-const PLACES: Record<string, Exclude<keyof Order, 'techniques' | 'official'>> = {
+const PLACES: Record<string, Exclude<keyof RunRequest, 'techniques' | 'official'>> = {
   domain_id: 'domain',
   binding_vow_version: 'version',
   'agent_config.model': 'model',
@@ -157,38 +159,38 @@ export function placed(fields: Readonly<Record<string, string>>): { at: Problems
 }
 
 /** The command that starts the same run. */
-export function orderCommand(order: Order): string {
-  const seeds = quietly(() => readSeeds(order.seeds))
+export function requestCommand(request: RunRequest): string {
+  const seeds = quietly(() => readSeeds(request.seeds))
   const words = [
     'mesocosm run create',
-    `--domain ${shellWord(order.domain || 'DOMAIN')}`,
-    `--vow-version ${shellWord(order.version || 'VERSION')}`,
-    `--model ${shellWord(order.model.trim() || 'MODEL')}`,
+    `--domain ${shellWord(request.domain || 'DOMAIN')}`,
+    `--vow-version ${shellWord(request.version || 'VERSION')}`,
+    `--model ${shellWord(request.model.trim() || 'MODEL')}`,
   ]
-  if (order.official) words.push('--official')
-  else words.push(`--episodes ${seeds?.length ?? (order.episodes || '1')}`)
-  if (seeds && !order.official) words.push(`--seeds ${seeds.join(' ')}`)
-  if (order.parallel !== '1') words.push(`--parallel ${order.parallel}`)
-  if (!order.official) {
-    if (Number(order.temperature) !== 0) words.push(`--temperature ${order.temperature}`)
-    words.push(`--max-tokens ${order.maxTokens || '4096'}`)
+  if (request.official) words.push('--official')
+  else words.push(`--episodes ${seeds?.length ?? (request.episodes || '1')}`)
+  if (seeds && !request.official) words.push(`--seeds ${seeds.join(' ')}`)
+  if (request.parallel !== '1') words.push(`--parallel ${request.parallel}`)
+  if (!request.official) {
+    if (Number(request.temperature) !== 0) words.push(`--temperature ${request.temperature}`)
+    words.push(`--max-tokens ${request.maxTokens || '4096'}`)
   }
-  if (order.systemPrompt.trim()) words.push(`--system-prompt ${shellWord(order.systemPrompt.trim())}`)
-  if (order.environment && !order.official) words.push(`--env-id ${shellWord(order.environment)}`)
-  words.push(order.team ? `--team ${shellWord(order.team)}` : '--solo')
-  if (!order.official) words.push(`--visibility ${order.visibility}`)
+  if (request.systemPrompt.trim()) words.push(`--system-prompt ${shellWord(request.systemPrompt.trim())}`)
+  if (request.environment && !request.official) words.push(`--env-id ${shellWord(request.environment)}`)
+  words.push(request.team ? `--team ${shellWord(request.team)}` : '--solo')
+  if (!request.official) words.push(`--visibility ${request.visibility}`)
   return words.join(' ')
 }
 
 /** Model calls and tokens that a run needs at most, in words; nothing while the numbers are not known. */
 export function mostOf(
-  order: Order,
+  request: RunRequest,
   maxSteps: number | null | undefined,
 ): { calls: number; tokens: number } | undefined {
-  const seeds = quietly(() => readSeeds(order.seeds))
-  const episodes = seeds?.length ?? Number(order.episodes)
-  if (order.official || !maxSteps || !(episodes >= 1) || !whole(order.maxTokens, 1)) return undefined
-  return { calls: episodes * maxSteps, tokens: episodes * maxSteps * Number(order.maxTokens) }
+  const seeds = quietly(() => readSeeds(request.seeds))
+  const episodes = seeds?.length ?? Number(request.episodes)
+  if (request.official || !maxSteps || !(episodes >= 1) || !whole(request.maxTokens, 1)) return undefined
+  return { calls: episodes * maxSteps, tokens: episodes * maxSteps * Number(request.maxTokens) }
 }
 
 function whole(text: string, least: number): boolean {
