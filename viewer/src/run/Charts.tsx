@@ -41,10 +41,14 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
     <div className={styles.grid}>
       <Panel>
         <BinnedLine
-          title={complete ? `${name} over the plan` : `${name} over the plan, without failed ${unitOf(run)}s`}
+          title={
+            complete
+              ? `${name} by position in the plan`
+              : `${name} by position in the plan, without failed ${unitOf(run)}s`
+          }
           bins={joinedBins(series.by_position, worst)}
           domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
-          labelX={`${unitOf(run)} (place in the plan), ${pointWords(series.by_position, unitOf(run))}`}
+          labelX={`${unitOf(run)} (position in the plan), ${pointWords(series.by_position, unitOf(run))}`}
           reference={value == null ? undefined : { value, label: `run: ${measure(value)}` }}
         />
       </Panel>
@@ -54,7 +58,7 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
           at={at}
           seconds={seconds}
           layers={[
-            { label: 'ordinary', colour: 'var(--series-1)', values: ordinary },
+            { label: 'not failed', colour: 'var(--series-1)', values: ordinary },
             { label: 'failed', colour: 'var(--bad)', values: failed },
           ]}
         />

@@ -81,5 +81,5 @@ function Distribution({
 }
 
 function sampleWords(series: Schema<'RunSeriesDocument'> | undefined): string | undefined {
-  return series?.sampled == null ? undefined : `of a sample of ${series.sampled.toLocaleString('en')} episodes`
+  return series?.sampled == null ? undefined : `estimated from ${series.sampled.toLocaleString('en')} episodes`
 }

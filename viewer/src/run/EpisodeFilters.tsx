@@ -48,7 +48,7 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       <SearchField
         page
         label={`Search ${unit}s`}
-        placeholder={unit === 'sample' ? 'Row, id, failure…' : 'Task, id, failure…'}
+        placeholder={unit === 'sample' ? 'Row, ID, failure…' : 'Task, ID, failure…'}
         value={search.q ?? ''}
         onChange={(q) => onSearch(compact({ ...search, q }), true)}
       />

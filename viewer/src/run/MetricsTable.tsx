@@ -76,12 +76,11 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
             <span className="muted">{interval(metric.pessimistic_low, metric.pessimistic_high)}</span>
           </>
         ) : (
-          <span className="muted">{metric.n_scored < metric.n_planned ? '–' : 'nothing missing'}</span>
+          <span className="muted">–</span>
         )}
       </td>
       <td className={styles.missing}>
-        {missing.map(([cause, some]) => `${count(some)} ${causeWords(cause).name.toLowerCase()}`).join(', ') ||
-          'nothing'}
+        {missing.map(([cause, some]) => `${count(some)} ${causeWords(cause).name.toLowerCase()}`).join(', ') || 'none'}
       </td>
     </tr>
   )

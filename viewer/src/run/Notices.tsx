@@ -7,6 +7,7 @@ import { Button } from '../parts/Button'
 import { Command } from '../parts/Command'
 import { Icon } from '../parts/Icon'
 import styles from './Notices.module.css'
+import { unitOf } from './results/rollout'
 
 export function Notices({ run }: { run: Schema<'RunDetail'> }) {
   const { state, error, warnings, rescored, counts, commands } = run
@@ -51,18 +52,18 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
   )
 }
 
-type Ended = Pick<Schema<'RunDetail'>, 'state' | 'error' | 'counts'>
+type Ended = Pick<Schema<'RunDetail'>, 'state' | 'error' | 'counts' | 'kind'>
 
 function ending(run: Ended): string {
   const { state, error, counts } = run
   const { owed } = counts
-  const rest = owed > 0 ? ` ${plural(owed, 'episode')} ${owed === 1 ? 'is' : 'are'} pending.` : ''
+  const rest = owed > 0 ? ` ${plural(owed, unitOf(run))} ${owed === 1 ? 'is' : 'are'} pending.` : ''
   if (state === 'interrupted') return `The process of this run exited unexpectedly.${rest}`
   if (state === 'stopped') {
     const why = isReason(run) ? `: ${error.trim().replace(/\.$/, '')}` : ''
     return `This run was stopped before the end${why}.${rest}`
   }
-  if (state === 'partial') return `Too many episodes of this run have no value, so it is not ranked.${rest}`
+  if (state === 'partial') return `Too many ${unitOf(run)}s of this run have no value, so it is not ranked.${rest}`
   return `This run failed.${rest}`
 }
 

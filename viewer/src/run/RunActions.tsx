@@ -1,17 +1,17 @@
 /** What can be done to a run; hidden where no server could do it. */
 
+import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { address } from '../api/address'
 import { source } from '../api/source'
 import type { Schema } from '../api/types'
-import { count, plural } from '../format'
+import { plural } from '../format'
 import { Button } from '../parts/Button'
-import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu, type MenuItem } from '../parts/Menu'
-import { runName } from '../runs/runName'
+import { DeleteDialog } from '../runs/DeleteDialog'
+import { TagDialog } from '../runs/TagDialog'
 import { isGoing } from './headline'
-import { TagDialog } from './TagDialog'
-import { useRunActions } from './useRunActions'
+import { type Action, useRunActions } from './useRunActions'
 
 interface RunActionsProps {
   run: Schema<'RunDetail'>
@@ -21,6 +21,8 @@ interface RunActionsProps {
 
 export function RunActions({ run, onStarted }: RunActionsProps) {
   const [asked, setAsked] = useState<'tags' | 'delete'>()
+  const navigate = useNavigate()
+  const close = () => setAsked(undefined)
   const actions = useRunActions(run.id, onStarted)
   if (!source.live) return null
   const going = isGoing(run)
@@ -40,29 +42,8 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
       )}
       <Menu label="Download" icon="download" items={downloads(run.id)} />
       <Menu label="More" icon="menu" small items={more} />
-      <TagDialog
-        open={asked === 'tags'}
-        tags={run.tags}
-        onSave={(tags) => {
-          setAsked(undefined)
-          actions.tag.run(tags)
-        }}
-        onClose={() => setAsked(undefined)}
-      />
-      <ConfirmDialog
-        open={asked === 'delete'}
-        title="Delete this run?"
-        confirm="Delete"
-        danger
-        busy={actions.remove.busy}
-        onConfirm={() => actions.remove.run()}
-        onClose={() => setAsked(undefined)}
-      >
-        <p>
-          <bdi>{runName(run)}</bdi> and all recorded data of its {count(run.counts.done)} episodes will be deleted. This
-          cannot be undone.
-        </p>
-      </ConfirmDialog>
+      {asked === 'tags' && <TagDialog runs={[run]} onClose={close} onDone={() => void actions.fresh().then(close)} />}
+      {asked === 'delete' && <DeleteDialog runs={[run]} onClose={close} onDone={() => void navigate({ to: '/' })} />}
     </>
   )
 }
@@ -92,6 +73,17 @@ export function downloads(runId: string): MenuItem[] {
   ]
 }
 
+/** Grade the recorded episodes again, once the run has ended. */
+export function rescoreItem(rescore: Action, going: boolean): MenuItem {
+  return {
+    label: 'Rescore',
+    icon: 'refresh',
+    note: 'Grade the recorded episodes again',
+    disabled: going || rescore.busy,
+    onChoose: () => rescore.run(),
+  }
+}
+
 function moreItems(
   run: Schema<'RunDetail'>,
   actions: ReturnType<typeof useRunActions>,
@@ -101,13 +93,7 @@ function moreItems(
   const { failed } = run.counts
   return [
     { label: 'Tags…', icon: 'tag', onChoose: () => ask('tags') },
-    {
-      label: 'Rescore',
-      icon: 'refresh',
-      note: 'Score the recorded episodes again',
-      disabled: going,
-      onChoose: () => actions.rescore.run(),
-    },
+    rescoreItem(actions.rescore, going),
     {
       label: 'Retry failed episodes',
       icon: 'play',

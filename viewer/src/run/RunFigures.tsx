@@ -53,13 +53,14 @@ function useFigures(run: Schema<'RunDetail'>): Figure[] {
   }, [going, counts.done])
   const { perSecond, secondsLeft } = pace(seen, { done: counts.done, owed: counts.owed, duration: run.duration_s })
   const figures: Figure[] = [
-    { label: going ? 'Running for' : 'Took', value: duration(run.duration_s), title: exact(run.duration_s, 's') },
+    { label: going ? 'Running for' : 'Duration', value: duration(run.duration_s), title: exact(run.duration_s, 's') },
     { label: 'Rate', value: rate(perSecond), title: exact(perSecond, `${unitOf(run)}s per second`) },
     { label: 'Tokens', value: compact(usage.total), title: tokenWords(usage) },
     {
       label: 'Cost',
       value: money(usage.cost_usd),
-      title: usage.cost_usd === null ? 'at least; some prices are unknown' : exact(usage.cost_usd, 'US dollars'),
+      title:
+        usage.cost_usd === null ? 'At least this much: some prices are unknown' : exact(usage.cost_usd, 'US dollars'),
     },
   ]
   if (!isRollout(run)) {

@@ -23,14 +23,14 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
         {isRollout(run) ? 'rollout' : 'agent'} <bdi>{run.agent}</bdi>
       </span>
       <span>
-        began <When at={run.started_at ?? run.created_at} />
+        started <When at={run.started_at ?? run.created_at} />
       </span>
       {run.group_id !== null && (
         <span>
           group <GroupLink group={run.group_id} />
         </span>
       )}
-      <span title={`Signature ${run.signature}. Runs with the same signature are the same experiment`}>
+      <span title={`Signature ${run.signature}. Runs with the same signature measure the same and are comparable`}>
         attempt {run.attempt}
       </span>
       <span className={styles.id} title={run.id}>

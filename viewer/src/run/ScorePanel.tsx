@@ -56,7 +56,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
   )
 }
 
-/** How far the run is from the best score that somebody published. */
+/** The difference to the best published score. */
 function Published({ run }: { run: Schema<'RunDetail'> }) {
   const { published, primary } = run
   if (published === null || published.delta === null) return null

@@ -1,14 +1,16 @@
+import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import type { Schema } from '../api/types'
 import { Button } from '../parts/Button'
 import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { LinkButton } from '../parts/LinkButton'
 import { Menu, type MenuItem } from '../parts/Menu'
+import { DeleteDialog } from '../runs/DeleteDialog'
 import { mayChange } from '../runs/ownership'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { stateOf } from './headline'
-import { downloads } from './RunActions'
+import { downloads, rescoreItem } from './RunActions'
 import { useRunActions } from './useRunActions'
 
 interface ServerActionsProps {
@@ -45,17 +47,25 @@ interface OwnActionsProps extends ServerActionsProps {
 
 function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   const [asked, setAsked] = useState<'public' | 'delete'>()
+  const navigate = useNavigate()
   const close = () => setAsked(undefined)
-  const { stop, resume, show, remove } = useRunActions(run.id, onStarted)
+  const { stop, resume, rescore, show } = useRunActions(run.id, onStarted)
   const open = run.visibility === 'gallery_public'
   const state = stateOf(run)
   const going = state === 'pending' || state === 'running'
   const items: MenuItem[] = [
-    open
-      ? { label: 'Make private', note: 'Removes it from the gallery', onChoose: () => show.run('private') }
-      : { label: 'Make public…', onChoose: () => setAsked('public') },
     { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
   ]
+  // An official run keeps its scores and stays public.
+  if (run.protocol === null) {
+    if (run.request !== null) items.unshift(rescoreItem(rescore, going))
+    if (member)
+      items.unshift(
+        open
+          ? { label: 'Make private', note: 'Removes it from the gallery', onChoose: () => show.run('private') }
+          : { label: 'Make public…', onChoose: () => setAsked('public') },
+      )
+  }
   return (
     <>
       {going && (
@@ -69,26 +79,24 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
         </Button>
       )}
       {children}
-      <Menu label="More" icon="menu" small items={member ? items : items.slice(1)} />
+      <Menu label="More" icon="menu" small items={items} />
       <ConfirmDialog
-        open={asked !== undefined}
-        title={asked === 'delete' ? 'Delete this run?' : 'Make this run public?'}
-        confirm={asked === 'delete' ? 'Delete' : 'Make public'}
-        danger={asked === 'delete'}
-        busy={show.busy || remove.busy}
+        open={asked === 'public'}
+        title="Make this run public?"
+        confirm="Make public"
+        busy={show.busy}
         onConfirm={() => {
-          if (asked === 'delete') remove.run()
-          else show.run('gallery_public')
+          show.run('gallery_public')
           close()
         }}
         onClose={close}
       >
         <p>
-          {asked === 'delete'
-            ? 'All its recorded data is deleted. This cannot be undone.'
-            : 'Once it has completed, its score and episodes are public in the gallery and it counts for the leaderboard. Prompts, reasoning and replies stay hidden. You can make it private again.'}
+          Once it has completed, its score and episodes are public in the gallery and it counts for the leaderboard.
+          Prompts, reasoning and replies stay hidden. You can make it private again.
         </p>
       </ConfirmDialog>
+      {asked === 'delete' && <DeleteDialog runs={[run]} onClose={close} onDone={() => void navigate({ to: '/' })} />}
     </>
   )
 }

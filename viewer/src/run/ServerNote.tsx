@@ -31,7 +31,7 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
       {request.environment_version !== null && <span>environment version {request.environment_version}</span>}
       {request.redacted && <span>Prompts and reasoning are hidden because this public run is not yours.</span>}
       {request.expires_at !== null && state !== 'pending' && state !== 'running' && (
-        <span>Guest runs are deleted after some time.</span>
+        <span>Guest runs are deleted after a few days.</span>
       )}
     </p>
   )

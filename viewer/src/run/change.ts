@@ -5,7 +5,7 @@ import type { Schema } from '../api/types'
 type RunDetail = Schema<'RunDetail'>
 
 /** A document of the stream: the runs that changed, whole, and the ids of those that are gone. */
-export interface RunChange {
+interface RunChange {
   runs: Schema<'RunSummary'>[]
   deleted: string[]
 }

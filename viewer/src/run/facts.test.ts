@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { run } from './examples'
-import { runFacts, seedWords, shellWords } from './facts'
+import { runFacts, seedWords } from './facts'
 
 describe('runFacts', () => {
   it('shows settings that nobody foresaw', () => {
@@ -29,6 +29,9 @@ describe('words', () => {
   })
 
   it('quote what a shell would read otherwise', () => {
-    expect(shellWords(['mesocosm', '--name', "it's a run", 'a/b:1'])).toBe("mesocosm --name 'it'\\''s a run' a/b:1")
+    const [command] = runFacts(run({ provenance: { command: ['mesocosm', '--name', "it's a run", 'a/b:1'] } }))
+      .flatMap(({ facts }) => facts)
+      .filter(({ label }) => label === 'Command')
+    expect(command?.value).toBe("mesocosm --name 'it'\\''s a run' a/b:1")
   })
 })

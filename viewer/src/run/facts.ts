@@ -1,6 +1,7 @@
 /** The configuration and provenance of a run as readable facts. Keys that nobody foresaw are shown as they are named. */
 
 import type { Schema } from '../api/types'
+import { shellWord } from '../launch/shell'
 
 type RunDetail = Schema<'RunDetail'>
 type Json = Schema<'JsonValue'>
@@ -89,11 +90,6 @@ export function seedWords(seeds: readonly number[]): string {
   return shown.join(', ') + (ranges.length > 12 ? ', …' : '')
 }
 
-/** A command line as it can be pasted into a shell. */
-export function shellWords(command: readonly string[]): string {
-  return command.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`)).join(' ')
-}
-
 function benchmarkFacts(run: RunDetail): Fact[] {
   return [
     { label: 'Benchmark', value: run.benchmark, code: true },
@@ -134,7 +130,8 @@ function limitFacts(limits: Record<string, Json>): Fact[] {
 function provenanceFacts(provenance: Record<string, Json>): Fact[] {
   const { command, bench: _bench, ...rest } = provenance
   const facts = listed(rest)
-  if (Array.isArray(command)) facts.push({ label: 'Command', value: shellWords(command.map(String)), code: true })
+  if (Array.isArray(command))
+    facts.push({ label: 'Command', value: command.map((word) => shellWord(String(word))).join(' '), code: true })
   return facts
 }
 

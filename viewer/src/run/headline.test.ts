@@ -71,7 +71,7 @@ describe('headline', () => {
 
 describe('methodWords', () => {
   it('names the interval', () => {
-    expect(methodWords(metric())).toBe('95 % Wilson interval')
+    expect(methodWords(metric())).toBe('95% Wilson interval')
   })
 
   it('says when there is none', () => {

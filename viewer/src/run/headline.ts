@@ -11,7 +11,7 @@ type Run = Schema<'RunSummary'>
 type Metric = Schema<'MetricDocument'>
 
 /** The number to show (null: none yet, and `note` says why), and sentences about what it counts. */
-export interface Headline {
+interface Headline {
   metric: Metric | null
   note: string
   sentences: string[]
@@ -54,7 +54,7 @@ export function aggregationWords(metric: Metric, unit = 'episode'): string {
 /** How an interval was computed. */
 export function methodWords(metric: Metric): string {
   if (metric.low === null || metric.high === null) return 'no interval'
-  return `${Math.round(metric.level * 100)} % ${lookOf<string>(METHODS, metric.method) ?? `interval (${metric.method})`}`
+  return `${Math.round(metric.level * 100)}% ${lookOf<string>(METHODS, metric.method) ?? `interval (${metric.method})`}`
 }
 
 function withoutScore(run: Run): string {
@@ -100,5 +100,6 @@ function left(run: Run, metric: Metric): string {
   const missing = metric.n_planned - metric.n_scored
   if (isGoing(run) || metric.pessimistic === null || !hasTwoReadings(metric)) return ''
   const range = interval(metric.pessimistic_low, metric.pessimistic_high)
-  return `If the ${plural(missing, 'missing one')} counted as worst: ${[measure(metric.pessimistic), range].filter(Boolean).join(' ')}.`
+  const ones = missing === 1 ? 'the missing one' : `the ${count(missing)} missing ones`
+  return `If ${ones} counted as worst: ${[measure(metric.pessimistic), range].filter(Boolean).join(' ')}.`
 }

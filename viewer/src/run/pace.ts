@@ -7,7 +7,7 @@ export interface Sighting {
 }
 
 /** Episodes per second, and seconds left at that rate; null where nothing can be said. */
-export interface Pace {
+interface Pace {
   perSecond: number | null
   secondsLeft: number | null
 }

@@ -4,15 +4,15 @@ import { EPISODE_OUTCOMES, EPISODE_SORT_KEYS, EPISODE_STATES } from '../api/word
 import type { ListSearch } from '../episode/search'
 import { keysOf, number, oneOf, someOf, text, texts } from '../search'
 
-export const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration'] as const
+const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration'] as const
 export type Tab = (typeof TABS)[number]
 
 export type EpisodeState = keyof typeof EPISODE_STATES
 export type Outcome = (typeof EPISODE_OUTCOMES)[number]
-export type SortKey = (typeof EPISODE_SORT_KEYS)[number]
-export type EpisodeSort = SortKey | `-${SortKey}`
+type SortKey = (typeof EPISODE_SORT_KEYS)[number]
+type EpisodeSort = SortKey | `-${SortKey}`
 
-export const SLICE_KEYS = ['value', 'episodes', 'reward', 'pass_rate', 'failed'] as const
+const SLICE_KEYS = ['value', 'episodes', 'reward', 'pass_rate', 'failed'] as const
 export type SliceKey = (typeof SLICE_KEYS)[number]
 export type SliceSort = SliceKey | `-${SliceKey}`
 
@@ -41,7 +41,7 @@ export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices'>
 
 const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'q'] as const
 
-/** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
+/** Read search parameters from a URL; invalid ones are ignored. */
 export function readRunSearch(raw: Record<string, unknown>): RunSearch {
   const found: RunSearch = {
     tab: oneOf(raw.tab, TABS),

@@ -1,9 +1,9 @@
 /** What can be done to a run. Each action tells how it went and brings the page up to date. */
 
 import { useMutation, useQueryClient } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
-import { del, patch, post } from '../api/client'
+import { patch, post } from '../api/client'
 import { useToast } from '../parts/toast'
+import { place } from '../place'
 import { runQuery } from './useRun'
 
 /** Something to do: `run` does it, `busy` while that goes on. */
@@ -14,7 +14,6 @@ export interface Action<Input = void> {
 
 /** The actions of one run; `onStarted` is called when another process has taken up work on it. */
 export function useRunActions(runId: string, onStarted: () => void) {
-  const navigate = useNavigate()
   const client = useQueryClient()
   const params = { run_id: runId }
   const fresh = () => client.invalidateQueries({ queryKey: runQuery(runId).queryKey })
@@ -23,6 +22,7 @@ export function useRunActions(runId: string, onStarted: () => void) {
     return fresh()
   }
   return {
+    fresh,
     stop: useAction(
       () => post('/api/runs/{run_id}/stop', { params }),
       'Stopping. Episodes in progress end first.',
@@ -35,19 +35,14 @@ export function useRunActions(runId: string, onStarted: () => void) {
     ),
     rescore: useAction(
       () => post('/api/runs/{run_id}/rescore', { params }),
-      'Rescoring the recorded episodes.',
+      // A server answers when it has graded; on a laptop a process of its own begins.
+      place.mode === 'server' ? 'Run rescored.' : 'Rescoring started.',
       started,
     ),
-    tag: useAction((tags: string[]) => patch('/api/runs/{run_id}', { params, body: { tags } }), 'Tags saved.', fresh),
     show: useAction(
       (visibility: 'private' | 'gallery_public') => patch('/api/runs/{run_id}', { params, body: { visibility } }),
       'Visibility changed.',
       fresh,
-    ),
-    remove: useAction(
-      () => del('/api/runs/{run_id}', { params }),
-      'Run deleted.',
-      () => navigate({ to: '/' }),
     ),
   }
 }

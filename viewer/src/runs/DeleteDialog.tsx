@@ -9,7 +9,7 @@ import type { Run } from './page'
 import { runName } from './runName'
 
 /** Runs to delete. */
-export interface DeleteDialogProps {
+interface DeleteDialogProps {
   runs: readonly Run[]
   onClose: () => void
   onDone: () => void
@@ -29,7 +29,7 @@ export function DeleteDialog({ runs, onClose, onDone }: DeleteDialogProps) {
     setError(undefined)
     try {
       for (const run of runs) await del('/api/runs/{run_id}', { params: { run_id: run.id } })
-      toast({ text: `${words} deleted`, tone: 'good' })
+      toast({ text: `Deleted ${words}.`, tone: 'good' })
       onDone()
     } catch (problem) {
       setError(problem)
@@ -48,8 +48,8 @@ export function DeleteDialog({ runs, onClose, onDone }: DeleteDialogProps) {
     >
       <div className={styles.body}>
         <p>
-          This deletes all recorded data of {runs.length === 1 ? 'it' : 'them'}: {plural(episodes, 'episode')} with
-          their traces and scores. It cannot be undone. Export the runs first to keep a copy.
+          {plural(episodes, 'episode')} with all traces and scores will be deleted. This cannot be undone. Export the
+          runs first to keep a copy.
         </p>
         <ul className={styles.names}>
           {runs.slice(0, NAMED).map((run) => (

@@ -11,7 +11,7 @@ import type { Run } from './page'
 import { changedTags, commonTags, readTags } from './tags'
 
 /** Runs to tag. */
-export interface TagDialogProps {
+interface TagDialogProps {
   runs: readonly Run[]
   onClose: () => void
   /** Told what became of the runs. */
@@ -34,7 +34,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
     setError(undefined)
     try {
       const changed = await changeTags(runs, added, removed)
-      toast({ text: `Tags of ${plural(runs.length, 'run')} changed`, tone: 'good' })
+      toast({ text: 'Tags saved.', tone: 'good' })
       onDone(changed)
     } catch (problem) {
       setError(problem)
@@ -47,7 +47,7 @@ export function TagDialog({ runs, onClose, onDone }: TagDialogProps) {
     <Dialog
       open
       onClose={onClose}
-      title={`Tags of ${plural(runs.length, 'run')}`}
+      title={runs.length === 1 ? 'Tags' : `Tags of ${plural(runs.length, 'run')}`}
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>

@@ -4,7 +4,7 @@ import { exact } from '../../format'
 import styles from './results.module.css'
 
 /** One of them; the exact value is shown on hover. */
-export interface Figure {
+interface Figure {
   label: string
   value: number | null | undefined
   form: (value: number | null | undefined) => string

@@ -28,7 +28,7 @@ export function OutcomePanel({ run, results, search, onSearch }: ResultsProps & 
   const show = (filter: RunSearch) =>
     onSearch(compact({ slice: search.slice, slices: search.slices, ...filter, tab: 'samples' }))
   return (
-    <Panel title="Samples" note={`${plural(counts.done, 'sample')} of ${count(counts.planned)} done`}>
+    <Panel title="Samples" note={`${count(counts.done)} of ${plural(counts.planned, 'sample')} done`}>
       <p className={styles.counts}>{countWords(counts)}</p>
       <div className={styles.whole} aria-hidden="true">
         {shares.map(({ id, count: some }) => (

@@ -24,7 +24,7 @@ export function PassPanel({ results, run }: { results: Results; run: Schema<'Run
       {attempted !== null && (
         <p className={styles.attempted}>
           <span title={exact(attempted)}>{measure(attempted)}</span>{' '}
-          <span className="muted">of attempted samples:</span> <span className="muted">{attemptedWords(results)}.</span>
+          <span className="muted">of attempted samples ({attemptedWords(results)}).</span>
         </p>
       )}
     </Panel>

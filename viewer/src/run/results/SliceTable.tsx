@@ -14,8 +14,8 @@ import type { Part, Slice, Slices } from './types'
 const HEADS: { key: SliceKey; label: string; title: string; numeric?: boolean }[] = [
   { key: 'value', label: 'Value', title: 'Value of the label' },
   { key: 'episodes', label: 'n', title: 'Scored / played samples', numeric: true },
-  { key: 'reward', label: 'Reward', title: 'Mean with its 95 % interval' },
-  { key: 'pass_rate', label: 'Pass rate', title: 'Share of samples that passed with its 95 % interval' },
+  { key: 'reward', label: 'Reward', title: 'Mean with its 95% interval' },
+  { key: 'pass_rate', label: 'Pass rate', title: 'Share of samples that passed with its 95% interval' },
   { key: 'failed', label: 'Failed', title: 'Samples that failed', numeric: true },
 ]
 

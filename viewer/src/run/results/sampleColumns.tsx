@@ -16,7 +16,7 @@ import type { EpisodeFilter } from '../search'
 import sampleStyles from './samples.module.css'
 
 /** What the columns show depends on these. */
-export interface SampleColumnsProps extends EpisodeColumnsProps {
+interface SampleColumnsProps extends EpisodeColumnsProps {
   /** The reward from which on a sample passes; null where nobody said. */
   threshold: number | null
   /** Whether samples have labels. */

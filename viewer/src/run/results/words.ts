@@ -41,7 +41,7 @@ export function countWords({ graded, passed, failed, skipped, owed }: Counts): s
 /** What the pass rate of the published tools counts: every finished sample that was not skipped. */
 export function attemptedWords({ counts: { passed, done, skipped } }: Results): string {
   const attempted = Math.max(done - skipped, 0)
-  return `${count(passed)} of ${plural(attempted, 'finished sample')}: failures of any cause count as not passed`
+  return `${count(passed)} of ${plural(attempted, 'finished sample')}; failures of any cause count as not passed`
 }
 
 /** The stages of a sample in which it can fail, as people call them. */
