@@ -112,18 +112,18 @@ def test_a_benchmark_that_was_never_run_tells_what_it_lacks_and_what_runs_it(pag
     expect(page.get_by_role("heading", name="Leaderboard")).to_have_count(0)
 
 
-def test_the_catalogue_tells_samples_from_whole_runs(page: Page, campaign: Server) -> None:
+def test_the_catalogue_tells_subsets_from_whole_runs(page: Page, campaign: Server) -> None:
     page.goto(f"{campaign.url}/benchmarks?q=eliza-format")
-    expect(rows(page).filter(has_text="eliza-format")).to_contain_text("sample · 4 tasks")
+    expect(rows(page).filter(has_text="eliza-format")).to_contain_text("subset · 4 tasks")
     page.goto(f"{campaign.url}/benchmarks?q=tiny")
-    expect(rows(page).filter(has_text="Tiny questions")).to_contain_text("whole · 6 tasks")
+    expect(rows(page).filter(has_text="Tiny questions")).to_contain_text("all · 6 tasks")
 
 
 def test_a_leaderboard_marks_samples(page: Page, campaign: Server) -> None:
     of_a_folder(page, campaign)
     board = page.get_by_role("region", name="Table of models").get_by_role("row")
-    expect(board.filter(has_text="large")).to_contain_text("sample")
-    expect(board.filter(has_text="small")).not_to_contain_text("sample")
+    expect(board.filter(has_text="large")).to_contain_text("subset")
+    expect(board.filter(has_text="small")).not_to_contain_text("subset")
 
 
 def test_only_fitting_published_scores_are_compared_with(page: Page, campaign: Server) -> None:

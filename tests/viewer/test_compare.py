@@ -8,7 +8,7 @@ from tests.viewer.conftest import EPISODES, Server, find_run
 
 def compared(page: Page, server: Server, *runs: str) -> Page:
     page.goto(f"{server.url}/compare?" + "&".join(f"run={run}" for run in runs))
-    expect(page.get_by_role("region", name="What else differs")).to_be_visible()
+    expect(page.get_by_role("region", name="Other differences")).to_be_visible()
     return page
 
 

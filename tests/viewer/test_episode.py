@@ -63,9 +63,9 @@ def test_an_episode_that_is_on_its_way_has_its_outline_drawn(page: Page, server:
 
 
 def test_an_episode_tells_its_run_scores_and_numbers(long: Page) -> None:
-    expect(long.get_by_role("navigation", name="Where this episode belongs")).to_contain_text("of 60")
+    expect(long.get_by_role("navigation", name="Breadcrumb")).to_contain_text("of 60")
     for term in ("goal_rate", "reward", "steps", "tokens", "duration", "seed"):
-        expect(long.get_by_role("term").filter(has_text=re.compile(f"^{term}$")).first).to_be_visible()
+        expect(long.get_by_role("term").filter(has_text=re.compile(f"^{term}$", re.IGNORECASE)).first).to_be_visible()
 
 
 def test_keys_step_through_and_the_address_keeps_the_step(long: Page) -> None:
@@ -193,11 +193,11 @@ def test_the_replay_plays_to_the_end(page: Page, server: Server) -> None:
     last = last_step(page)
     page.get_by_role("button", name="Replay", exact=True).click()
     page.get_by_role("combobox", name="Speed").select_option("16")
-    page.get_by_role("button", name="Play (space)").click()
+    page.get_by_role("button", name="Play (Space)").click()
     player = page.get_by_role("region", name="Replay")
     expect(player.get_by_text(f"{last} / {last}")).to_be_visible()
     expect(player).to_contain_text("ended here")
-    expect(page.get_by_role("button", name="Play (space)")).to_be_visible()
+    expect(page.get_by_role("button", name="Play (Space)")).to_be_visible()
 
 
 def test_the_replay_is_scrubbed_by_slider_and_keys(long: Page) -> None:
@@ -251,7 +251,7 @@ def test_two_episodes_stand_side_by_side_and_step_together(page: Page, server: S
     left, right = (page.get_by_role("region", name=f"Episode {letter}", exact=True) for letter in "AB")
     expect(left).to_contain_text("openai/tiny")
     expect(right).to_contain_text("builtin/oracle")
-    page.get_by_role("button", name="One step on (→)").click()
+    page.get_by_role("button", name="Next step (→)").click()
     for side in (left, right):
         expect(side).to_contain_text("reward")
     expect(page).to_have_url(re.compile(r"step=1\b"))

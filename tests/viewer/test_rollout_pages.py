@@ -86,7 +86,7 @@ def test_a_rollout_shows_what_came_of_its_samples(page: Page, rollouts: Server) 
     expect(panel(page, "Pass rate")).to_contain_text(re.compile(r"reward ≥ 1\.000.*\[0\.\d{3}, 0\.\d{3}\]"))
     expect(panel(page, "Pass rate")).to_contain_text(f"{counts['passed']} of 117 finished samples")
     expect(panel(page, "Rewards")).to_contain_text(re.compile(r"Median\s*1\.000"))
-    expect(panel(page, "Time and money")).to_contain_text("p95")
+    expect(panel(page, "Latency and cost")).to_contain_text("p95")
     expect(panel(page, "Named scores").get_by_role("rowheader")).to_have_text(
         [re.compile("clear"), re.compile("steps")]
     )

@@ -80,7 +80,7 @@ def test_a_bar_of_the_distribution_filters_the_episodes(small: Page) -> None:
 
 def test_charts_can_be_read_as_tables(small: Page) -> None:
     panel = tab(small, "Charts and metrics")
-    for chart in ("goal_rate over the plan", "Episodes over time", "Tokens over time"):
+    for chart in ("goal_rate by position in the plan", "Episodes over time", "Tokens over time"):
         expect(panel.get_by_role("figure", name=chart).get_by_role("img").first).to_be_visible()
     ordinary = numbers(small, "Episodes over time").evaluate_all(
         "rows => rows.map(row => [...row.cells].slice(1).map(cell => Number(cell.textContent.replaceAll(',', ''))))"

@@ -3,7 +3,7 @@ import { CAUSES } from './api/words'
 import { lookOf } from './parts/look'
 
 /** A cause in words: a short name, what happened, and what it means or what helps (empty for an unknown cause). */
-export interface CauseWords {
+interface CauseWords {
   name: string
   title: string
   advice: string

@@ -103,14 +103,14 @@ function two(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-/** A share as a percentage: 0 %, 0.4 %, 81 %, 100 %; never rounds to none or all. */
+/** A share as a percentage: 0%, 0.4%, 81%, 100%; never rounds to none or all. */
 export function percent(share: number | null | undefined): string {
   if (share == null) return MISSING
   return withMinus(share, (size) => {
-    if (size === 0 || size === 1) return `${size * 100} %`
-    if (size < 0.001) return '<0.1 %'
-    if (size < 0.0995) return `${(size * 100).toFixed(1)} %`
-    return size > 0.99 && size < 1 ? `${Math.min(size * 100, 99.9).toFixed(1)} %` : `${Math.round(size * 100)} %`
+    if (size === 0 || size === 1) return `${size * 100}%`
+    if (size < 0.001) return '<0.1%'
+    if (size < 0.0995) return `${(size * 100).toFixed(1)}%`
+    return size > 0.99 && size < 1 ? `${Math.min(size * 100, 99.9).toFixed(1)}%` : `${Math.round(size * 100)}%`
   })
 }
 

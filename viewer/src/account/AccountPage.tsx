@@ -17,7 +17,7 @@ export function AccountPage() {
   if (me === undefined) return <PageSkeleton />
   if (me.type !== 'member') {
     return (
-      <Page title="Account" note="Only members have an account. Sign in to see yours.">
+      <Page title="Account" note="Sign in to see your account.">
         <p>
           <LinkButton to="/sign-in" search={{ next: '/account' }} look="primary">
             Sign in

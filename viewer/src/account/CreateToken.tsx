@@ -13,7 +13,7 @@ const DAYS = [
   { value: '7', label: '7 days' },
   { value: '30', label: '30 days' },
   { value: '90', label: '90 days' },
-  { value: '365', label: 'a year' },
+  { value: '365', label: '1 year' },
   { value: '', label: 'never' },
 ]
 

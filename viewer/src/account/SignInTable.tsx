@@ -28,7 +28,7 @@ export function SignInTable() {
           <PlainTable label="Table of sessions">
             <thead>
               <tr>
-                <th scope="col">Browser</th>
+                <th scope="col">Device</th>
                 <th scope="col" data-minor>
                   Signed in
                 </th>
@@ -53,7 +53,7 @@ export function SignInTable() {
             onConfirm={() => asked && end.mutate(asked.id)}
             onClose={() => setAsked(undefined)}
           >
-            <p>This session ends at once. If you do not recognize it, change your password too.</p>
+            <p>This session ends immediately. If you do not recognize it, change your password too.</p>
           </ConfirmDialog>
         </>
       )}

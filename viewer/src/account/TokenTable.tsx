@@ -56,7 +56,7 @@ export function TokenTable() {
               onConfirm={() => asked && remove.mutate(asked.id)}
               onClose={() => setAsked(undefined)}
             >
-              <p>Scripts that use it lose access at once. This cannot be undone.</p>
+              <p>Scripts that use it lose access immediately. This cannot be undone.</p>
             </ConfirmDialog>
           </>
         )

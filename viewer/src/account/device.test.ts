@@ -11,6 +11,6 @@ test('a browser is named with its system', () => {
 
 test('a program is called what it called itself, clipped', () => {
   expect(deviceWords({ kind: 'program', label: 'mesocosm/1.0' })).toBe('mesocosm/1.0')
-  expect(deviceWords({ kind: 'program', label: '' })).toBe('a program')
+  expect(deviceWords({ kind: 'program', label: '' })).toBe('Script')
   expect(deviceWords({ kind: 'program', label: 'x'.repeat(200) })).toHaveLength(60)
 })

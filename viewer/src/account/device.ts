@@ -23,6 +23,6 @@ export function deviceWords({ kind, label }: Pick<Schema<'SessionDocument'>, 'ki
   const known = (list: [RegExp, string][]) => list.find(([pattern]) => pattern.test(label))?.[1]
   const browser = known(BROWSERS)
   if (browser && label.startsWith('Mozilla/')) return [browser, known(SYSTEMS)].filter(Boolean).join(' on ')
-  if (label === '') return kind === 'program' ? 'a program' : 'a browser'
+  if (label === '') return kind === 'program' ? 'Script' : 'Unknown browser'
   return label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label
 }

@@ -32,7 +32,7 @@ export function AuditList() {
       {log.hasNextPage && (
         <div>
           <Button busy={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
-            Show older
+            Load older
           </Button>
         </div>
       )}
@@ -49,7 +49,7 @@ function AuditTable({ entries }: { entries: readonly Schema<'AuditRow'>[] }) {
           <th scope="col">Time</th>
           <th scope="col">Actor</th>
           <th scope="col">Action</th>
-          <th scope="col">To</th>
+          <th scope="col">Target</th>
           <th scope="col" data-minor>
             Details
           </th>

@@ -4,7 +4,7 @@ import styles from './AuditList.module.css'
 import { detailWords, shortObject } from './audit'
 
 /** An entry of the audit log, and who is meant by its ids. */
-export interface AuditEntryProps {
+interface AuditEntryProps {
   entry: Schema<'AuditRow'>
   /** Names by `user:ID`. */
   names: ReadonlyMap<string, string>

@@ -14,7 +14,7 @@ export function UserActions({ user, onPassword }: { user: Schema<'UserRow'>; onP
   const { disable, enable, role, reset } = useUserChanges(user, close, onPassword)
   const others: MenuItem[] = [
     {
-      label: user.role === 'admin' ? 'Make a member' : 'Make an administrator',
+      label: user.role === 'admin' ? 'Make member' : 'Make administrator',
       disabled: role.isPending,
       onChoose: () => role.mutate(undefined),
     },
@@ -42,7 +42,7 @@ export function UserActions({ user, onPassword }: { user: Schema<'UserRow'>; onP
       >
         <p>
           {asked === 'reset'
-            ? 'A new password is generated and shown once. The old password and all sessions stop working at once.'
+            ? 'A new password is generated and shown once. The old password and all sessions stop working immediately.'
             : 'All sessions and tokens of this user are revoked. Runs and environments are kept.'}
         </p>
       </ConfirmDialog>

@@ -19,7 +19,7 @@ export function UserTable({
         <tr>
           <th scope="col">Name</th>
           <th scope="col" data-numeric data-minor>
-            No.
+            ID
           </th>
           <th scope="col">Role</th>
           <th scope="col">Last active</th>

@@ -16,7 +16,7 @@ export interface Made {
   password: string
 }
 
-/** Everybody with an account, and adding somebody. */
+/** All accounts, and a form that adds one. */
 export function UsersView() {
   const [made, setMade] = useState<Made>()
   const users = useInfiniteQuery({

@@ -9,8 +9,8 @@ export function WorkerTable({ workers }: { workers: readonly Schema<'WorkerDocum
   if (workers.length === 0) {
     return (
       <Empty title="No workers" command="mesocosm worker">
-        Runs and builds stay queued until a worker starts. The server starts workers of its own unless this is turned
-        off; start more on any machine that can reach the database.
+        Runs and builds stay queued until a worker starts. By default the server starts its own workers. You can start
+        more on any machine that can reach the database.
       </Empty>
     )
   }
@@ -41,11 +41,11 @@ export function WorkerTable({ workers }: { workers: readonly Schema<'WorkerDocum
             <td>
               {one.alive ? (
                 <Badge tone="good" icon="check">
-                  alive
+                  active
                 </Badge>
               ) : (
                 <Badge tone="bad" icon="lost">
-                  silent
+                  not responding
                 </Badge>
               )}
             </td>

@@ -4,7 +4,7 @@ import { oneOf, type RawSearch } from '../search'
 const TABS = ['status', 'users', 'models', 'audit'] as const
 
 /** The part that is shown. */
-export interface AdminSearch {
+interface AdminSearch {
   tab?: (typeof TABS)[number]
 }
 

@@ -2,7 +2,7 @@
 import { useSyncExternalStore } from 'react'
 
 /** `live` while a stream is open, `lost` when the server does not answer. */
-export type Connection = 'ok' | 'live' | 'lost'
+type Connection = 'ok' | 'live' | 'lost'
 
 let reachable = true
 let streams = 0

@@ -10,10 +10,10 @@ export interface LiveEvent {
 }
 
 /** Whether events arrive; `lost` while trying again. */
-export type LiveState = 'connecting' | 'connected' | 'lost'
+type LiveState = 'connecting' | 'connected' | 'lost'
 
 /** What a subscription tells. */
-export interface LiveListener {
+interface LiveListener {
   onEvent: (event: LiveEvent) => void
   onState?: (state: LiveState) => void
 }

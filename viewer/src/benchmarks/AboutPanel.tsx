@@ -19,7 +19,7 @@ export function AboutPanel({ benchmark }: { benchmark: Schema<'BenchmarkDetail'>
     ['Unit', unit],
     ['Agent', agent && <code>{agent}</code>],
     ['Aliases', aliases.join(', ')],
-    ['From', origin],
+    ['Location', origin],
     [
       'Coverage',
       <span key="coverage" title={title}>

@@ -71,7 +71,7 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
       )}
       <Parts benchmark={benchmark} />
       {vow !== null && (
-        <Panel title="Binding vow" note="what the environment promises">
+        <Panel title="Binding vow" note="the contract of the environment">
           <VowView vow={vow} />
         </Panel>
       )}

@@ -24,7 +24,7 @@ interface EntryRowProps {
   onToggle: () => void
 }
 
-const SAMPLE = 'Sample: scored / planned episodes. The benchmark has more tasks'
+const SUBSET = 'Scored / planned episodes: a subset of the tasks of the benchmark'
 
 export function EntryRow(props: EntryRowProps) {
   const { entry, narrow, chosen, onToggle } = props
@@ -77,7 +77,7 @@ function Under(props: EntryRowProps) {
         <Drawn {...props} />
       </span>
       <span className={styles.small}>
-        {count(metric.n_scored)}/{count(metric.n_planned)} scored{props.entry.sample && ' (a sample)'},{' '}
+        {count(metric.n_scored)}/{count(metric.n_planned)} scored{props.entry.sample && ' (subset)'},{' '}
         <Tokens value={tokens} /> tokens, <Money usd={cost} />, <When at={at} />
       </span>
     </span>
@@ -97,9 +97,9 @@ function Numbers(props: EntryRowProps) {
       <td className={styles.plot}>
         <Drawn {...props} />
       </td>
-      <td data-numeric title={props.entry.sample ? SAMPLE : 'scored / planned episodes'}>
+      <td data-numeric title={props.entry.sample ? SUBSET : 'Scored / planned episodes'}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
-        {props.entry.sample && <span className={styles.second}>sample</span>}
+        {props.entry.sample && <span className={styles.second}>subset</span>}
       </td>
       <td data-numeric>{count(runs)}</td>
       <td data-numeric>

@@ -28,7 +28,7 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
       note={noteWords(benchmark)}
       actions={
         <Select
-          label="Follow"
+          label="Model"
           options={models.map((value) => ({ value, label: modelText(value) }))}
           value={followed?.model ?? ''}
           onChange={(value) => onModel(value === lines[0]?.model ? undefined : value)}
@@ -49,5 +49,5 @@ export function HistoryPanel({ benchmark, model, onModel }: HistoryPanelProps) {
 function noteWords({ history, digest }: Schema<'BenchmarkDetail'>): string {
   const older = history.filter((reading) => reading.benchmark_digest !== digest).length
   const runs = plural(history.length, 'finished run')
-  return older === 0 ? runs : `${runs}, ${count(older)} of them on older content: hollow points`
+  return older === 0 ? runs : `${runs}, ${count(older)} of them on older content (hollow points)`
 }

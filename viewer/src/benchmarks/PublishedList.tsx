@@ -1,4 +1,4 @@
-/** Scores that somebody published, and whether runs may be compared with them. */
+/** Published scores, and whether runs may be compared with them. */
 
 import type { Schema } from '../api/types'
 import { exact, measure } from '../format'

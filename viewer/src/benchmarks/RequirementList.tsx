@@ -69,7 +69,7 @@ function Here({ lacking }: { lacking: string | null }) {
   if (lacking === '') {
     return (
       <Badge tone="good" icon="check">
-        there
+        available
       </Badge>
     )
   }

@@ -11,8 +11,8 @@ describe('coverageWords', () => {
     expect(coverageWords({ state: 'partly', tasks: 5, total: 1319 }).numbers).toBe('5 of 1,319 tasks')
   })
 
-  it('calls only that whole which is', () => {
-    expect(coverageWords({ state: 'whole', tasks: 164, total: 164 }).word).toBe('whole')
+  it('says that all tasks were scored only where they were', () => {
+    expect(coverageWords({ state: 'whole', tasks: 164, total: 164 }).word).toBe('all')
     expect(coverageWords({ state: 'endless', tasks: 1, total: null })).toMatchObject({ word: 'run', numbers: '1 task' })
   })
 })

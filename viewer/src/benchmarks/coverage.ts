@@ -3,7 +3,7 @@ import type { Schema } from '../api/types'
 import { count, plural } from '../format'
 
 /** A word, the numbers behind it, and what they mean. */
-export interface CoverageWords {
+interface CoverageWords {
   state: Schema<'Coverage'>['state']
   word: string
   numbers: string
@@ -18,18 +18,19 @@ export function coverageWords({ state, tasks, total }: Schema<'Coverage'>): Cove
     case 'partly':
       return {
         state,
-        word: 'sample',
+        word: 'subset',
         numbers: total === null ? plural(tasks, 'task') : `${count(tasks)} of ${plural(total, 'task')}`,
-        title: 'No run has scored all tasks yet; samples have wide intervals',
+        title: 'No run has scored all tasks yet; scores on a subset have wider intervals',
       }
     case 'whole':
       return {
         state,
-        word: 'whole',
+        word: 'all',
         numbers: plural(tasks, 'task'),
         title: 'At least one run has scored all tasks',
       }
     case 'endless':
+      if (tasks === 0) return { state, word: 'not scored', numbers: '', title: 'No finished run with a score' }
       return {
         state,
         word: 'run',

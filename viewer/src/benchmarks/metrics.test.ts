@@ -11,14 +11,14 @@ describe('metricWords', () => {
       name: 'goal_rate',
       meaning: 'share of episodes with goal above 0.5',
       range: '0 to 1',
-      better: 'more',
+      better: 'higher',
       primary: true,
     })
     expect(cost).toEqual({
       name: 'cost',
       meaning: 'mean of cost over the episodes',
       range: '',
-      better: 'less',
+      better: 'lower',
       primary: false,
     })
   })

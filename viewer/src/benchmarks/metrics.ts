@@ -25,7 +25,7 @@ export function metricWords(raw: Json | undefined): MetricWords[] {
         name,
         meaning: meaning(aggregation, typeof score === 'string' ? score : name, threshold),
         range: rangeWords(low, high),
-        better: directed === false ? '–' : up === false ? 'less' : 'more',
+        better: directed === false ? '–' : up === false ? 'lower' : 'higher',
         primary: primary === true,
       },
     ]

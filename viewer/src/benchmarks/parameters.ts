@@ -3,7 +3,7 @@ import type { Schema } from '../api/types'
 import { rangeWords } from './vow'
 
 /** One setting in words. */
-export interface ParameterWords {
+interface ParameterWords {
   type: string
   usual: string
   meaning: string

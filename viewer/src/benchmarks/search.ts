@@ -2,12 +2,12 @@
 import { type RawSearch, text } from '../search'
 
 /** The text that is looked for. */
-export interface BenchmarksSearch {
+interface BenchmarksSearch {
   q?: string
 }
 
 /** The model that is followed through the history. */
-export interface BenchmarkSearch {
+interface BenchmarkSearch {
   model?: string
 }
 

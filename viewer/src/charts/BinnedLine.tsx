@@ -19,7 +19,7 @@ export interface LineBin {
 }
 
 /** A value along positions or time. */
-export interface BinnedLineProps {
+interface BinnedLineProps {
   title: string
   bins: readonly LineBin[]
   /** Ends of the vertical scale, when they are not those of the values. */

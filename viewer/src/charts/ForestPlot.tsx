@@ -17,7 +17,7 @@ export interface ForestRow {
 }
 
 /** Values with intervals under each other. */
-export interface ForestPlotProps {
+interface ForestPlotProps {
   title: string
   rows: readonly ForestRow[]
   /** A line at zero and signs on the numbers: the values are differences. */

@@ -4,7 +4,7 @@ import { DataTable, type DataTableProps } from './DataTable'
 import styles from './Frame.module.css'
 
 /** What is around the drawing of every chart. */
-export interface FrameProps {
+interface FrameProps {
   title: string
   /** What the chart shows, in a sentence, for those who cannot see it. */
   summary: string

@@ -7,7 +7,7 @@ import { XAxis } from './XAxis'
 import { YAxis } from './YAxis'
 
 /** How many values there are of each size. */
-export interface HistogramProps {
+interface HistogramProps {
   title: string
   /** Ends of the whole range; the bins between them are equally wide. */
   low: number

@@ -7,7 +7,7 @@ import { XAxis } from './XAxis'
 import { YAxis } from './YAxis'
 
 /** A point of the plane. */
-export interface ScatterPoint {
+interface ScatterPoint {
   x: number
   y: number
   label: string
@@ -17,7 +17,7 @@ export interface ScatterPoint {
 }
 
 /** Points of two measurements. */
-export interface ScatterProps {
+interface ScatterProps {
   title: string
   points: readonly ScatterPoint[]
   labelX: string

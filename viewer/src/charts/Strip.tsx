@@ -4,7 +4,7 @@ import { Legend } from './Legend'
 import { useReadout } from './useReadout'
 
 /** A part of a whole. */
-export interface StripPart {
+interface StripPart {
   label: string
   count: number
   /** A CSS colour by its variable: `var(--good)`. */
@@ -12,7 +12,7 @@ export interface StripPart {
 }
 
 /** Parts of a whole in one line. */
-export interface StripProps {
+interface StripProps {
   title: string
   parts: readonly StripPart[]
   /** What is counted. */
@@ -34,7 +34,7 @@ export function Strip({ title, parts, noun = 'task', onChoose }: StripProps) {
       summary={`${title}. ${parts.map(said).join('; ')}`}
       height={HEIGHT}
       readout={at === undefined ? plural(total, noun) : parts[at] && said(parts[at])}
-      table={{ head: ['What', noun], rows: parts.map((part) => [part.label, part.count]) }}
+      table={{ head: ['Outcome', noun], rows: parts.map((part) => [part.label, part.count]) }}
       legend={<Legend entries={parts.map((part) => ({ label: `${part.label} ${part.count}`, colour: part.colour }))} />}
       onStep={step}
       onLeave={leave}

@@ -9,7 +9,7 @@ import { XAxis } from './XAxis'
 import { YAxis } from './YAxis'
 
 /** What one colour stands for. */
-export interface Layer {
+interface Layer {
   label: string
   /** A CSS colour by its variable: `var(--series-1)`. */
   colour: string
@@ -17,7 +17,7 @@ export interface Layer {
 }
 
 /** Amounts over time. */
-export interface TimeBarsProps {
+interface TimeBarsProps {
   title: string
   /** Beginning of each bar, ISO. */
   at: readonly string[]
@@ -42,7 +42,7 @@ export function TimeBars({ title, at: starts, seconds, layers, form = compact, h
   return (
     <Frame
       title={title}
-      summary={`${title}: ${form(total)} in all over ${times.length} bars`}
+      summary={`${title}: ${form(total)} in total, in ${times.length} bars`}
       height={height}
       readout={at === undefined ? undefined : `${clock(times[at])}: ${said(at)}`}
       table={{

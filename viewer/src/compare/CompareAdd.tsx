@@ -12,7 +12,7 @@ import { runName } from '../runs/runName'
 import styles from './CompareAdd.module.css'
 
 /** What is chosen from. */
-export interface CompareAddProps {
+interface CompareAddProps {
   /** Runs that are chosen already. */
   ids: readonly string[]
   /** The benchmark of which runs are offered before anything is typed. */

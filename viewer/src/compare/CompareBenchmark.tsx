@@ -12,7 +12,7 @@ import { CompareTaskView } from './CompareTaskView'
 import { type BenchmarkComparison, directionWords } from './CompareVerdict'
 
 /** The runs of one benchmark. */
-export interface CompareBenchmarkProps {
+interface CompareBenchmarkProps {
   benchmark: BenchmarkComparison
   labels: ReadonlyMap<string, Label>
   search: CompareSearch

@@ -18,13 +18,13 @@ export function CompareDifferences({
   const { runs, differences } = comparison
   if (differences.length === 0) {
     return (
-      <Panel title="What else differs">
-        <p className="muted">Nothing. The runs have the same settings.</p>
+      <Panel title="Other differences">
+        <p className="muted">None. The runs have the same settings.</p>
       </Panel>
     )
   }
   return (
-    <Panel title="What else differs" flush>
+    <Panel title="Other differences" flush>
       <PlainTable label="Settings that differ" className={styles.table}>
         <thead>
           <tr>

@@ -53,7 +53,7 @@ describe('the headline', () => {
     const counts = { a_better: 0, b_better: 0, same: 40, flipped: 0, only_a: 20, only_b: 0 }
     const words = sentence({ winner: 'tie', delta: 0, low: -0.03, high: 0.03, n_a: 40, n_b: 40, counts })
     expect(words).toContain('have the same score on 40 tasks that both runs scored')
-    expect(words).toContain('the overall scores also include 20 tasks scored only by A.')
+    expect(words).toContain('The overall scores also include 20 tasks scored only by A.')
   })
 
   it('says when both have the same score', () => {

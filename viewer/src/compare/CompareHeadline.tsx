@@ -5,7 +5,7 @@ import { basisWords, type Direction, leaderOf, leadOf, leadWords, type Pair, pWo
 import { CompareWho } from './CompareWho'
 
 /** One pair of runs. */
-export interface CompareHeadlineProps {
+interface CompareHeadlineProps {
   pair: Pair
   labels: ReadonlyMap<string, Label>
   direction: Direction
@@ -67,7 +67,7 @@ function Shares({ pair, labels }: Omit<CompareHeadlineProps, 'direction'>) {
   return (
     <>
       {' '}
-      On these tasks, the means are {measure(pair.mean_a)} and {measure(pair.mean_b)}; the overall scores also include{' '}
+      On these tasks, the means are {measure(pair.mean_a)} and {measure(pair.mean_b)}. The overall scores also include{' '}
       {[alone(a, labels.get(pair.a)), alone(b, labels.get(pair.b))].filter(Boolean).join(' and ')}.
     </>
   )

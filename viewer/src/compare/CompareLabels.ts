@@ -28,11 +28,13 @@ export function labelsOf(runs: readonly Run[]): Map<string, Label> {
   const way =
     ways.find((name) => allDiffer(runs.map(name))) ?? ((run: Run) => `${modelWords(run.model).name} ${shortId(run.id)}`)
   return new Map(
-    runs.map((run, index) => [
-      run.id,
-      { letter: letterOf(index), name: clip(way(run), 80), colour: `var(--series-${(index % SERIES) + 1})` },
-    ]),
+    runs.map((run, index) => [run.id, { letter: letterOf(index), name: clip(way(run), 80), colour: colourOf(index) }]),
   )
+}
+
+/** The colour of a run by its place in the comparison. */
+export function colourOf(index: number): string {
+  return `var(--series-${(index % SERIES) + 1})`
 }
 
 /** A, B, C … in the order of the runs. */

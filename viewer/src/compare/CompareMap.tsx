@@ -6,7 +6,7 @@ import { isBinary, placesOf } from './CompareTasks'
 import { type Direction, domainOf, type Pair } from './CompareVerdict'
 
 /** Two runs and the direction of the metric. */
-export interface CompareMapProps {
+interface CompareMapProps {
   pair: Pair
   a: Label
   b: Label
@@ -20,7 +20,7 @@ export function CompareMap({ pair, a, b, direction }: CompareMapProps) {
   if (isBinary(pair)) return <CompareQuads pair={pair} a={a} b={b} />
   return (
     <Scatter
-      title={`Each task: ${b.letter} is higher above the line`}
+      title={`Score of each task; ${b.letter} is higher above the line`}
       points={places.map(({ label, n, ...place }) => ({ ...place, weight: n, label: label || plural(n, 'task') }))}
       labelX={a.letter}
       labelY={b.letter}

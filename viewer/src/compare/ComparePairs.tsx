@@ -91,7 +91,7 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
       </>
     )
   }
-  const delta = `${exact(pair.delta)}\n${pair.level * 100} % interval, ${pair.method}`
+  const delta = `${exact(pair.delta)}\n${pair.level * 100}% interval, ${pair.method}`
   const p = `${testWords(pair.test)}: p = ${pair.p_value}, adjusted ${pair.p_adjusted}`
   const tasks = pair.paired ? count(pair.n_a) : `${count(pair.n_a)} / ${count(pair.n_b)}`
   if (narrow) {

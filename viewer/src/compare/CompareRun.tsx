@@ -6,12 +6,12 @@ import { Skeleton } from '../parts/Skeleton'
 import { Unfinished } from '../parts/Unfinished'
 import { ModelName } from '../runs/ModelName'
 import { runName, shortId } from '../runs/runName'
-import { letterOf } from './CompareLabels'
+import { colourOf, letterOf } from './CompareLabels'
 import { CompareLetter } from './CompareLetter'
 import styles from './CompareRuns.module.css'
 
 /** One of the compared runs. */
-export interface CompareRunProps {
+interface CompareRunProps {
   id: string
   index: number
   run: Schema<'RunSummary'> | undefined
@@ -26,7 +26,7 @@ export function CompareRun({ id, index, run, waiting, onBaseline, onRemove }: Co
   const called = run ? runName(run) : shortId(id)
   return (
     <div className={styles.run}>
-      <CompareLetter letter={letterOf(index)} colour={`var(--series-${(index % 8) + 1})`} />
+      <CompareLetter letter={letterOf(index)} colour={colourOf(index)} />
       {run ? <Words run={run} baseline={index === 0} /> : waiting ? <Waiting /> : <Alone id={id} />}
       <span className={styles.buttons}>
         {index > 0 && <IconButton icon="star" size="sm" label={`Make ${called} the baseline`} onClick={onBaseline} />}

@@ -8,7 +8,7 @@ import styles from './CompareRuns.module.css'
 import { type CompareSearch, MOST_RUNS, withBaseline, withoutRun, withRun } from './CompareSearch'
 
 /** Which runs are compared. */
-export interface CompareRunsProps {
+interface CompareRunsProps {
   search: CompareSearch
   onChange: (search: CompareSearch) => void
   /** The runs as the comparison has them, in the order of the address. */

@@ -1,7 +1,7 @@
 /** What of the Compare page lives in its URL. */
 import { oneOf, text, texts } from '../search'
 
-export const SHOWN = ['flipped', 'a', 'b', 'all'] as const
+const SHOWN = ['flipped', 'a', 'b', 'all'] as const
 /** Which tasks are listed: those that flipped, those in which the baseline or the other run did better, or all. */
 export type Shown = (typeof SHOWN)[number]
 
@@ -20,7 +20,7 @@ export interface CompareSearch {
 /** How many runs are compared at most. */
 export const MOST_RUNS = 20
 
-/** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
+/** Read search parameters from a URL; invalid ones are ignored. */
 export function readCompareSearch(raw: Record<string, unknown>): CompareSearch {
   return compact({
     comparison: text(raw.comparison),

@@ -13,7 +13,7 @@ import styles from './CompareTaskView.module.css'
 import { type Direction, leadWords, type Pair, type TaskPair } from './CompareVerdict'
 
 /** The tasks of two runs. */
-export interface CompareTaskListProps {
+interface CompareTaskListProps {
   pair: Pair
   a: Label
   b: Label

@@ -9,7 +9,7 @@ import styles from './CompareTaskView.module.css'
 import { type BenchmarkComparison, leadWords, type Pair } from './CompareVerdict'
 
 /** Two runs, task by task. */
-export interface CompareTaskViewProps {
+interface CompareTaskViewProps {
   benchmark: BenchmarkComparison
   pair: Pair
   labels: ReadonlyMap<string, Label>

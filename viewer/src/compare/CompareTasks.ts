@@ -4,7 +4,7 @@ import { plural } from '../format'
 import type { Shown } from './CompareSearch'
 import type { Direction, Pair, TaskPair } from './CompareVerdict'
 
-export type Side = 'a' | 'b' | 'same' | 'unknown'
+type Side = 'a' | 'b' | 'same' | 'unknown'
 
 /** Which run did better in a task; without a direction, which one is higher. */
 export function betterIn(task: TaskPair, direction: Direction): Side {
@@ -27,7 +27,7 @@ export function shownCounts(pair: Pair): Record<Shown, number> {
 }
 
 /** A stretch of the win/loss strip. */
-export interface Stretch {
+interface Stretch {
   side: 'a' | 'same' | 'b'
   count: number
   /** Its part of all tasks that both runs have scored, 0…1. */

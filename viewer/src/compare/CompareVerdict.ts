@@ -9,7 +9,7 @@ export type BenchmarkComparison = Schema<'BenchmarkComparison'>
 export type TaskPair = Schema<'TaskPairDocument'>
 
 /** A difference told from the side of the winner: by how much it is better, always positive. */
-export interface Lead {
+interface Lead {
   amount: number
   low: number | null
   high: number | null

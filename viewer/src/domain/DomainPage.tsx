@@ -113,5 +113,5 @@ function boardWords(entries: readonly Schema<'LeaderboardEntry'>[] | undefined):
   const words = 'finished public runs, grouped by model and agent'
   if (!entries || entries.length === 0) return words
   const episodes = entries.reduce((sum, one) => sum + one.n_scored, 0)
-  return `${plural(episodes, 'episode')} of ${plural(entries.length, 'entry', 'entries')}: ${words}`
+  return `${plural(episodes, 'episode')} in ${plural(entries.length, 'entry', 'entries')}: ${words}`
 }

@@ -35,7 +35,7 @@ export function DomainsPage() {
           const shown = matching(found, q)
           if (shown.length > 0) return <DomainList domains={shown} />
           return found.length > 0 ? (
-            <Empty title="No domain matches your search">Try different words.</Empty>
+            <Empty title="No domain matches your search">Try a different search.</Empty>
           ) : (
             <Empty title="No domains yet">A domain appears here when a submitted environment has been built.</Empty>
           )

@@ -16,7 +16,7 @@ export type Entry = Schema<'LeaderboardEntry'> & {
 }
 
 /** An entry, and how it is shown. */
-export interface LeaderboardRowProps {
+interface LeaderboardRowProps {
   entry: Entry
   /** Ends of the scale that all entries are drawn on. */
   scale: readonly [number, number]

@@ -4,7 +4,7 @@ import styles from './LeaderboardTable.module.css'
 import { scaleOf } from './places'
 
 /** Entries, best first. */
-export interface LeaderboardTableProps {
+interface LeaderboardTableProps {
   label: string
   entries: readonly Entry[]
   /** The version of the vow that holds now; others are marked. */
@@ -53,7 +53,7 @@ export function LeaderboardTable({ label, entries, version }: LeaderboardTablePr
         </tbody>
       </PlainTable>
       <p className={styles.legend}>
-        The line across each bar is the 95 % interval of the score.
+        Scores are shown with their 95% intervals.
         {entries.some((entry) => entry.tied) &&
           ' Ranks such as 1–3 are tied: the differences are not significant; more episodes may separate them.'}
         {entries.some((entry) => entry.uncompared > 0) &&

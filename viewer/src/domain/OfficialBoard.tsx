@@ -56,8 +56,8 @@ function Terms({ board, onVersion }: { board: Schema<'OfficialBoard'>; onVersion
   return (
     <div className={styles.terms}>
       <p>
-        {protocolWords(protocol)}. Every attempt counts, whatever its result. Users with an unfinished or deleted
-        attempt are not ranked with that model.
+        {protocolWords(protocol)}. Every attempt counts, whatever its score. Users with an unfinished or deleted attempt
+        are not ranked with that model.
       </p>
       {board.versions.length > 1 && (
         <SelectField

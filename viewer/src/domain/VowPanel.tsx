@@ -1,7 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
+import { REWARDS, SPACES } from '../api/words'
 import { CheckPanel } from '../environments/CheckPanel'
 import { count } from '../format'
+import { lookOf } from '../parts/look'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
 import { isMember } from '../session/person'
@@ -28,7 +30,7 @@ export function VowPanel({ domain }: { domain: Schema<'Domain'> }) {
               <dt>{metric.name}</dt>
               <dd>
                 {String(metric.aggregation).replaceAll('_', ' ')}
-                {metric.name === domain.scoring.primary_metric && ' (ranks)'}
+                {metric.name === domain.scoring.primary_metric && ' (used for ranking)'}
               </dd>
             </div>
           ))}
@@ -67,7 +69,7 @@ function Terms({ vow }: { vow: Schema<'Domain'>['binding_vow'] }) {
       <dt>Action</dt>
       <dd>{spaceWords(vow.action_space)}</dd>
       <dt>Reward</dt>
-      <dd>{[reward.type, range].filter(Boolean).join(', ')}</dd>
+      <dd>{[lookOf<string>(REWARDS, reward.type) ?? reward.type, range].filter(Boolean).join(', ')}</dd>
       <dt>Steps</dt>
       <dd className="number">{episode.max_steps ? `at most ${count(episode.max_steps)}` : 'no limit'}</dd>
       <dt>Seeds</dt>
@@ -85,5 +87,7 @@ function Terms({ vow }: { vow: Schema<'Domain'>['binding_vow'] }) {
 function spaceWords(space: object): string {
   if (!('type' in space)) return 'fields' in space ? 'several fields' : 'anything'
   const { type, enum_values: values } = space as { type: string; enum_values?: string[] | null }
-  return values && values.length > 0 ? `one of ${values.slice(0, 8).join(', ')}${values.length > 8 ? ', …' : ''}` : type
+  return values && values.length > 0
+    ? `one of ${values.slice(0, 8).join(', ')}${values.length > 8 ? ', …' : ''}`
+    : (lookOf<string>(SPACES, type) ?? type)
 }

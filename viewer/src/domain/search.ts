@@ -2,7 +2,7 @@
 import { type RawSearch, text } from '../search'
 
 /** Words to look for. */
-export interface DomainsSearch {
+interface DomainsSearch {
   q?: string
 }
 

@@ -15,13 +15,13 @@ export function EnvironmentActions({ environment }: { environment: Schema<'Submi
   const params = { environment_id: environment.id }
   const going = building(environment.status)
   const retry = useChange(() => post('/api/environments/{environment_id}/retry', { params }), {
-    done: 'Rebuilding.',
+    done: 'Build started.',
   })
   const resubmit = useChange(() => post('/api/environments', { body: sameAgain(environment) }), {
-    done: 'Submitted as the next version.',
+    done: 'Build of the next version started.',
   })
   const remove = useChange(() => del('/api/environments/{environment_id}', { params }), {
-    done: `${environment.name} is deleted.`,
+    done: `Deleted ${environment.name}.`,
     after: () => void navigate({ to: '/environments' }),
   })
   return (

@@ -4,7 +4,7 @@ import styles from '../parts/panels.module.css'
 const NEAR = 40
 
 /** What was written, and how it is shown. */
-export interface LogTextProps {
+interface LogTextProps {
   label: string
   text: string
   /** More is being written. */

@@ -6,7 +6,7 @@ import { TextField } from '../form/TextField'
 import type { Submission } from './submission'
 
 /** What was written, how it changes, and what is wrong with it. */
-export interface SubmissionFieldsProps {
+interface SubmissionFieldsProps {
   given: Submission
   set: (name: keyof Submission) => (value: string) => void
   problem: (name: keyof Submission) => string | undefined

@@ -3,7 +3,7 @@ import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
 
-/** How much an environment was used. How good anybody was, the leaderboard says, with intervals. */
+/** How much an environment was used. Scores are on the leaderboard, with intervals. */
 export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {
   const states = Object.entries(usage.by_status ?? {})
   return (

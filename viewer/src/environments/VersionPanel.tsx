@@ -5,6 +5,7 @@ import { Badge } from '../parts/Badge'
 import { Loaded } from '../parts/Loaded'
 import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
+import panels from '../parts/panels.module.css'
 import { When } from '../parts/When'
 import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
@@ -27,7 +28,7 @@ export function VersionPanel({ environment }: { environment: Schema<'SubmittedEn
           <PlainTable label="Table of versions">
             <thead>
               <tr>
-                <th scope="col">No.</th>
+                <th scope="col">Version</th>
                 <th scope="col">State</th>
                 <th scope="col" data-minor>
                   Vow
@@ -43,11 +44,13 @@ export function VersionPanel({ environment }: { environment: Schema<'SubmittedEn
                     {one.version}
                   </th>
                   <td title={one.error_message ?? undefined}>
-                    <EnvironmentStatus status={one.state} />{' '}
-                    {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}{' '}
-                    {one.state === 'ready' && one.check && (
-                      <CheckBadge state={one.check.state ?? 'unchecked'} problems={one.check.problems} />
-                    )}
+                    <div className={panels.actions}>
+                      <EnvironmentStatus status={one.state} />
+                      {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}
+                      {one.state === 'ready' && one.check && (
+                        <CheckBadge state={one.check.state ?? 'unchecked'} problems={one.check.problems} />
+                      )}
+                    </div>
                   </td>
                   <td data-minor>{one.vow_version ?? '–'}</td>
                   <td>{one.commit ? <code title={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>

@@ -2,7 +2,7 @@
 import { type RawSearch, text } from '../search'
 
 /** Whose environments are shown: one's own, or those of a team. */
-export interface EnvironmentsSearch {
+interface EnvironmentsSearch {
   team?: string
 }
 

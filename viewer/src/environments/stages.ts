@@ -34,11 +34,11 @@ function stateOf(place: number, at: number, state: string): Stage['state'] {
 
 /** Whether a build goes on. */
 export function building(status: string | undefined): boolean {
-  return status === 'pending' || status === 'cloning' || STEPS.some((name) => name === status)
+  return status === 'pending' || STEPS.some((name) => name === status)
 }
 
 /** The step that a log of a failed build ended in: the last one that it names. */
 export function reachedIn(log: string): string | undefined {
-  const found = [...log.matchAll(/^.*\b(cloning|checking|installing|testing)\b/gm)]
+  const found = [...log.matchAll(new RegExp(`^.*\\b(${STEPS.slice(1).join('|')})\\b`, 'gm'))]
   return found.at(-1)?.[1]
 }

@@ -5,7 +5,7 @@ import { type EventAt, type EventDocument, lookBack, payloadOf, textIn } from '.
 import { Reasoning } from './Reasoning'
 import styles from './timeline.module.css'
 
-export interface ActionBodyProps {
+interface ActionBodyProps {
   row: number
   event: EventDocument
   eventAt: EventAt
@@ -23,12 +23,12 @@ export function ActionBody(props: ActionBodyProps) {
     <>
       {reasoning && !told.includes(reasoning) && <Reasoning text={reasoning} highlight={highlight} />}
       {answered(props) ? (
-        <p className={styles.since}>says that and calls {plural(answered(props), 'tool')}, as above</p>
+        <p className={styles.since}>reply with {plural(answered(props), 'tool call')}, shown above</p>
       ) : (
         <ActionView action={payload.action} highlight={highlight} />
       )}
       {payload.repaired === true && (
-        <p className={styles.line}>The action was not spelled exactly as requested, but could be parsed.</p>
+        <p className={styles.line}>The action did not have the exact format requested, but could be parsed.</p>
       )}
     </>
   )

@@ -14,7 +14,7 @@ import { talkOf } from '../renderers/talk'
 const TABS = ['request', 'reply', 'raw'] as const
 type Shown = (typeof TABS)[number]
 
-export interface CallDialogProps {
+interface CallDialogProps {
   episodeId: string
   seq: number | undefined
   onClose: () => void

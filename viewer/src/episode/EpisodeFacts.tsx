@@ -29,38 +29,38 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
           <ScoreFact key={score.name} score={score} runId={episode.run_id} />
         ))}
         {!scores.length && (
-          <Fact label="score">
+          <Fact label="Score">
             <span className="muted" title="not scored yet, or not scored by the benchmark">
               –
             </span>
           </Fact>
         )}
         {episode.total_reward !== null && !sample && (
-          <Fact label="reward">
+          <Fact label="Reward">
             <Num value={episode.total_reward} />
           </Fact>
         )}
         {!sample && (
-          <Fact label="steps">
+          <Fact label="Steps">
             <Num value={episode.steps} form={count} />
           </Fact>
         )}
         <UsageFacts usage={episode.usage} />
-        <Fact label="duration">
+        <Fact label="Duration">
           <Duration seconds={episode.duration_s} />
         </Fact>
         {episode.retries > 0 && (
-          <Fact label="retries">
+          <Fact label="Retries">
             <Num value={episode.retries} form={count} />
           </Fact>
         )}
         {!sample && (
-          <Fact label="seed">
+          <Fact label="Seed">
             <span className={styles.seed}>{episode.seed ?? '–'}</span>
           </Fact>
         )}
-        <Fact label="trial">{episode.trial}</Fact>
-        <Fact label="started">
+        <Fact label="Trial">{episode.trial}</Fact>
+        <Fact label="Started">
           <When at={episode.started_at} />
         </Fact>
       </dl>
@@ -77,10 +77,10 @@ function UsageFacts({ usage }: { usage: Schema<'EpisodeDetail'>['usage'] }) {
   if (usage.total === 0) return null
   return (
     <>
-      <Fact label="tokens">
+      <Fact label="Tokens">
         <Tokens value={usage.total} />
       </Fact>
-      <Fact label="cost">
+      <Fact label="Cost">
         <Money usd={usage.cost_usd} />
       </Fact>
     </>

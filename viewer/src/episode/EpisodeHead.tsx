@@ -12,7 +12,7 @@ import { EpisodeState } from './EpisodeState'
 import { NeighbourLinks } from './NeighbourLinks'
 import { type EpisodeSearch, listQuery } from './search'
 
-export interface EpisodeHeadProps {
+interface EpisodeHeadProps {
   episode: Schema<'EpisodeDetail'>
   search: EpisodeSearch
   /** Whether another episode is being read while this one is still shown. */
@@ -30,7 +30,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
       title={`${brief(task, 60)} · ${brief(runName, 40)}`}
       heading={<Marked text={plain(task)} />}
       trail={
-        <nav aria-label={`Where this ${unitOf(run)} belongs`}>
+        <nav aria-label="Breadcrumb">
           <Link to="/runs/$runId" params={{ runId: run.id }} search={listQuery(search) as object}>
             <Marked text={brief(runName, 80)} />
           </Link>{' '}

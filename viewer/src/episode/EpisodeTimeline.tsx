@@ -29,7 +29,7 @@ export interface EpisodeTimelineHandle {
   goToEvent: (seq: number) => void
 }
 
-export interface EpisodeTimelineProps {
+interface EpisodeTimelineProps {
   ref?: Ref<EpisodeTimelineHandle>
   episode: Schema<'EpisodeDetail'>
   search: EpisodeSearch

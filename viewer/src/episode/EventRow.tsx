@@ -40,7 +40,7 @@ export const EventRow = memo(function EventRow(props: EventRowProps) {
           <IconButton
             icon="list"
             size="sm"
-            label={raw ? 'Show as before' : `Event ${event.seq} as recorded (JSON)`}
+            label={raw ? 'Show formatted' : `Event ${event.seq} as recorded (JSON)`}
             aria-pressed={raw}
             onClick={() => setRaw(!raw)}
           />

@@ -5,7 +5,7 @@ import styles from './timeline.module.css'
 
 const MOST = 12
 
-export interface FieldListProps {
+interface FieldListProps {
   fields: Record<string, unknown>
   highlight: string
 }

@@ -4,7 +4,7 @@ import { type EventAt, type EventDocument, payloadOf, textIn } from './events'
 import { linesFrom, streamOf } from './log'
 import styles from './timeline.module.css'
 
-export interface LogBodyProps {
+interface LogBodyProps {
   row: number
   event: EventDocument
   eventAt: EventAt

@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { plural } from '../format'
 import { Icon } from '../parts/Icon'
 import { Marked } from '../renderers/Marked'
 import { brief } from '../renderers/marks'
@@ -7,7 +8,7 @@ import { saidIn, talkOf } from '../renderers/talk'
 import { type EventAt, type EventDocument, lookBack, payloadOf } from './events'
 import styles from './timeline.module.css'
 
-export interface MessageBodyProps {
+interface MessageBodyProps {
   row: number
   event: EventDocument
   eventAt: EventAt
@@ -22,7 +23,7 @@ export function MessageBody({ row, event, eventAt, highlight }: MessageBodyProps
   const found = highlight !== '' && talk !== null && saidIn(talk).toLowerCase().includes(highlight.toLowerCase())
   const [chosen, setChosen] = useState<boolean | null>(null)
   const open = chosen ?? (news || found)
-  if (!talk) return <p className={styles.since}>a message without content</p>
+  if (!talk) return <p className={styles.since}>empty message</p>
   const said = saidIn(talk)
   return (
     <>
@@ -33,7 +34,7 @@ export function MessageBody({ row, event, eventAt, highlight }: MessageBodyProps
         </span>
         {!open && (
           <span className={styles.foldText}>
-            <Marked text={said ? brief(said, 200) : `${talk.calls.length} tool calls`} highlight={highlight} />
+            <Marked text={said ? brief(said, 200) : plural(talk.calls.length, 'tool call')} highlight={highlight} />
           </span>
         )}
       </button>

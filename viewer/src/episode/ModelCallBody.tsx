@@ -12,7 +12,7 @@ import { type EventAt, type EventDocument, numberIn, payloadOf, spent, textIn } 
 import { Reasoning } from './Reasoning'
 import styles from './timeline.module.css'
 
-export interface ModelCallBodyProps {
+interface ModelCallBodyProps {
   row: number
   event: EventDocument
   eventAt: EventAt
@@ -41,7 +41,7 @@ export function ModelCallBody(props: ModelCallBodyProps) {
         // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
         <ToolCallView key={index} call={call} highlight={highlight} />
       ))}
-      {!textIn(payload, 'text') && !reasoning && !calls.length && <p className={styles.since}>an empty reply</p>}
+      {!textIn(payload, 'text') && !reasoning && !calls.length && <p className={styles.since}>empty reply</p>}
       <p className={styles.facts}>
         <span>
           <Marked text={textIn(payload, 'model')} />

@@ -8,7 +8,7 @@ import styles from './head.module.css'
 import { type EpisodeSearch, listOf, listQuery } from './search'
 import { usePressed } from './usePressed'
 
-export interface NeighbourLinksProps {
+interface NeighbourLinksProps {
   episodeId: string
   search: EpisodeSearch
 }

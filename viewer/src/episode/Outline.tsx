@@ -11,7 +11,7 @@ import { useOneStop } from './useOneStop'
 const ROW = 30
 const PAGE = 200
 
-export interface OutlineProps {
+interface OutlineProps {
   episode: Schema<'EpisodeDetail'>
   step: number
   lastStep: number

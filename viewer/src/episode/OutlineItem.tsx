@@ -5,7 +5,7 @@ import { Icon } from '../parts/Icon'
 import { Marked } from '../renderers/Marked'
 import styles from './side.module.css'
 
-export interface OutlineItemProps {
+interface OutlineItemProps {
   step: number
   summary: Schema<'StepSummary'> | undefined
   /** Pixels from the top of the list. */

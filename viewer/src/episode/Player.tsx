@@ -6,7 +6,7 @@ import { PlayerControls } from './PlayerControls'
 import styles from './player.module.css'
 import { useFrame } from './useFrame'
 
-export interface PlayerProps {
+interface PlayerProps {
   episode: Schema<'EpisodeDetail'>
   step: number
   lastStep: number

@@ -6,7 +6,7 @@ import { Select } from '../parts/Select'
 import styles from './player.module.css'
 import { SPEEDS, type Speed, usePlayback } from './usePlayback'
 
-export interface PlayerControlsProps {
+interface PlayerControlsProps {
   step: number
   lastStep: number
   /** Whether what belongs to the step is on show; playing waits for it. */
@@ -28,21 +28,21 @@ export function PlayerControls({ step, lastStep, ready, onStep, children }: Play
   useShortcut(' ', 'Play or pause', toggle, GROUP)
   useShortcut('ArrowRight', 'Next step', () => go(step + 1), GROUP)
   useShortcut('ArrowLeft', 'Previous step', () => go(step - 1), GROUP)
-  useShortcut('Home', 'To the beginning', () => go(0), GROUP)
-  useShortcut('End', 'To the end', () => go(lastStep), GROUP)
+  useShortcut('Home', 'Go to the beginning', () => go(0), GROUP)
+  useShortcut('End', 'Go to the end', () => go(lastStep), GROUP)
   const first = step <= 0
   const last = step >= lastStep
   return (
     <div className={styles.controls}>
-      <IconButton icon="back" label="To the beginning (home)" disabled={first} onClick={() => go(0)} />
-      <IconButton icon="chevronLeft" label="One step back (←)" disabled={first} onClick={() => go(step - 1)} />
+      <IconButton icon="back" label="Go to the beginning (Home)" disabled={first} onClick={() => go(0)} />
+      <IconButton icon="chevronLeft" label="Previous step (←)" disabled={first} onClick={() => go(step - 1)} />
       <IconButton
         icon={playing ? 'pause' : 'play'}
-        label={playing ? 'Pause (space)' : 'Play (space)'}
+        label={playing ? 'Pause (Space)' : 'Play (Space)'}
         onClick={toggle}
       />
-      <IconButton icon="chevronRight" label="One step on (→)" disabled={last} onClick={() => go(step + 1)} />
-      <IconButton icon="forward" label="To the end (end)" disabled={last} onClick={() => go(lastStep)} />
+      <IconButton icon="chevronRight" label="Next step (→)" disabled={last} onClick={() => go(step + 1)} />
+      <IconButton icon="forward" label="Go to the end (End)" disabled={last} onClick={() => go(lastStep)} />
       <input
         className={styles.scrubber}
         type="range"

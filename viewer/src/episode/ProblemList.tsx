@@ -36,7 +36,7 @@ export function ProblemList({
       })}
       {!found.done && (
         <Button look="quiet" busy={found.loading} onClick={found.more}>
-          Search further, {count(found.searched)} of {count(episode.events)} events searched
+          Search more: {count(found.searched)} of {count(episode.events)} events searched
         </Button>
       )}
     </div>

@@ -7,7 +7,7 @@ import { ProblemList } from './ProblemList'
 import styles from './side.module.css'
 import type { Hits } from './useHits'
 
-export interface SidePanelProps {
+interface SidePanelProps {
   episode: Schema<'EpisodeDetail'>
   step: number
   lastStep: number

@@ -3,7 +3,7 @@ import { duration, exactTime } from '../format'
 import { CopyButton } from '../parts/CopyButton'
 import styles from './timeline.module.css'
 
-export interface StepHeadProps {
+interface StepHeadProps {
   episodeId: string
   step: number
   /** UNIX time of its first event. */

@@ -6,7 +6,7 @@ import { type EventDocument, numberIn, payloadOf, textIn } from './events'
 import { FieldList } from './FieldList'
 import styles from './timeline.module.css'
 
-/** Facts of a sample that has no reward: the number in its place is no zero that anybody gave. */
+/** Fields of a sample without a reward: its number is a placeholder, not a reward of zero. */
 const UNSCORED = ['grader_failure', 'left_out', 'ungraded']
 
 /** What came of an action: reward, whether it is over, what else the environment told. */
@@ -26,7 +26,7 @@ export function StepResultBody({ event, highlight }: { event: EventDocument; hig
           </span>
         )}
         {payload.terminated === true && <Badge tone="good">ended</Badge>}
-        {payload.truncated === true && <Badge tone="warn">cut off</Badge>}
+        {payload.truncated === true && <Badge tone="warn">truncated</Badge>}
       </p>
       {info !== null && typeof info === 'object' && Object.keys(info).length > 0 && (
         <FieldList fields={info as Record<string, unknown>} highlight={highlight} />

@@ -7,7 +7,7 @@ export interface TimelineHandle {
   goTo: (row: number) => void
 }
 
-export interface TimelineProps {
+interface TimelineProps {
   ref?: Ref<TimelineHandle>
   count: number
   /** Height of what covers the top of the window, in pixels. */

@@ -9,7 +9,7 @@ import styles from './page.module.css'
 import { type EpisodeSearch, KINDS, type Kind } from './search'
 import type { Hits } from './useHits'
 
-export interface ToolbarProps {
+interface ToolbarProps {
   ref?: Ref<HTMLDivElement>
   search: EpisodeSearch
   change: (part: Partial<EpisodeSearch>) => void
@@ -60,7 +60,7 @@ export function Toolbar({
           <StepPlace step={step} lastStep={lastStep} toStep={toStep} />
           <SearchField
             label="Search in this episode"
-            placeholder="Search inside…"
+            placeholder="Search events…"
             value={search.q ?? ''}
             onChange={(q) => change({ q: q || undefined })}
             page
@@ -118,7 +118,7 @@ function HitPlace({ hits, hitAt, toHit }: Pick<ToolbarProps, 'hits' | 'hitAt' | 
 }
 
 function told(hits: Hits, at: number): string {
-  if (hits.error) return 'search failed'
+  if (hits.error) return 'Search failed'
   const found = `${count(hits.items.length)}${hits.many ? '+' : ''}`
   if (!hits.done) return `${found} so far, ${percent(hits.total ? hits.searched / hits.total : 0)} searched`
   if (!hits.items.length) return 'no matches'

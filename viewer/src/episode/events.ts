@@ -45,7 +45,7 @@ export function observed(event: EventDocument): Observed {
 }
 
 /** Tokens of a model call. */
-export interface Spent {
+interface Spent {
   prompt: number
   completion: number
   cost: number | null

@@ -4,7 +4,7 @@ import { lookOf } from '../parts/look'
 import type { EventDocument } from './events'
 import { payloadOf, textIn } from './events'
 
-export type EventTone = 'seen' | 'done' | 'said' | 'note' | 'warn' | 'bad' | 'edge'
+type EventTone = 'seen' | 'done' | 'said' | 'note' | 'warn' | 'bad' | 'edge'
 
 const TONES: Record<keyof typeof EVENTS, EventTone> = {
   episode_start: 'edge',

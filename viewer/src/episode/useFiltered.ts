@@ -6,7 +6,7 @@ import type { EventDocument } from './events'
 const PAGE = 200
 
 /** Events of some kinds in their order, as far as they were read. */
-export interface Filtered {
+interface Filtered {
   items: EventDocument[]
   /** Position up to which the trace was searched. */
   searched: number

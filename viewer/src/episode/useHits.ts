@@ -4,7 +4,7 @@ import { brief, plain } from '../renderers/marks'
 import type { EventDocument } from './events'
 
 /** A place where the text was found. */
-export interface Hit {
+interface Hit {
   seq: number
   step: number
   kind: string

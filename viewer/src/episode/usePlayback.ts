@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 export const SPEEDS = ['0.5', '1', '2', '4', '8', '16'] as const
 export type Speed = (typeof SPEEDS)[number]
 
-export interface Playback {
+interface Playback {
   playing: boolean
   speed: Speed
   setSpeed: (speed: Speed) => void

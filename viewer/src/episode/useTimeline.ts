@@ -3,7 +3,7 @@ import { CHUNK, Heights } from './chunks'
 import { type Held, rowElement, useHeld } from './useHeld'
 
 /** What of a long list is drawn, and how to get to a row. */
-export interface TimelineWindow {
+interface TimelineWindow {
   list: RefObject<HTMLOListElement | null>
   firstChunk: number
   /** The chunk after the last one that is drawn. */

@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react'
 import styles from './form.module.css'
 
 /** Something to switch on. */
-export interface CheckProps {
+interface CheckProps {
   label: string
   hint?: ReactNode
   checked: boolean

@@ -2,7 +2,7 @@ import { type ReactNode, useId } from 'react'
 import styles from './form.module.css'
 
 /** A few ways, each with its explanation. */
-export interface ChoiceProps<Value extends string> {
+interface ChoiceProps<Value extends string> {
   label: string
   value: Value
   onChange: (value: Value) => void

@@ -14,7 +14,7 @@ export interface FieldProps {
 }
 
 /** What the control inside a field is given, so that its label, hint and problem belong to it. */
-export interface ControlProps {
+interface ControlProps {
   id: string
   className: string | undefined
   'aria-describedby': string | undefined

@@ -3,7 +3,7 @@ import { Failure } from '../parts/Failure'
 import styles from './form.module.css'
 
 /** Fields, what is done with them, and why that failed. */
-export interface FormProps {
+interface FormProps {
   label?: string
   onSubmit: () => void
   /** Why the last try failed, unless it is said at the fields. */

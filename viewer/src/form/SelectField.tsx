@@ -1,7 +1,7 @@
 import { Field, type FieldProps } from './Field'
 
 /** One of several words; `disabled` ones are shown with the reason in their label. */
-export interface SelectFieldProps extends FieldProps {
+interface SelectFieldProps extends FieldProps {
   value: string
   onChange: (value: string) => void
   options: readonly { value: string; label?: string; disabled?: boolean }[]

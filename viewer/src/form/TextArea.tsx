@@ -1,7 +1,7 @@
 import { Field, type FieldProps } from './Field'
 
 /** A field for several lines. */
-export interface TextAreaProps extends FieldProps {
+interface TextAreaProps extends FieldProps {
   value: string
   onChange: (value: string) => void
   rows?: number

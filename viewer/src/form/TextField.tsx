@@ -2,7 +2,7 @@ import type { InputHTMLAttributes } from 'react'
 import { Field, type FieldProps } from './Field'
 
 /** A field for one line, and what a plain input takes. */
-export interface TextFieldProps
+interface TextFieldProps
   extends FieldProps,
     Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange' | 'value' | 'id' | 'className'> {
   value: string

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'react'
 import { register } from './registry'
 
 /** More about a shortcut. */
-export interface ShortcutOptions {
+interface ShortcutOptions {
   /** Heading in the list of shortcuts. */
   group?: string
   /** False while it does not apply. */

@@ -3,7 +3,7 @@ import { Button } from './Button'
 import { Dialog } from './Dialog'
 
 /** A question with two answers. */
-export interface ConfirmDialogProps {
+interface ConfirmDialogProps {
   open: boolean
   title: string
   /** What will happen, and whether it can be undone. */

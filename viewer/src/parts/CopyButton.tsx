@@ -3,7 +3,7 @@ import { TextButton } from './TextButton'
 import { useCopy } from './useCopy'
 
 /** What is copied, and how the button looks. */
-export interface CopyButtonProps {
+interface CopyButtonProps {
   /** The text; a function where it takes long to make. */
   text: string | (() => string)
   label?: string

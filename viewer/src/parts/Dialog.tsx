@@ -3,7 +3,7 @@ import styles from './Dialog.module.css'
 import { IconButton } from './IconButton'
 
 /** A window above the page. */
-export interface DialogProps {
+interface DialogProps {
   open: boolean
   onClose: () => void
   title: string

@@ -6,7 +6,7 @@ import styles from './Failure.module.css'
 import { Icon } from './Icon'
 
 /** What went wrong and what can be done. */
-export interface FailureProps {
+interface FailureProps {
   error: unknown
   /** What was tried, as a sentence start: "The runs could not be read". */
   title?: string
@@ -33,7 +33,7 @@ export function Failure({ error, title = 'Something went wrong', onRetry }: Fail
   )
 }
 
-/** Whether signing in, maybe as somebody else, may help: what somebody may not see does not exist for them. */
+/** Whether signing in as another user may help: what a user may not see is answered with 404. */
 function asksWho(error: unknown): boolean {
   return place.mode === 'server' && error instanceof ApiError && [401, 403, 404].includes(error.status)
 }
@@ -44,10 +44,10 @@ function advice(error: unknown): string {
   if (error.status === 0) return 'Start it again with `mesocosm view`. This page reconnects automatically.'
   if (error.status === 404) return 'It may have been deleted, or the URL is incomplete.'
   if (error.status === 409) return 'The run is in use by another process; wait for it or stop it first.'
-  return error.status >= 500 ? 'The terminal of the server shows more.' : ''
+  return error.status >= 500 ? 'See the terminal of the server for details.' : ''
 }
 
 function serverAdvice({ status }: ApiError): string {
   if (status === 0) return 'This page reconnects automatically when the server is back.'
-  return status >= 500 ? 'Try again in a moment. If the problem persists, contact the operators of this server.' : ''
+  return status >= 500 ? 'Try again in a moment. If the problem persists, contact an administrator of this server.' : ''
 }

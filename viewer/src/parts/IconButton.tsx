@@ -3,7 +3,7 @@ import { Icon, type IconName } from './Icon'
 import styles from './IconButton.module.css'
 
 /** A picture, its words, and everything that a plain button takes. */
-export interface IconButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children'> {
+interface IconButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children'> {
   icon: IconName
   /** What it does; also shown when the pointer rests on it. */
   label: string

@@ -2,7 +2,7 @@ import { interval, measure } from '../format'
 import styles from './IntervalBar.module.css'
 
 /** A value with its interval on a scale. */
-export interface IntervalBarProps {
+interface IntervalBarProps {
   value: number | null
   low?: number | null
   high?: number | null

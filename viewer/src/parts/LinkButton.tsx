@@ -4,7 +4,7 @@ import { Icon, type IconName } from './Icon'
 import styles from './LinkButton.module.css'
 
 /** What a link that looks like a button takes beside where it leads. */
-export interface LinkButtonProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
+interface LinkButtonProps extends AnchorHTMLAttributes<HTMLAnchorElement> {
   look?: 'plain' | 'primary' | 'quiet'
   icon?: IconName
 }

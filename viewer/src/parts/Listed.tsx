@@ -6,7 +6,7 @@ import { Skeleton } from './Skeleton'
 import type { Pages } from './usePages'
 
 /** A list that is read page by page, and how it is shown. */
-export interface ListedProps<One> {
+interface ListedProps<One> {
   pages: Pages<One>
   /** "The domains could not be read". */
   title: string

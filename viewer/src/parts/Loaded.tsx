@@ -4,7 +4,7 @@ import { Failure } from './Failure'
 import { Skeleton } from './Skeleton'
 
 /** What is being read, and how it is shown. */
-export interface LoadedProps<Data> {
+interface LoadedProps<Data> {
   query: UseQueryResult<Data>
   /** "The teams could not be read". */
   title: string

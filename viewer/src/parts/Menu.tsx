@@ -25,7 +25,7 @@ export interface MenuItem {
 }
 
 /** A button and the list that it opens. */
-export interface MenuProps {
+interface MenuProps {
   label: string
   icon?: IconName
   /** Show the picture only; the label is still said. */

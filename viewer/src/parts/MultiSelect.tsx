@@ -5,14 +5,14 @@ import styles from './MultiSelect.module.css'
 import { useLeave } from './useLeave'
 
 /** A value to filter by, and how many there are of it. */
-export interface MultiSelectOption {
+interface MultiSelectOption {
   value: string
   label?: string
   count?: number
 }
 
 /** Any number of values to choose. */
-export interface MultiSelectProps {
+interface MultiSelectProps {
   label: string
   options: readonly MultiSelectOption[]
   selected: readonly string[]
@@ -112,7 +112,7 @@ function Choices({ label, known, selected, onChange }: ChoicesProps) {
             {option.count !== undefined && <span className={styles.count}>{count(option.count)}</span>}
           </label>
         ))}
-        {shown.length === 0 && <p className={styles.none}>Nothing to choose</p>}
+        {shown.length === 0 && <p className={styles.none}>No options</p>}
       </fieldset>
       {selected.length > 0 && (
         <button type="button" className={styles.clear} onClick={() => onChange([])}>

@@ -2,7 +2,7 @@ import { type ReactNode, useEffect } from 'react'
 import styles from './Page.module.css'
 
 /** What a page says at its top, and what follows. */
-export interface PageProps {
+interface PageProps {
   /** Heading and title of the window. */
   title: string
   /** What stands in the heading instead of the plain title, when that is more than a text. */

@@ -3,7 +3,7 @@ import { useId } from 'react'
 import styles from './Panel.module.css'
 
 /** A framed part of a page with its heading. */
-export interface PanelProps {
+interface PanelProps {
   title?: ReactNode
   actions?: ReactNode
   note?: ReactNode

@@ -2,7 +2,7 @@ import type { ReactNode } from 'react'
 import styles from './PlainTable.module.css'
 
 /** A table of few rows. */
-export interface PlainTableProps {
+interface PlainTableProps {
   label: string
   className?: string
   /** Head and body; cells with `data-numeric` are aligned to the right. */

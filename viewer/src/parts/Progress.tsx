@@ -2,7 +2,7 @@ import { count } from '../format'
 import styles from './Progress.module.css'
 
 /** How far a run is. */
-export interface ProgressProps {
+interface ProgressProps {
   /** Episodes that ended, failed ones not counted in. */
   done: number
   failed?: number

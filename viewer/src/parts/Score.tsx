@@ -5,7 +5,7 @@ import { IntervalBar } from './IntervalBar'
 import styles from './Score.module.css'
 
 /** A metric of a run and how much of it to show. */
-export interface ScoreProps {
+interface ScoreProps {
   metric: Schema<'MetricDocument'> | null | undefined
   /**
    * `line`: value, interval and n in one line; `value`: the value and whether anything is missing; `bar`: value and bar;
@@ -65,7 +65,7 @@ function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
 function inFull(metric: Schema<'MetricDocument'>): string {
   const parts = [`${metric.name}: ${exact(metric.value)}`]
   if (metric.low != null && metric.high != null) {
-    parts.push(`${metric.level * 100} % interval ${metric.low} to ${metric.high} (${metric.method})`)
+    parts.push(`${metric.level * 100}% interval ${metric.low} to ${metric.high} (${metric.method})`)
   }
   parts.push(`${count(metric.n_scored)} of ${count(metric.n_planned)} planned have a value`)
   return parts.join('\n')

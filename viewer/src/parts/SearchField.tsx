@@ -4,7 +4,7 @@ import { Key } from './Key'
 import styles from './SearchField.module.css'
 
 /** A text to look for. */
-export interface SearchFieldProps {
+interface SearchFieldProps {
   label: string
   value: string
   /** Called when typing has paused. */

@@ -2,7 +2,7 @@ import { useId } from 'react'
 import styles from './Select.module.css'
 
 /** One of several words to choose. */
-export interface SelectProps<Value extends string> {
+interface SelectProps<Value extends string> {
   label: string
   /** Keep the label for those who cannot see the page only. */
   hideLabel?: boolean

@@ -26,7 +26,7 @@ const LOOKS: Record<State, Look> = {
 }
 
 /** What a state belongs to, and the state. A run that was asked to stop is `stopping`. */
-export interface StatusProps {
+interface StatusProps {
   of?: 'run' | 'episode'
   state: State
   stopping?: boolean

@@ -5,7 +5,7 @@ import styles from './VirtualTable.module.css'
 import { drawn } from './windowing'
 
 /** The rows of a table that are in view. */
-export interface TableBodyProps<Row> {
+interface TableBodyProps<Row> {
   /** What the ids of the rows begin with. */
   id: string
   rows: Rows

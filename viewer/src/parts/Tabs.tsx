@@ -3,7 +3,7 @@ import { count } from '../format'
 import styles from './Tabs.module.css'
 
 /** Views of the same thing, one at a time. */
-export interface TabsProps<Id extends string> {
+interface TabsProps<Id extends string> {
   label: string
   tabs: readonly { id: Id; label: string; count?: number }[]
   selected: Id

@@ -2,7 +2,7 @@ import type { ButtonHTMLAttributes } from 'react'
 import styles from './TextButton.module.css'
 
 /** A small button among text: to show more of something, to copy it. */
-export interface TextButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'className'> {
+interface TextButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'type' | 'className'> {
   size?: 'xs' | 'sm'
 }
 

@@ -7,7 +7,7 @@ import { useTableKeys } from './useTableKeys'
 import styles from './VirtualTable.module.css'
 
 /** A table of any length. */
-export interface VirtualTableProps<Row> {
+interface VirtualTableProps<Row> {
   /** What the rows are. */
   label: string
   columns: readonly Column<Row>[]

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useToast } from './toast'
 
 /** What happens around a change. */
-export interface ChangeOptions<Answer> {
+interface ChangeOptions<Answer> {
   /** What is told when it went well; nothing without. */
   done?: string
   /** What is done then. */

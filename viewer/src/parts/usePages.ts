@@ -8,7 +8,7 @@ interface CursorPage<One> {
 }
 
 /** Where a list is read from. */
-export interface PagesOptions<One> {
+interface PagesOptions<One> {
   /** What it is kept under: the path, and what was asked. */
   key: QueryKey
   /** Read the page after the one that ended with `cursor`. */

@@ -3,7 +3,7 @@ import styles from './board.module.css'
 import { changes, type Grid, toneOf } from './grid'
 import { Marked } from './Marked'
 
-export interface BoardProps {
+interface BoardProps {
   grid: Grid
   /** The board one step before; cells that differ are marked. */
   before?: Grid | null

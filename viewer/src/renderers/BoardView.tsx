@@ -5,7 +5,7 @@ import { JsonTree } from './JsonTree'
 import styles from './layout.module.css'
 import { TextView } from './TextView'
 
-export interface BoardViewProps {
+interface BoardViewProps {
   data: unknown
   /** The content one step before. */
   before?: unknown

@@ -7,7 +7,7 @@ import styles from './talk.module.css'
 
 const SHOWN = 20
 
-export interface ChatViewProps {
+interface ChatViewProps {
   talks: Talk[]
   highlight?: string
   open?: boolean

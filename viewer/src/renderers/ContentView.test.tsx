@@ -82,7 +82,7 @@ test('referred content is read from the server, its beginning first', async () =
     .mockResolvedValue(new Response(bytes, { status: 206, headers: { 'content-range': `bytes 0-15/200000` } }))
   render(<ContentView data={{ $blob: 'abcdef0123', bytes: 200_000 }} type="text/plain" />)
   expect(await screen.findByText('the beginning ü')).toBeTruthy()
-  expect(screen.getByRole('button', { name: 'Read more' })).toBeTruthy()
+  expect(screen.getByRole('button', { name: 'Load more' })).toBeTruthy()
   expect(String(fetched.mock.calls[0]?.[0])).toContain('/api/blobs/abcdef0123')
   fetched.mockRestore()
 })

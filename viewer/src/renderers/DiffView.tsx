@@ -9,7 +9,7 @@ import { ScrollBox } from './ScrollBox'
 const SIGNS = { added: '+', removed: '−', same: ' ', place: '', file: '' }
 const PAGE = 400
 
-export interface DiffViewProps {
+interface DiffViewProps {
   /** A unified diff … */
   diff?: string
   /** … or two texts. */

@@ -7,7 +7,7 @@ import styles from './failure.module.css'
 import { Marked } from './Marked'
 import { TextView } from './TextView'
 
-export interface FailureViewProps {
+interface FailureViewProps {
   failure: Partial<Schema<'FailureDocument'>> & { cause: string; message: string }
   /** What can be done about it: links, buttons. */
   children?: ReactNode

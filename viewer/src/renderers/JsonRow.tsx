@@ -6,7 +6,7 @@ import styles from './json.module.css'
 import { Marked } from './Marked'
 import { pathText, type TreeRow } from './tree'
 
-export interface JsonRowProps {
+interface JsonRowProps {
   id: string
   row: TreeRow
   active: boolean

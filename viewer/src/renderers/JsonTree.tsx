@@ -7,7 +7,7 @@ import { useWindow } from './useWindow'
 const ROW_HEIGHT = 22
 const SHOWN_IN_FLOW = 200
 
-export interface JsonTreeProps {
+interface JsonTreeProps {
   value: unknown
   highlight?: string
   label?: string

@@ -6,7 +6,7 @@ import { TextView } from './TextView'
 
 const LONGEST = 100_000
 
-export interface MarkdownProps {
+interface MarkdownProps {
   text: string
   highlight?: string
 }

@@ -22,9 +22,7 @@ export function PageView({ html, highlight }: { html: string; highlight?: string
           {source ? 'Show page' : 'Show source'}
         </TextButton>
         {dropped > 0 && (
-          <span className={styles.note}>
-            {plural(dropped, 'script, link or address', 'scripts, links and addresses')} left out
-          </span>
+          <span className={styles.note}>{plural(dropped, 'script or link', 'scripts and links')} removed</span>
         )}
       </div>
       {source ? (

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { bytes as sizeText } from '../format'
 import styles from './picture.module.css'
 
-export interface PictureFigureProps {
+interface PictureFigureProps {
   /** A data address, or one of bytes that this page holds. */
   source: string
   /** PNG, SVG, … */
@@ -23,7 +23,7 @@ export function PictureFigure({ source, kind, bytes, large = false, small = fals
       <img
         className={`${styles.image} ${look}`}
         src={source}
-        alt={`${kind} of the record${size && `, ${size} pixels`}`}
+        alt={`${kind} of the episode${size && `, ${size} pixels`}`}
         title={small ? `${kind} ${size}` : undefined}
         decoding="async"
         onLoad={(event) => setSize(`${event.currentTarget.naturalWidth} × ${event.currentTarget.naturalHeight}`)}

@@ -4,7 +4,7 @@ import { PictureFigure } from './PictureFigure'
 import { pictureOf, rasterName } from './picture'
 import styles from './picture.module.css'
 
-export interface PictureViewProps {
+interface PictureViewProps {
   data: unknown
   type: string
   large?: boolean

@@ -9,7 +9,7 @@ import { useBlob } from './useBlob'
 
 const WHOLE = 24 * 1024 * 1024
 
-export interface ReferredProps extends Omit<ContentViewProps, 'data'> {
+interface ReferredProps extends Omit<ContentViewProps, 'data'> {
   reference: Reference
 }
 
@@ -26,20 +26,20 @@ function ReferredText({ reference, type, ...rest }: ReferredProps) {
   const whole = /^(image\/|text\/html|application\/xhtml)/.test(type) && reference.bytes < WHOLE
   const blob = useBlob(reference.digest, reference.bytes, whole)
   if (blob.error && !blob.text) return <p className={styles.problem}>{blob.error}</p>
-  if (blob.loading && (!blob.text || whole)) return <p className={styles.note}>Reading {bytes(reference.bytes)} …</p>
+  if (blob.loading && (!blob.text || whole)) return <p className={styles.note}>Loading {bytes(reference.bytes)}…</p>
   return (
     <div className={styles.content}>
       <ContentView {...rest} data={blob.text} type={blob.complete ? type : 'text/plain'} />
       {!blob.complete && (
         <div className={textStyles.tools}>
           <span className={styles.note}>
-            {bytes(blob.read)} of {bytes(reference.bytes)} read{blob.error ? `; ${blob.error}` : ''}
+            {bytes(blob.read)} of {bytes(reference.bytes)} loaded{blob.error ? `; ${blob.error}` : ''}
           </span>
           <TextButton disabled={blob.loading} onClick={() => blob.more()}>
-            {blob.loading ? 'Reading …' : 'Read more'}
+            {blob.loading ? 'Loading…' : 'Load more'}
           </TextButton>
           <TextButton disabled={blob.loading} onClick={() => blob.more(true)}>
-            Read all {bytes(reference.bytes)}
+            Load all {bytes(reference.bytes)}
           </TextButton>
         </div>
       )}

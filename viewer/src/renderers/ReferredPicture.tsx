@@ -9,7 +9,7 @@ import { rasterName, rasterType } from './picture'
 
 const LARGEST = 64 * 1024 * 1024
 
-export interface ReferredPictureProps {
+interface ReferredPictureProps {
   reference: Reference
   type: string
   large?: boolean
@@ -46,5 +46,5 @@ export function ReferredPicture({ reference, type, large }: ReferredPictureProps
   if (found.error) return <p className={styles.problem}>{found.error}</p>
   if (found.picture) return <PictureFigure {...found.picture} large={large} />
   if (found.data !== undefined) return <PictureView data={found.data} type={type} large={large} />
-  return <p className={styles.note}>Reading {bytes(reference.bytes)} …</p>
+  return <p className={styles.note}>Loading {bytes(reference.bytes)}…</p>
 }

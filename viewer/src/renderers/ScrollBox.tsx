@@ -1,6 +1,6 @@
 import type { ReactNode, Ref } from 'react'
 
-export interface ScrollBoxProps {
+interface ScrollBoxProps {
   ref?: Ref<HTMLDivElement>
   label: string
   className?: string

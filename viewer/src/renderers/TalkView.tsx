@@ -8,7 +8,7 @@ import { ToolCallView } from './ToolCallView'
 import type { Part, Talk } from './talk'
 import styles from './talk.module.css'
 
-export interface TalkViewProps {
+interface TalkViewProps {
   talk: Talk
   highlight?: string
   /** Show long text at once. */

@@ -9,7 +9,7 @@ import { countLines, head, tail } from './lines'
 import { Marked } from './Marked'
 import styles from './text.module.css'
 
-export interface TextViewProps {
+interface TextViewProps {
   text: string
   /** Fixed-width letters without wrapping, for maps and code. */
   mono?: boolean

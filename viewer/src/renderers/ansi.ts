@@ -1,6 +1,6 @@
 /** Colours and weights that terminal programs write between the characters of their text. */
 
-export interface Styled {
+interface Styled {
   text: string
   /** Classes of the look, without the stylesheet's prefix: `fg-red`, `bold`, … */
   look: string[]

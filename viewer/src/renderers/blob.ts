@@ -1,7 +1,7 @@
 /** Large content, read from the API piece by piece. */
 import { place } from '../place'
 
-export interface Piece {
+interface Piece {
   bytes: Uint8Array<ArrayBuffer>
   /** Whether nothing follows. */
   last: boolean

@@ -7,7 +7,7 @@ import { rowsOf, rowsOfText } from './rows'
 import { chatOf, toolCallOf } from './talk'
 import { answerOf, turnOf } from './turn'
 
-export interface Content {
+interface Content {
   data: unknown
   /** Media type as recorded; empty where none was. */
   type: string

@@ -10,7 +10,7 @@ export interface DiffLine {
   words?: Word[]
 }
 
-export interface Word {
+interface Word {
   text: string
   changed: boolean
 }

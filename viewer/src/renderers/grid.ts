@@ -1,6 +1,6 @@
 /** Boards: two-dimensional data, and text that is drawn as a map. */
 
-export type Cell = string
+type Cell = string
 export type Grid = Cell[][]
 
 const LARGEST_SIDE = 80
@@ -40,7 +40,7 @@ function shortNumber(value: number): string {
   return text.length <= LONGEST_CELL ? text : value.toExponential(1)
 }
 
-export type Block = { kind: 'text'; text: string } | { kind: 'map'; grid: Grid }
+type Block = { kind: 'text'; text: string } | { kind: 'map'; grid: Grid }
 
 /** Return text as maps and what stands between them; null if no part of it is a map. */
 export function blocksOf(text: string): Block[] | null {
@@ -102,7 +102,7 @@ export function toneOf(cell: Cell): 'empty' | 'solid' | 'sign' {
   return cell === '#' || cell === '█' || cell === '■' ? 'solid' : 'sign'
 }
 
-export interface Framed {
+interface Framed {
   key: string
   grid: Grid
   rest: Record<string, unknown>

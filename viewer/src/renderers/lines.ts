@@ -2,7 +2,7 @@
 
 const PIECE = 240
 
-export interface LineIndex {
+interface LineIndex {
   /** Where each shown line begins; the last entry is the end of the text. */
   starts: number[]
   /** The number of the source line of each shown line, from 1 on; 0 where a long line goes on. */

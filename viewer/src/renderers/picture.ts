@@ -1,8 +1,8 @@
 /** Images inside data: which they are by their first bytes, and a source that reaches no network. */
 
-export type Raster = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
+type Raster = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
 
-export type Picture =
+type Picture =
   | { kind: 'raster'; type: Raster; source: string; bytes: number }
   | { kind: 'drawing'; source: string; bytes: number }
   | { kind: 'remote'; address: string }

@@ -1,6 +1,6 @@
 /** JSON as a tree of rows that are made only where they are open. */
 
-export type Path = (string | number)[]
+type Path = (string | number)[]
 
 export interface TreeRow {
   path: Path

@@ -2,7 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'react'
 import { readPiece } from './blob'
 
 /** What has been read so far of large text. */
-export interface BlobText {
+interface BlobText {
   text: string
   /** Bytes read. */
   read: number

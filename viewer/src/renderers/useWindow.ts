@@ -1,7 +1,7 @@
 import { type RefObject, useEffect, useRef, useState } from 'react'
 
 /** Rows of one height in a box of its own, of which only those in sight are laid out. */
-export interface RowWindow<Box extends HTMLElement> {
+interface RowWindow<Box extends HTMLElement> {
   box: RefObject<Box | null>
   first: number
   /** The row after the last one that is laid out. */

@@ -3,7 +3,7 @@ import { PlainTable } from '../parts/PlainTable'
 import { type Optional, RunRow } from './RunRow'
 
 /** A few runs of the server; `hide` leaves out what is the same in all of them. */
-export interface RunTableProps {
+interface RunTableProps {
   label: string
   runs: readonly Schema<'RunSummary'>[]
   hide?: readonly Optional[]

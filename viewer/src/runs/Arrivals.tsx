@@ -3,8 +3,8 @@ import { plural } from '../format'
 import { Button } from '../parts/Button'
 import styles from './RunsPage.module.css'
 
-/** New runs that are not in the list yet: shown at once where that moves nothing that somebody looks at. */
-export interface ArrivalsProps {
+/** New runs that are not in the list yet; shown at once if that moves nothing that is being read. */
+interface ArrivalsProps {
   amount: number
   /** Whether new runs come first. */
   sorted: boolean

@@ -2,7 +2,7 @@ import { clip } from './clip'
 import styles from './Dialogs.module.css'
 
 /** Tags of several runs. */
-export interface KeptTagsProps {
+interface KeptTagsProps {
   /** Tags that all of the runs have, and those that only some of them have. */
   all: readonly string[]
   some: readonly string[]
@@ -20,7 +20,7 @@ export function KeptTags({ all, some, removed, onToggle }: KeptTagsProps) {
         <label key={tag}>
           <input type="checkbox" checked={!removed.includes(tag)} onChange={() => onToggle(tag)} />
           <bdi>{clip(tag, 60)}</bdi>
-          {some.includes(tag) && <span className="muted">some</span>}
+          {some.includes(tag) && <span className="muted">on some runs</span>}
         </label>
       ))}
     </fieldset>

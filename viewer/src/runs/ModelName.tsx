@@ -4,7 +4,7 @@ import { clip } from './clip'
 import { modelWords } from './model'
 
 /** Which model, and how much of it. */
-export interface ModelNameProps {
+interface ModelNameProps {
   model: string
   /** Without the server that it is asked at. */
   short?: boolean

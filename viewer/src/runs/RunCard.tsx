@@ -10,7 +10,7 @@ import { RunState } from './RunState'
 import type { Scale } from './scale'
 
 /** One card. */
-export interface RunCardProps {
+interface RunCardProps {
   row: Row
   scale: Scale | undefined
   open: boolean

@@ -20,7 +20,7 @@ import { Tags } from './Tags'
 import { TwoLines } from './TwoLines'
 
 /** Which value of which run. */
-export interface RunCellProps {
+interface RunCellProps {
   column: ColumnId
   row: Row
   scale: Scale | undefined
@@ -31,7 +31,7 @@ export interface RunCellProps {
 /** What stands in one column of a run. */
 export const RunCell = memo(function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
   const { run } = row
-  // The id of a domain says nothing to anybody.
+  // The id of a domain is a UUID, which says nothing.
   const hosted = run.domain_id !== null
   switch (column) {
     case 'name':

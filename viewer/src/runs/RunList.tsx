@@ -18,7 +18,7 @@ import type { Selection } from './useSelection'
 import { onlyRollouts } from './wording'
 
 /** What a list of runs needs. */
-export interface RunListProps {
+interface RunListProps {
   search: RunsSearch
   onChange: (search: RunsSearch) => void
   pages: RunPages

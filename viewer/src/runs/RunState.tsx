@@ -33,5 +33,6 @@ function outcome(run: Run): string {
   const failed = counts.failed > 0 ? `${count(counts.failed)} failed` : ''
   if (run.state === 'finished') return failed
   if (counts.done === 0) return clip(error) || 'no episodes played'
-  return [`${percent(doneShare(run))} done`, failed].filter(Boolean).join(', ')
+  const share = doneShare(run)
+  return [share < 1 && `${percent(share)} done`, failed].filter(Boolean).join(', ')
 }

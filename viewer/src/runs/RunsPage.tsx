@@ -73,7 +73,7 @@ function Total({ total, exact, filtered }: { total: number | undefined; exact: b
     <span
       className="muted number"
       aria-live="polite"
-      title={exact ? undefined : 'At least this many; counting all takes too long'}
+      title={exact ? undefined : 'The exact number would take too long to count'}
     >
       {exact ? words : `more than ${count(total)} runs`}
     </span>

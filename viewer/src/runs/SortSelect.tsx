@@ -10,7 +10,7 @@ const OPTIONS: { value: RunSort; label: string }[] = [
   { value: 'benchmark', label: 'benchmark' },
   { value: 'model', label: 'model' },
   { value: 'agent', label: 'agent' },
-  { value: 'id', label: 'run id' },
+  { value: 'id', label: 'run ID' },
   { value: 'state', label: 'status' },
   { value: '-cost', label: 'most expensive' },
   { value: '-tokens', label: 'most tokens' },

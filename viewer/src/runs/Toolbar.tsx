@@ -17,7 +17,7 @@ import styles from './Toolbar.module.css'
 import { onlyRollouts, titleOf } from './wording'
 
 /** What the toolbar changes. */
-export interface ToolbarProps {
+interface ToolbarProps {
   search: RunsSearch
   onChange: (search: RunsSearch, replace?: boolean) => void
 }
@@ -57,7 +57,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
       <SearchField
         page
         label="Search runs"
-        placeholder="Search name, model, tag, id…"
+        placeholder="Search name, model, tag, ID…"
         value={search.q ?? ''}
         onChange={(q) => onChange(compact({ ...search, q: q.trim() === '' ? undefined : q }), true)}
       />
@@ -110,7 +110,7 @@ function FoldButton({ search, onChange }: ToolbarProps) {
       title="Show one row for all attempts with exactly the same settings"
       onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
     >
-      Fold attempts
+      Collapse attempts
     </Button>
   )
 }

@@ -25,7 +25,7 @@ export type ColumnId =
   | 'id'
 
 /** A column: at least `width` pixels wide, growing by `grow` parts of what is left over. */
-export interface ColumnFacts {
+interface ColumnFacts {
   id: ColumnId
   title: string
   /** What a person hovering over the title would like to know. */
@@ -51,7 +51,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column('model', 'Model', 'The model that played', 164, { sort: 'model', grow: 3, priority: 2 }),
   column('agent', 'Agent', 'The agent that used the model', 84, { sort: 'agent', priority: 12 }),
   column('state', 'Status', 'State and progress', 126, { sort: 'state', priority: 3 }),
-  column('score', 'Score', 'Primary metric with its 95 % interval; n = scored / planned episodes', 224, {
+  column('score', 'Score', 'Primary metric with its 95% interval; n = scored / planned episodes', 224, {
     sort: 'score',
     grow: 1,
     priority: 1,
@@ -72,7 +72,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     priority: 7,
   }),
   column('created_at', 'Started', 'When the run started', 112, { sort: 'created_at', numeric: true, priority: 5 }),
-  column('attempt', 'Attempt', 'Number of the attempt with exactly these settings', 72, {
+  column('attempt', 'Attempt', 'Number of the attempt with exactly these settings', 80, {
     sort: 'attempt',
     numeric: true,
     priority: 11,
@@ -80,7 +80,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column('tags', 'Tags', 'Tags of the run', 120, { grow: 1 }),
   column('kind', 'Kind', 'Kind of benchmark', 100, {}),
   column('group', 'Group', 'The command that started the run', 264, {}),
-  column('id', 'Id', 'Full ID', 290, { sort: 'id' }),
+  column('id', 'ID', 'Full ID', 290, { sort: 'id' }),
 ]
 
 /** The priority of published scores where there are some: above tokens and attempts. */

@@ -5,7 +5,7 @@ import { clip } from './clip'
 const LONGEST = 1_000
 
 /** A model's name in two parts: who it is, and the server that it is asked at (empty when that goes without saying). */
-export interface ModelWords {
+interface ModelWords {
   name: string
   server: string
 }

@@ -17,7 +17,7 @@ export function whoseWords({ owner, mine, team_id }: Owned): string {
   return owner === 'guest' ? "a guest's" : "another member's"
 }
 
-/** Whether somebody may tag or delete a run. The team of a run is told to those who are in it only. */
+/** Whether the user may change a run. Only members of its team are told the team. */
 export function mayChange({ mine, team_id, domain_id }: Owned, me: Me | undefined): boolean {
   if (mine === true) return true
   if (domain_id === null) return false

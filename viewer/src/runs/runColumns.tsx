@@ -7,7 +7,7 @@ import { type Scale, scaleKey } from './scale'
 import { titleOf } from './wording'
 
 /** What the columns of the list depend on. */
-export interface RunColumnsProps {
+interface RunColumnsProps {
   /** Columns that a person chose. */
   chosen: readonly string[] | undefined
   scales: ReadonlyMap<string, Scale>

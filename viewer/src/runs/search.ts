@@ -8,7 +8,7 @@ export type RunSort = RunSortKey | `-${RunSortKey}`
 export const DEFAULT_SORT: RunSort = '-created_at'
 
 /** Columns that are filtered by their values. */
-export const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
+const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
 export type RunFilter = (typeof FILTERS)[number]
 
 /** Of what one sees of a server: one's own runs, those of one's teams, public ones. */
@@ -32,7 +32,7 @@ export interface RunsSearch {
   attempts?: 'folded'
 }
 
-/** Read search parameters from a URL that anybody may have written; what cannot be understood is left out. */
+/** Read search parameters from a URL; invalid ones are ignored. */
 export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
   const sort = readSort(raw.sort)
   return compact({

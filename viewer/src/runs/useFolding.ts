@@ -2,7 +2,7 @@ import { useCallback, useMemo, useState } from 'react'
 import { type Row, type Run, rowsOf } from './page'
 
 /** Attempts at the same that are folded into the newest one. */
-export interface Folding {
+interface Folding {
   /** The rows, when folding is on. */
   rows: Row[] | undefined
   /** Signatures of which all attempts are shown. */

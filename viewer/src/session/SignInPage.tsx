@@ -44,7 +44,7 @@ export function SignInPage() {
             Create an account
           </Link>
         ) : (
-          'No account? Ask the operators of this server. Public runs and leaderboards need no account.'
+          'No account? Ask an administrator of this server. Public runs and leaderboards need no account.'
         )}
       </p>
     </div>

@@ -5,7 +5,7 @@ export function nextPage(given: string | undefined): string {
   return given !== undefined && /^\/(?![/\\])/.test(given) && !hasControl(given) ? given : '/'
 }
 
-/** Open a page anew, so that nothing stays of what somebody else saw. */
+/** Load a page anew, so that nothing of another user's session remains. */
 export function openPage(page: string): void {
   window.location.assign(new URL(`.${nextPage(page)}`, document.baseURI))
 }

@@ -4,17 +4,17 @@ import type { Answer } from '../api/types'
 /** What the server knows of who looks at the page. */
 export type Me = Answer<'/api/me', 'get'>
 
-/** Whether somebody is a member. */
+/** Whether the user is a member. */
 export function isMember(me: Me | undefined): boolean {
   return me?.type === 'member'
 }
 
-/** Whether somebody runs the server. */
+/** Whether the user is an administrator. */
 export function isAdmin(me: Me | undefined): boolean {
   return isMember(me) && me?.role === 'admin'
 }
 
-/** What somebody is called. */
+/** Return the display name of the user. */
 export function nameOf(me: Me): string {
   if (me.type === 'member') return me.username ?? `user ${me.user_id}`
   return me.type === 'guest' ? 'Guest' : 'Anonymous'

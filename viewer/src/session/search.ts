@@ -2,7 +2,7 @@
 import { oneOf, type RawSearch, text } from '../search'
 
 /** Where to go on, and whether a new account is made. */
-export interface SignInSearch {
+interface SignInSearch {
   next?: string
   as?: 'new'
   /** Why a sign-in elsewhere failed. */

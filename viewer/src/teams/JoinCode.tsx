@@ -13,10 +13,10 @@ export function JoinCode({ team }: { team: Schema<'TeamDocument'> }) {
   const [asked, setAsked] = useState(false)
   const renew = useChange(
     () => post('/api/teams/{team_id}/join-code/regenerate', { params: { team_id: team.team_id } }),
-    { done: 'New code created. The old code no longer works.', after: () => setAsked(false) },
+    { done: 'Join code replaced. The old code no longer works.', after: () => setAsked(false) },
   )
   const code = team.join_code
-  if (!code) return <p className="muted">Only the owner of the team can see its code.</p>
+  if (!code) return <p className="muted">Only the owner of the team can see its join code.</p>
   return (
     <div className={panels.stack}>
       <p className={styles.code}>
@@ -31,18 +31,18 @@ export function JoinCode({ team }: { team: Schema<'TeamDocument'> }) {
           text={() => new URL(`./teams?join=${encodeURIComponent(code)}`, document.baseURI).href}
         />
         <Button icon="refresh" onClick={() => setAsked(true)}>
-          New code
+          Replace code
         </Button>
       </div>
       <ConfirmDialog
         open={asked}
-        title="Create a new code?"
-        confirm="Create a new code"
+        title="Replace the join code?"
+        confirm="Replace code"
         busy={renew.isPending}
         onConfirm={() => renew.mutate(undefined)}
         onClose={() => setAsked(false)}
       >
-        <p>The old code and its links stop working at once. Members keep their membership.</p>
+        <p>The old code and its links stop working immediately. Current members stay in the team.</p>
       </ConfirmDialog>
     </div>
   )

@@ -19,7 +19,7 @@ export function TeamCard({ team }: { team: Schema<'TeamDocument'> }) {
         </span>
         {team.join_code && (
           <span>
-            Code <code>{team.join_code}</code>
+            Join code <code>{team.join_code}</code>
           </span>
         )}
       </p>

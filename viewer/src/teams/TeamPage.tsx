@@ -50,7 +50,7 @@ function TeamView({ team }: { team: Schema<'TeamDocument'> }) {
         </div>
         <div className={styles.stack}>
           {rules && (
-            <Panel title="Code">
+            <Panel title="Join code">
               <JoinCode team={team} />
             </Panel>
           )}

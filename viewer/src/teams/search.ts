@@ -2,7 +2,7 @@
 import { type RawSearch, text } from '../search'
 
 /** The code of a team to join, as links carry it. */
-export interface TeamsSearch {
+interface TeamsSearch {
   join?: string
 }
 

@@ -8,6 +8,7 @@ import { Page } from '../../parts/Page'
 import { Panel } from '../../parts/Panel'
 import { Skeleton } from '../../parts/Skeleton'
 import { When } from '../../parts/When'
+import { colourOf, letterOf } from '../CompareLabels'
 import { CompareLetter } from '../CompareLetter'
 import { ContestReasons } from './ContestReasons'
 import { ContestTable } from './ContestTable'
@@ -39,7 +40,7 @@ export function ContestView({ id }: { id: string }) {
       {data && (
         <Panel
           title="Benchmarks"
-          note="Δ = B − A with its 95 % interval; a tie unless the interval excludes 0 and the test is significant"
+          note="Δ = B − A with its 95% interval; a tie unless the interval excludes 0 and the test is significant"
           flush
         >
           <ContestTable contest={data} />
@@ -56,7 +57,7 @@ function Sides({ contest }: { contest: Contest }) {
       {contest.sides.map((side, index) => (
         <div key={side.group_id}>
           <dt>
-            <CompareLetter letter={index === 0 ? 'A' : 'B'} colour={`var(--series-${index + 1})`} />
+            <CompareLetter letter={letterOf(index)} colour={colourOf(index)} />
           </dt>
           <dd>
             <strong>
@@ -73,7 +74,7 @@ function Sides({ contest }: { contest: Contest }) {
         </div>
       ))}
       <div>
-        <dt className="muted">Id</dt>
+        <dt className="muted">ID</dt>
         <dd>
           <span>
             <code>{contest.id}</code> <CopyButton text={contest.id} label="Copy comparison ID" />

@@ -30,7 +30,7 @@ describe('tally', () => {
     const found = tally([row({}), row({ winner: 'a' }), row({ winner: 'tie' }), row({ winner: null })])
     expect(found).toEqual({ a: 1, b: 1, tie: 1, none: 1 })
     expect(tallyWords(found)).toBe(
-      'Of 3 benchmarks B is better on 1, worse on 1, 1 tie; 1 benchmark could not be compared.',
+      'Of 3 benchmarks, B is better on 1 and worse on 1, with 1 tie; 1 benchmark could not be compared.',
     )
   })
 

@@ -8,7 +8,7 @@ type Side = Schema<'SideDocument'>
 type Result = Schema<'SideResult'>
 
 /** How many benchmarks each side won, how many are ties, and how many could not be compared. */
-export interface Tally {
+interface Tally {
   a: number
   b: number
   tie: number
@@ -26,9 +26,8 @@ export function tally(rows: readonly ContestRow[]): Tally {
 export function tallyWords({ a, b, tie, none }: Tally): string {
   const compared = a + b + tie
   if (compared === 0) return 'No benchmarks could be compared.'
-  const parts = [`B is better on ${b}`, `worse on ${a}`, plural(tie, 'tie')]
   const left = none > 0 ? `; ${plural(none, 'benchmark')} could not be compared` : ''
-  return `Of ${plural(compared, 'benchmark')} ${parts.join(', ')}${left}.`
+  return `Of ${plural(compared, 'benchmark')}, B is better on ${b} and worse on ${a}, with ${plural(tie, 'tie')}${left}.`
 }
 
 /** The name of a model with its provider. */

@@ -4,7 +4,7 @@ import { Marked } from '../../renderers/Marked'
 import type { Pair } from './align'
 import styles from './episodes.module.css'
 
-export interface AlignedStepProps {
+interface AlignedStepProps {
   pair: Pair
   loaded: boolean
   current: boolean

@@ -10,7 +10,7 @@ import styles from './episodes.module.css'
 const ROW = 30
 const PAGE = 200
 
-export interface AlignedStepsProps {
+interface AlignedStepsProps {
   a: Schema<'EpisodeDetail'>
   b: Schema<'EpisodeDetail'>
   step: number

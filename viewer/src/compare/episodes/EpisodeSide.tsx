@@ -12,7 +12,7 @@ import { brief } from '../../renderers/marks'
 import { ModelName } from '../../runs/ModelName'
 import styles from './episodes.module.css'
 
-export interface EpisodeSideProps {
+interface EpisodeSideProps {
   name: string
   episode: Schema<'EpisodeDetail'>
   frame: Frame | null

@@ -13,7 +13,7 @@ import styles from './episodes.module.css'
 import { FrameDifference } from './FrameDifference'
 import { type Difference, useDifference } from './useDifference'
 
-export interface EpisodesViewProps {
+interface EpisodesViewProps {
   a: Schema<'EpisodeDetail'>
   b: Schema<'EpisodeDetail'>
   step: number | undefined
@@ -35,7 +35,7 @@ export function EpisodesView({ a, b, step: asked, onStep }: EpisodesViewProps) {
   const group = { group: 'Two episodes' }
   useShortcut('j', 'Next step', () => onStep(Math.min(step + 1, last)), group)
   useShortcut('k', 'Previous step', () => onStep(Math.max(step - 1, 0)), group)
-  useShortcut('d', 'To the first difference', toDifference, { ...group, enabled: difference.step !== null })
+  useShortcut('d', 'Go to the first difference', toDifference, { ...group, enabled: difference.step !== null })
   const ready = frameA.at === Math.min(step, lastA) && frameB.at === Math.min(step, lastB)
   return (
     <div className={styles.view}>
@@ -72,6 +72,6 @@ function useKept(frame: Frame | null): { frame: Frame | null; at: number } {
 }
 
 function told({ step, done, same }: Difference): string {
-  if (step !== null) return `The actions first differ in step ${count(step)}.`
+  if (step !== null) return `The actions first differ at step ${count(step)}.`
   return done ? 'The actions are the same in every step.' : `The same up to step ${count(same)}; still comparing…`
 }

@@ -26,7 +26,7 @@ export interface SampleFacts {
   metrics: [string, number][]
 }
 
-/** Read the facts; a document that somebody else wrote may hold anything. */
+/** Read the facts; the document may have any shape. */
 export function sampleFacts(episode: Pick<Schema<'EpisodeDetail'>, 'terminal_info'>): SampleFacts {
   const info: Json = episode.terminal_info
   const failure = objectIn(info, 'grader_failure')
