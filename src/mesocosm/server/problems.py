@@ -188,12 +188,12 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 async def _database(request: Request, error: Exception) -> Response:
     _log.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
-    return older_error(request, problem_response(503, "the results could not be read; the server's log says why"))
+    return older_error(request, problem_response(503, "the results could not be read; see the server's log"))
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return older_error(request, problem_response(500, "a defect in mesocosm; the server's log has the details"))
+    return older_error(request, problem_response(500, "an internal error; see the server's log"))
 
 
 def _encodable(text: str) -> str:

@@ -349,7 +349,7 @@ def read_settings(place: Path | None = None, **given: Any) -> Settings:
 def _check_file(place: Path) -> None:
     """Raise UsageError for a settings file that cannot be read, InvalidInput for unknown keys."""
     if not place.is_file():
-        raise UsageError(f"there is no settings file {place}; write one, or leave --config out")
+        raise UsageError(f"there is no settings file {place}; write one, or omit --config")
     try:
         written = tomllib.loads(place.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -113,7 +113,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     wrong = [p for p in p_values if not 0 <= p <= 1]
     if wrong:
-        raise ValueError(f"{wrong[0]} is no p value; give numbers between 0 and 1")
+        raise ValueError(f"{wrong[0]} is not a p value; give numbers between 0 and 1")
     adjusted, largest = [0.0] * len(p_values), 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         largest = max(largest, min(1.0, (len(p_values) - place) * p_values[index]))

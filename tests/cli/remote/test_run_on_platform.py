@@ -334,7 +334,7 @@ def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
 
     seen = game("run", "stop", made)
 
-    assert (seen.code, seen.out) == (0, f"run {made} is cancelled; 0 finished episodes stay\n")
+    assert (seen.code, seen.out) == (0, f"run {made} is cancelled; 0 finished episodes are kept\n")
     world.release.set()
     assert game("run", "watch", made).code == 1
     assert game("run", "stop", made, "--json").document["run"]["status"] == "cancelled"

@@ -99,7 +99,9 @@ async def test_a_folder_that_is_no_repository_is_told(
     settings: Settings, tmp_path: Path, directory: BuildDirectory, log: BuildLog
 ) -> None:
     (tmp_path / "plain").mkdir()
-    assert "is no git repository" in await failed(settings, RepositorySource(str(tmp_path / "plain")), directory, log)
+    assert "is not a Git repository" in await failed(
+        settings, RepositorySource(str(tmp_path / "plain")), directory, log
+    )
 
 
 async def test_an_unreachable_host_is_told(settings: Settings, directory: BuildDirectory, log: BuildLog) -> None:
@@ -112,7 +114,7 @@ async def test_more_than_may_be_is_not_taken(
     settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
 ) -> None:
     many = {f"{number}.txt": "x" * 900_000 for number in range(3)}
-    assert "too large: more than 2 MB" in await failed(settings, of(repository(many)), directory, log)
+    assert "too large: the limit is 2 MiB" in await failed(settings, of(repository(many)), directory, log)
 
 
 async def test_a_small_pack_of_huge_files_is_ended_while_it_unfolds(

@@ -169,7 +169,7 @@ class _Quiet(SimpleHTTPRequestHandler):
     ("requirements", "words"),
     [
         ("sunfish\nnumpyy==9\n", "requirements.txt, line 2 (numpyy==9): no package of that name and version was found"),
-        ("sunfish\n\nnot a requirement\n", "requirements.txt, line 3 (not a requirement) is no requirement"),
+        ("sunfish\n\nnot a requirement\n", "requirements.txt, line 3 (not a requirement) is not a valid requirement"),
         ("needy\n", "nowhere-to-be-found, which something in requirements.txt requires"),
         ("sunfish==1.0\nsunfish==2.0\n", "contradict"),
         ("-r other.txt\n", "could not be installed"),

@@ -82,21 +82,21 @@ def test_a_ref_with_a_slash_is_told_apart_when_it_is_given(settings: Settings) -
         ("https://git.example/a/b", "git.example are not accepted"),
         ("https://127.0.0.1/a/b", "are not accepted"),
         ("https://github.com", "no repository"),
-        ("https://github.com/you", "is no repository"),
-        ("https://github.com/you/..", "is no repository"),
-        ("https://github.com/-you/repo", "is no repository"),
+        ("https://github.com/you", "is not a repository"),
+        ("https://github.com/you/..", "is not a repository"),
+        ("https://github.com/-you/repo", "is not a repository"),
         (f"{GITHUB}/blob/main/README.md", "names a file"),
         (f"{GITHUB}/issues/3", "names a page"),
         (f"{GITHUB}?tab=readme", "without"),
         (f"{GITHUB}#readme", "without"),
         (f"{GITHUB}/tree/main/../../x", "leaves the repository"),
-        (f"{GITHUB}/tree/--upload-pack=x", "no name of a branch"),
+        (f"{GITHUB}/tree/--upload-pack=x", "not a valid name of a branch"),
         ("https://[::1/a/b", "cannot be read"),
         ("https://github.com:99999/a/b", "cannot be read"),
-        ("javascript:alert(1)", "not taken"),
+        ("javascript:alert(1)", "not supported"),
         ("you/word game", "spaces"),
         ("", "empty"),
-        ("word-game", "is no address"),
+        ("word-game", "is not a repository address"),
     ],
 )
 def test_what_cannot_work_is_refused_with_what_to_write(text: str, words: str, settings: Settings) -> None:
@@ -105,7 +105,7 @@ def test_what_cannot_work_is_refused_with_what_to_write(text: str, words: str, s
 
 @pytest.mark.parametrize("ref", ["-x", "a..b", "a b", "x.lock", "a//b", "a~1", "@{u}", "/a", "a/", "é\x7f", "a" * 251])
 def test_names_that_git_does_not_have_are_refused(ref: str, settings: Settings) -> None:
-    assert "no name of a branch" in refused(GITHUB, settings, ref=ref)
+    assert "not a valid name of a branch" in refused(GITHUB, settings, ref=ref)
 
 
 @pytest.mark.parametrize("folder", ["..", "a/../..", ".git", "a/.GIT/hooks", "a\\b", "a\nb", "x" * 501])
@@ -127,7 +127,12 @@ def test_a_local_repository_has_one_spelling(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("words/../x/./", "is no address"), ("./words", "absolute"), ("/srv/../etc", "`..`"), ("file://host/x", "host")],
+    [
+        ("words/../x/./", "is not a repository address"),
+        ("./words", "absolute"),
+        ("/srv/../etc", "`..`"),
+        ("file://host/x", "host"),
+    ],
 )
 def test_other_local_places_are_refused(text: str, words: str) -> None:
     assert words in refused(text, read_settings(local_git=True))

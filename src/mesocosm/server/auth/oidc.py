@@ -133,7 +133,7 @@ async def _json(method: str, url: str, headers: Mapping[str, str] = {}, body: by
     except HttpError as error:
         raise _broken(str(error)) from error
     if not isinstance(found, dict):
-        raise _broken(f"{url} answered with something that is no object")
+        raise _broken(f"{url} returned a response that is not a JSON object")
     if method == "POST" and answer.status in {400, 401, 403}:
         raise Refusal(401, f"the provider of the sign-in refused it ({str(found.get('error'))[:100]}); sign in again")
     if answer.status != 200:

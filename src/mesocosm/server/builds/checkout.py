@@ -76,7 +76,7 @@ async def fetch(
         raise await _fetch_error(settings, source, work, wanted, done, log)
     found = (work / "commit").read_text(errors="replace").strip()
     if not _COMMIT.fullmatch(found):
-        raise BuildError(f"{wanted!r} of {source.url} is no commit; name a branch, a tag, or all digits of a commit")
+        raise BuildError(f"{wanted!r} of {source.url} is not a commit; name a branch, a tag, or all digits of a commit")
     remove(work / "source" / ".git")
     (work / "source").rename(directory.source)
     remove(work)
@@ -164,7 +164,7 @@ async def _fetch_error(
             "the repository public"
         )
     if re.search(_ABSENT, said, re.IGNORECASE):
-        return BuildError(f"{where} is no git repository; correct the address")
+        return BuildError(f"{where} is not a Git repository; correct the URL")
     if re.search(_UNREACHABLE, said, re.IGNORECASE):
         return BuildError(f"{where} could not be reached: {_last(log.clean(said))}; try again later")
     return BuildError(f"{where} could not be fetched: {_last(log.clean(said)) or f'git ended with code {done.code}'}")
@@ -174,7 +174,7 @@ def _too_large(settings: Settings, where: str, reason: str = "") -> BuildError:
     """Return the error of a repository with too many bytes."""
     why = f" ({reason})" if reason else ""
     return BuildError(
-        f"{where} is too large: more than {settings.source_mb} MB are not taken{why}; keep data sets and recordings "
+        f"{where} is too large: the limit is {settings.source_mb} MiB{why}; keep datasets and recordings "
         "out of the repository"
     )
 

@@ -260,7 +260,7 @@ def _reason(said: str, lines: list[RequirementLine], egress: EgressProxy) -> str
     if egress.refused:
         return f"the requirements could not be fetched: {egress.refused[0]}; take packages from the index, or try again"
     if found := _INVALID.search(said):
-        return f"{_line(found[1], lines)} is no requirement; correct that line"
+        return f"{_line(found[1], lines)} is not a valid requirement; correct that line"
     if found := _ABSENT.search(said):
         return f"{_line(found[1], lines)}: no package of that name and version was found; correct the name or version"
     if unbuilt := _unbuilt(said):

@@ -114,16 +114,16 @@ def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
 
 def _with_scheme(text: str, settings: Settings) -> str:
     if _SSH.match(text):
-        raise _invalid(f"ssh addresses are not taken, because there is no key here; write {_example(settings)}")
+        raise _invalid(f"ssh URLs are not supported, because there is no key here; write {_example(settings)}")
     scheme = _SCHEME.match(text)
     if scheme and not re.match(r"[^/]*:\d+(/|$)", text):
         if scheme[1].lower() not in ("http", "https"):
-            raise _invalid(f"{scheme[1]}: addresses are not taken; write {_example(settings)}")
+            raise _invalid(f"{scheme[1]}: URLs are not supported; write {_example(settings)}")
         if not text[scheme.end() :].startswith("//"):
             raise _invalid(f"the address of the repository cannot be read; write {_example(settings)}")
         return text
     if "." not in text.partition("/")[0] and not _SHORT.fullmatch(text.rstrip("/")):
-        raise _invalid(f"{text!r} is no address of a repository; write {_example(settings)}")
+        raise _invalid(f"{text!r} is not a repository address; write {_example(settings)}")
     if _SHORT.fullmatch(text.rstrip("/")):
         return f"https://{GITHUB}/{text}"
     return f"https://{text}"
@@ -173,18 +173,18 @@ def _check_path(host: str, path: list[str], settings: Settings) -> None:
     if host == GITHUB:
         fits = fits and len(path) == 2 and bool(_OWNER.fullmatch(path[0]))
     if not fits:
-        raise _invalid(f"{'/'.join(path)!r} is no repository of {host}; write {_example(settings)}")
+        raise _invalid(f"{'/'.join(path)!r} is not a repository of {host}; write {_example(settings)}")
 
 
 def _ref(ref: str) -> str:
     if len(ref) > 250 or _NO_REF.search(ref):
-        raise _invalid(f"{ref!r} is no name of a branch, tag or commit; write for example main")
+        raise _invalid(f"{ref!r} is not a valid name of a branch, tag or commit; write for example main")
     return ref
 
 
 def _folder(folder: str) -> str:
     if "\\" in folder or any(ord(letter) < 32 for letter in folder) or len(folder) > 500:
-        raise _invalid(f"{folder!r} is no folder; write it with slashes, for example games/words")
+        raise _invalid(f"{folder!r} is not a folder; write it with slashes, for example games/words")
     parts = [part for part in folder.split("/") if part not in ("", ".")]
     if ".." in parts or any(part.lower() == ".git" for part in parts):
         raise _invalid(f"the folder {folder!r} leaves the repository; name one in it")

@@ -100,7 +100,9 @@ class OwnAccount(GrantedObject):
     def delete_token(self, token_id: str) -> None:
         """Delete a personal token. Raises Refusal 404."""
         if not self._store.personal_tokens.remove(self._viewer.user_id, token_id):
-            raise Refusal(404, f"you have no token {token_id[:100]!r}; it is deleted already, or is another's")
+            raise Refusal(
+                404, f"you have no token {token_id[:100]!r}; it is deleted already, or belongs to another account"
+            )
         self._note("token.delete", f"token:{token_id[:100]}")
 
     def sessions(self, cookie: str) -> Sequence[SessionDocument]:
@@ -112,7 +114,9 @@ class OwnAccount(GrantedObject):
     def end_session(self, session_id: str) -> None:
         """End a login. Raises Refusal 403, 404, 409."""
         if not self._store.sessions.end_family(self._user().id, session_id):
-            raise Refusal(404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or is another's")
+            raise Refusal(
+                404, f"you have no sign-in {session_id[:100]!r}; it has ended already, or belongs to another account"
+            )
         self._note("session.end", f"session:{session_id[:100]}")
 
     async def change_password(self, body: PasswordInput, request: Request, response: Response) -> SignedIn:
@@ -151,7 +155,7 @@ class OwnAccount(GrantedObject):
         """Return the user. Raises Refusal: 403 if called with a personal token, 409 if accounts are disabled."""
         user_id = self._viewer.user_id
         if self._viewer.caller.way == "token":
-            raise Refusal(403, "a personal token may not do that; sign in with your password")
+            raise Refusal(403, "a personal token may not do that; log in with your password")
         user = self._store.users.get(user_id)
         if user is None:
             raise Refusal(409, "accounts are disabled on this server")

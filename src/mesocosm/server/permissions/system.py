@@ -58,7 +58,7 @@ class SystemInfo(GrantedObject):
         """
         if not (self._viewer.sees_all or on_this_machine or self._is_worker(authorization)):
             status = 401 if self._viewer.caller.anonymous else 403
-            raise Refusal(status, "only administrators and programs on this machine may read these")
+            raise Refusal(status, "only administrators and programs on this machine may read metrics")
         return self._service.metrics.text()
 
     def _is_worker(self, authorization: str) -> bool:

@@ -217,7 +217,7 @@ def check_team(service: Service, viewer: Viewer, team_id: str | None) -> str | N
     try:
         UUID(team_id)
     except ValueError:
-        raise Refusal(422, f"{team_id!r} is no id of a team; `mesocosm team list` shows yours") from None
+        raise Refusal(422, f"{team_id!r} is not a team ID; `mesocosm team list` shows yours") from None
     if not viewer.is_member(team_id) and not (viewer.caller.admin and service.store.teams.get(team_id) is not None):
         raise Refusal(403, f"you are not a member of team {team_id!r}; `mesocosm team list` shows your teams")
     return team_id

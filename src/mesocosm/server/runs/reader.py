@@ -28,5 +28,5 @@ class RunReader:
 
     def _run(self, run_id: str) -> VisibleRun:
         if run_id not in self._runs:
-            raise UnknownName(f"run {run_id} is none of those that were asked for")
+            raise UnknownName(f"run {run_id} was not requested")
         return self._runs[run_id]

@@ -66,7 +66,9 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
     found = next(read_lines(episode, seq, 1), None) if 0 <= seq <= FAR else None
     event = None if found is None else _events.decode(found)
     if event is None or event.kind is not Kind.MODEL_CALL or not isinstance(event.payload, dict):
-        raise UnknownName(f"event {seq} of episode {episode.id} is no model call; ask for events of kind=model_call")
+        raise UnknownName(
+            f"event {seq} of episode {episode.id} is not a model call; request events with kind=model_call"
+        )
     payload = event.payload
     places = _places(payload.get("messages"))
     page = episode.messages(places, seq, limit=_MOST_MESSAGES, budget_s=_PATIENCE)

@@ -130,7 +130,7 @@ def _check_size(runs: Sequence[Run]) -> None:
 def check_place(directory: Path) -> None:
     """Raise UsageError if `directory` contains anything other than an earlier site."""
     if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
-        raise UsageError(f"{directory} is no directory; name one that is empty or not there yet")
+        raise UsageError(f"{directory} is not a directory; name one that is empty or does not exist yet")
     names = {entry.name for entry in directory.iterdir()} if directory.exists() else set()
     if names <= KEPT or (names <= KEPT | OURS and _is_site(directory)):
         return

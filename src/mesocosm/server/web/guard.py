@@ -69,8 +69,8 @@ _PREFLIGHT = {
     "Access-Control-Allow-Headers": "Authorization, Content-Type, If-None-Match, X-CSRFToken, X-Mesocosm",
     "Access-Control-Max-Age": "600",
 }
-_FOREIGN = "a page of another site asked for this; use the pages of this server instead"
-_UNMARKED = "a change needs the header `X-Mesocosm: 1` or the content type application/json"
+_FOREIGN = "the request came from a page of another site; use the pages of this server instead"
+_UNMARKED = "changes need the header `X-Mesocosm: 1` or the content type application/json"
 
 
 class RequestRefusal(NamedTuple):
@@ -132,12 +132,12 @@ class Guard:
         """Return the reason to refuse a request; None if it is accepted."""
         host = headers.get("host", "")
         if len(headers.getlist("host")) > 1:
-            detail = "the request has several Host headers; a proxy before this may have read another one"
+            detail = "the request has several Host headers; a proxy may have used another one"
             return RequestRefusal(400, ProblemCode.BAD_REQUEST, detail)
         probe = scope["path"] == "/health" if self._open else scope["path"] in PROBES
         if self._names and not probe and not self._known(host):
             detail = (
-                f"this server does not answer to the name {host[:100]!r}; open it by the address that it printed, or "
+                f"this server does not accept the host name {host[:100]!r}; use the URL that it printed, or "
                 "allow the name with --host or the setting `names`"
             )
             return RequestRefusal(421, ProblemCode.WRONG_HOST, detail)
