@@ -1,5 +1,7 @@
 /** Why episodes fail and scores are missing, in words. */
+
 import { CAUSES } from './api/words'
+import { capitalized } from './format'
 import { lookOf } from './parts/look'
 
 /** A cause in words: a short name, what happened, and what it means or what helps (empty for an unknown cause). */
@@ -23,6 +25,6 @@ export function failureEffect(valid: boolean): string {
 
 function unknown(cause: string): CauseWords {
   const spelled = cause.replaceAll('_', ' ')
-  const name = spelled.charAt(0).toUpperCase() + spelled.slice(1)
+  const name = capitalized(spelled)
   return { name, title: name, advice: '' }
 }

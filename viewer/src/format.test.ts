@@ -135,4 +135,11 @@ describe('the other forms', () => {
       'no value',
     ])
   })
+
+  it.each([
+    ['there is no run "x"', 'There is no run "x"'],
+    ['the name is too long', 'The name is too long'],
+    ['mesocosm check found problems', 'mesocosm check found problems'],
+    ['adapter.py does not start', 'adapter.py does not start'],
+  ])('writes the message %s as a sentence', (message, words) => expect(format.sentence(message)).toBe(words))
 })

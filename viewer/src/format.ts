@@ -178,3 +178,13 @@ export function exact(value: number | null | undefined, unit = ''): string {
   const text = Number.isInteger(value) && Math.abs(value) >= 10_000 ? `${count(value)}` : String(value)
   return unit ? `${text} ${unit}` : text
 }
+
+/** Words with a capital letter at the beginning. */
+export function capitalized(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+/** A message of the server, which begins with a small letter, as a sentence; the name of a thing is left as it is. */
+export function sentence(message: string): string {
+  return /^(?!mesocosm)[a-z]+[ ,]/.test(message) ? capitalized(message) : message
+}

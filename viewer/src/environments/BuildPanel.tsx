@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { documentQuery } from '../api/query'
 import type { Schema } from '../api/types'
+import { sentence } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
 import { Tabs } from '../parts/Tabs'
@@ -33,7 +34,7 @@ export function BuildPanel({ environment }: { environment: Schema<'EnvironmentDe
         {environment.error_message && environment.status === 'failed' && (
           <div className={styles.wrong} role="alert">
             <strong>The build failed</strong>
-            <p>{environment.error_message}</p>
+            <p>{sentence(environment.error_message)}</p>
             {older && <p>Runs still use version {environment.ready_version}.</p>}
           </div>
         )}

@@ -14,7 +14,9 @@ export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {
         {states.length > 0 && (
           <>
             <dt>By state</dt>
-            <dd>{states.map(([state, n]) => `${count(n)} ${state}`).join(', ')}</dd>
+            <dd>
+              {states.map(([state, n]) => `${count(n)} ${state === 'completed' ? 'finished' : state}`).join(', ')}
+            </dd>
           </>
         )}
         <dt>Episodes</dt>

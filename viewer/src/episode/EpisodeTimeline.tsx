@@ -10,7 +10,7 @@ import {
   useState,
 } from 'react'
 import type { Schema } from '../api/types'
-import { count } from '../format'
+import { capitalized, count } from '../format'
 import { Empty } from '../parts/Empty'
 import { Skeleton } from '../parts/Skeleton'
 import { EventRow } from './EventRow'
@@ -163,7 +163,7 @@ function useWanted({ ref, timeline, episode, begin, filtered, total, end }: Want
 function Going({ episode }: { episode: Schema<'EpisodeDetail'> }) {
   if (goesOn(episode)) return <p className={styles.notice}>In progress. New events appear here.</p>
   const words = cutOffWords(episode)
-  return words === '' ? null : <p className={styles.notice}>{sentence(words)}</p>
+  return words === '' ? null : <p className={styles.notice}>{`${capitalized(words)}.`}</p>
 }
 
 function Nothing({ filtering, episode }: { filtering: boolean; episode: Schema<'EpisodeDetail'> }) {
@@ -172,13 +172,9 @@ function Nothing({ filtering, episode }: { filtering: boolean; episode: Schema<'
   const words = cutOffWords(episode)
   return (
     <Empty title="This episode has no events">
-      {words === '' ? 'It was not played, or its events were deleted.' : sentence(words)}
+      {words === '' ? 'It was not played, or its events were deleted.' : `${capitalized(words)}.`}
     </Empty>
   )
-}
-
-function sentence(words: string): string {
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 }
 
 function Placeholder({ row }: { row: number }) {

@@ -1,4 +1,5 @@
 import { ApiError } from '../api/error'
+import { sentence } from '../format'
 import { place } from '../place'
 import { Button } from './Button'
 import { ComeBack } from './ComeBack'
@@ -20,7 +21,7 @@ export function Failure({ error, title = 'Something went wrong', onRetry }: Fail
       <Icon name="error" />
       <div className={styles.words}>
         <strong>{title}</strong>
-        <p>{error instanceof Error ? error.message : String(error)}</p>
+        <p>{sentence(error instanceof Error ? error.message : String(error))}</p>
         {advice(error) && <p className={styles.advice}>{advice(error)}</p>}
         {asksWho(error) && <ComeBack hidden={error instanceof ApiError && error.status === 404} />}
         {onRetry && (

@@ -2,7 +2,7 @@
 
 import { useState } from 'react'
 import type { Schema } from '../api/types'
-import { plural } from '../format'
+import { capitalized, plural } from '../format'
 import { Button } from '../parts/Button'
 import { Command } from '../parts/Command'
 import { Icon } from '../parts/Icon'
@@ -30,7 +30,7 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
         <div className={styles.notice} data-tone="warn">
           <Icon name="warning" />
           <div className={styles.words}>
-            <p>{`${rescored.charAt(0).toUpperCase()}${rescored.slice(1)}.`}</p>
+            <p>{capitalized(rescored)}.</p>
           </div>
         </div>
       )}

@@ -1,6 +1,7 @@
 /** The configuration and provenance of a run as readable facts. Keys that nobody foresaw are shown as they are named. */
 
 import type { Schema } from '../api/types'
+import { capitalized } from '../format'
 import { shellWord } from '../launch/shell'
 
 type RunDetail = Schema<'RunDetail'>
@@ -164,7 +165,7 @@ function listed(values: Record<string, Json>): Fact[] {
 
 function spelled(key: string): string {
   const words = key.replaceAll('_', ' ')
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return capitalized(words)
 }
 
 function text(value: Json): string {

@@ -51,6 +51,6 @@ it('tells why a run could not be deleted', async () => {
   const done = vi.fn()
   render(<DeleteDialog runs={runs} onClose={() => {}} onDone={done} />)
   await userEvent.click(screen.getByRole('button', { name: 'Delete 2 runs' }))
-  await waitFor(() => expect(screen.getByText('another process works on it')).toBeTruthy())
+  await waitFor(() => expect(screen.getByText('Another process works on it')).toBeTruthy())
   expect(done).not.toHaveBeenCalled()
 })

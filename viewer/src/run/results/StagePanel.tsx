@@ -1,7 +1,7 @@
 /** Failures by the stage in which they happened and their cause; each leads to its samples. */
 
 import { causeWords } from '../../cause'
-import { count } from '../../format'
+import { capitalized, count } from '../../format'
 import { Icon } from '../../parts/Icon'
 import { Panel } from '../../parts/Panel'
 import { compact } from '../search'
@@ -9,7 +9,7 @@ import type { ResultsProps } from './ResultsView'
 import styles from './results.module.css'
 import { filterOfCause } from './rollout'
 import type { Results } from './types'
-import { byStage, stageName } from './words'
+import { byStage } from './words'
 
 export function StagePanel({ run, results, search, onSearch }: ResultsProps & { results: Results }) {
   const { counts } = results
@@ -36,9 +36,9 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
             >
               <span className={styles.stageName}>
                 {failures[index - 1]?.stage === stage ? (
-                  <span className="hidden-text">{stageName(stage)}</span>
+                  <span className="hidden-text">{capitalized(stage)}</span>
                 ) : (
-                  stageName(stage)
+                  capitalized(stage)
                 )}
               </span>{' '}
               <span className={styles.causeName}>{causeWords(cause).name}</span>

@@ -44,11 +44,6 @@ export function attemptedWords({ counts: { passed, done, skipped } }: Results): 
   return `${count(passed)} of ${plural(attempted, 'finished sample')}; failures of any cause count as not passed`
 }
 
-/** The stages of a sample in which it can fail, as people call them. */
-export function stageName(stage: string): string {
-  return stage.charAt(0).toUpperCase() + stage.slice(1)
-}
-
 /** The greatest number that is less than `value`: what a range that leaves out its end ends with. */
 export function justBelow(value: number): number {
   const view = new DataView(new ArrayBuffer(8))
