@@ -237,6 +237,17 @@ def test_a_cost_that_the_server_names_is_taken() -> None:
     assert read({"prompt_tokens": 10, "cost": 0.25}, None) == 0.25
 
 
+@pytest.mark.parametrize(("stated", "cost"), [("2.25e-4", 0.000225), ("0.0", 0.0), ("-1", 0.0), ("nan", 0.0)])
+async def test_a_cost_that_the_proxy_of_litellm_states_is_taken(
+    opened: Opened, hello: ModelRequest, stated: str, cost: float
+) -> None:
+    body = b'{"choices": [{"message": {"content": "4"}}], "usage": {"prompt_tokens": 10, "completion_tokens": 20}}'
+    fault = Fault(status=200, raw=body, header=("x-litellm-response-cost", stated))
+    async with ModelServer(faults=[fault]) as server:
+        reply = await opened(f"openai/gpt-4o@{server.openai_url}").ask(hello)
+    assert (reply.usage.prompt, reply.usage.cost_usd) == (10, cost)
+
+
 async def test_a_loopback_model_costs_nothing_and_is_local(opened: Opened, hello: ModelRequest) -> None:
     async with ModelServer() as server:
         model = opened(f"openai/gpt-4o@{server.openai_url}")

@@ -10,6 +10,7 @@ from mesocosm.core.message import Image, Text, ToolCall
 from mesocosm.core.model import ModelReply
 from mesocosm.core.usage import Usage
 from mesocosm.testing.dialect import ScriptedAnswer
+from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -35,6 +36,19 @@ async def test_a_call_is_passed_on_and_recorded(lab: Any, openai_client: Client)
     assert lab.said(episode) == [("user", "what is 2+2?")]
     assert (episode.usage.prompt, episode.usage.completion, episode.usage.calls) == (11, 3, 1)
     assert episode.usage.cost_usd == 0.0
+
+
+async def test_a_call_of_a_program_costs_what_the_proxy_of_litellm_states(lab: Any, openai_client: Client) -> None:
+    def program(variables: Any) -> Any:
+        return openai_client(variables).chat.completions.create(model="m", messages=QUESTION).choices[0].message.content
+
+    said = b'{"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [{"index": 0,'
+    said += b'"finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}],'
+    said += b'"usage": {"prompt_tokens": 10, "completion_tokens": 20, "total_tokens": 30}}'
+    fault = Fault(status=200, raw=said, header=("x-litellm-response-cost", "2.25e-4"))
+    async with ModelServer(faults=[fault]) as server:
+        (episode,) = await lab.play(program, f"vllm/m@{server.openai_url}")
+    assert (episode.terminal_info["output"], episode.usage.cost_usd) == ("4", 0.000225)
 
 
 async def test_a_builtin_model_answers_in_the_words_of_the_api(lab: Any, openai_client: Client) -> None:

@@ -1,6 +1,10 @@
 """Tokens and cost."""
 
+from collections.abc import Mapping
+
 import msgspec
+
+from mesocosm.core.foreign import finite
 
 
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,6 +36,11 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
             None if unknown else (self.cost_usd or 0.0) + (other.cost_usd or 0.0),
             self.calls + other.calls,
         )
+
+    def charged(self, headers: Mapping[str, str]) -> "Usage":
+        """Return it with the cost in US dollars that LiteLLM's proxy states in a response header, if it does."""
+        cost = finite(headers.get("x-litellm-response-cost"), least=0.0)
+        return self if cost is None else msgspec.structs.replace(self, cost_usd=cost)
 
 
 NOTHING = Usage()

@@ -139,6 +139,7 @@ class OpenAIModel:
         reply = chat_completions.reply(completion, self._price, self.name, time.perf_counter() - started)
         if reply is None:
             raise self._nothing(completion, response, request)
+        reply = replace(reply, usage=reply.usage.charged(response.headers))
         return replace(reply, served=completion.model) if isinstance(completion.model, str) else reply
 
     async def close(self) -> None:

@@ -321,7 +321,9 @@ class Passing:
         said, error, cause = None, "", None
         if status == 200:
             said = _read(passage.api, body)
-        if said is None:
+        if said is not None:
+            said = replace(said, usage=said.usage.charged(headers))
+        else:
             error = _words(passage, status, body)
             # Gateways put errors into a 200.
             named = status if status >= 300 else status_in(object_in(body).get("error"))
