@@ -6,7 +6,6 @@ const PAGES: readonly (readonly [RegExp, string])[] = [
   [/`mesocosm env list`/g, 'the page “Environments”'],
   [/see `mesocosm env logs [^`]*`/g, 'its page under “Environments” shows why'],
   [/with `mesocosm env submit`/g, 'on the page “Environments”'],
-  [/`mesocosm run list --remote`/g, 'the page “Runs”'],
   [/look at it with `mesocosm run watch [^`]*`/g, 'its page shows the progress'],
   [/`mesocosm run watch [^`]*`/g, "the run's page"],
   [/`mesocosm domain list`/g, 'the page “Leaderboards”'],
