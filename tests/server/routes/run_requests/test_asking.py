@@ -187,7 +187,7 @@ def test_a_key_of_the_agent_that_nothing_reads_is_refused(runs: Runs) -> None:
 def test_teams_are_for_their_members(runs: Runs) -> None:
     refused(runs, 403, "not a member", person=runs.cid, team_id=runs.team)
     refused(runs, 403, "not a member", team_id=new_id())
-    refused(runs, 422, "no id of a team", team_id="no uuid")
+    refused(runs, 422, "is not a team ID", team_id="no uuid")
 
 
 def test_the_cooldown_is_spent_by_accepted_runs_only(open_runs: OpenRuns) -> None:
@@ -346,7 +346,7 @@ def test_with_a_team_its_environments_go_and_runs_in_them_are_cancelled(runs: Ru
 def test_of_several_things_that_are_wrong_the_first_of_a_fixed_order_is_told(runs: Runs) -> None:
     environment(runs, "grid", domain_id=runs.domain("other"))
     wrong = {"domain_id": "wordgame", "binding_vow_version": "9.9.9", "agent_config": {"model": "openai/nothing"}}
-    refused(runs, 422, "no id of a team", **wrong, team_id="reefs", env_id="nothing")
+    refused(runs, 422, "is not a team ID", **wrong, team_id="reefs", env_id="nothing")
     refused(runs, 403, "not a member of team", **wrong, team_id=str(uuid4()), env_id="nothing")
     refused(runs, 404, "no environment", **wrong, env_id="nothing")
     refused(runs, 404, "have no environment", **wrong, env_id="grid", person=runs.bob)
