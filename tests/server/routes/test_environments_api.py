@@ -170,7 +170,7 @@ def test_what_cannot_work_is_refused_at_once(world: World) -> None:
         ({"github_url": "git@github.com:you/repo"}, "ssh"),
         ({"github_url": "https://example.org/you/repo"}, "are not accepted"),
         ({"github_url": "/srv/words"}, "not accepted by this server"),
-        ({"ref": "-x"}, "no name of a branch"),
+        ({"ref": "-x"}, "not a valid name of a branch"),
         ({"folder": "../x"}, "leaves the repository"),
         ({"name": ""}, "name"),
         ({"name": "  "}, "name"),
