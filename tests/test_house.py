@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.source import syntax_tree
+
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted(path for top in ("src", "tests", "perf", "examples") for path in (ROOT / top).rglob("*.py"))
 LIGHT = {
@@ -70,7 +72,7 @@ def packages_of_public_classes() -> dict[str, set[str]]:
     for path in SOURCES:
         folders = path.relative_to(ROOT).parts
         if folders[0] == "src" and "templates" not in folders:
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            for node in syntax_tree(path.read_text(encoding="utf-8")).body:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     packages[node.name].add("/".join(folders[1:-1][:2]))
     return packages

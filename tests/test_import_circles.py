@@ -7,6 +7,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from mesocosm.core.source import syntax_tree
+
 SOURCE = Path(__file__).parents[1] / "src"
 
 
@@ -34,7 +36,7 @@ def graph(files: dict[str, Path]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module, path in files.items():
         edges = set()
-        for source, names in imports(ast.parse(path.read_text(encoding="utf-8"))):
+        for source, names in imports(syntax_tree(path.read_text(encoding="utf-8"))):
             below = {f"{source}.{name}" for name in names}
             edges |= (below & files.keys()) or ({source} & files.keys())
         found[module] = edges - {module}

@@ -1,16 +1,20 @@
 """Code that is named by a file is what its digest says, whatever happens to the file."""
 
+import ast
+import gc
 import importlib
 import linecache
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from mesocosm.core import source
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.registry import import_reference
@@ -195,3 +199,34 @@ def test_an_imported_module_of_a_package_that_has_changed_is_refused(
     (tmp_path / "kit_changed/late.py").write_text("def a(): return 2\n")
     with pytest.raises(UsageError, match=r"late\.py has changed since this process imported it"):
         content_digest(env)
+
+
+class Finalized:
+    """Garbage that runs code when it is collected."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        list(range(200))
+
+
+def test_threads_may_make_syntax_trees_at_the_same_time() -> None:
+    code = Path(source.__file__).read_bytes()
+
+    def parse(_: int) -> str:
+        for _ in range(3):
+            Finalized()
+        return ast.dump(source.syntax_tree(code))
+
+    interval, thresholds = sys.getswitchinterval(), gc.get_threshold()
+    # Threads take turns wherever they can, and garbage is collected between two nodes of a tree.
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(50, 2, 2)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            found = set(pool.map(parse, range(60)))
+    finally:
+        sys.setswitchinterval(interval)
+        gc.set_threshold(*thresholds)
+    assert found == {ast.dump(ast.parse(code))}

@@ -30,6 +30,24 @@ PREFIX = "mesocosm_file_"
 """Prefix of the names of modules that were loaded from a file."""
 
 
+_PARSING = threading.Lock()
+
+
+def syntax_tree(code: str | bytes) -> ast.Module:
+    """Return the syntax tree of Python code. Raises SyntaxError, ValueError, RecursionError.
+
+    One thread at a time: before Python 3.11.8, threads that do it at once fail with SystemError (gh-106905).
+    """
+    with _PARSING:
+        return ast.parse(code)
+
+
+def expression_tree(text: str) -> ast.expr:
+    """Return the syntax tree of a Python expression, as `syntax_tree` does."""
+    with _PARSING:
+        return ast.parse(text, mode="eval").body
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """A loaded file: its module, the digests of all files that contributed, and the modules imported from beside it."""
 
@@ -132,7 +150,7 @@ def imported_files(path: Path, root: Path) -> list[Path]:
     while pending:
         file = pending.pop()
         try:
-            tree = ast.parse(file.read_bytes())
+            tree = syntax_tree(file.read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             continue
         for parts in _imports(tree, file.parent.relative_to(root).parts):
@@ -320,7 +338,7 @@ def _is_of(target: Any, place: str, data: bytes) -> bool:
         return True
     try:
         known = set(_codes(compile(data, place, "exec", dont_inherit=True)))
-        tree = ast.parse(data)
+        tree = syntax_tree(data)
     except (SyntaxError, ValueError):
         return False
     if not all(code in known for code in _functions(target, place)):

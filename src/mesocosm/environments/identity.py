@@ -4,6 +4,8 @@ import ast
 from pathlib import Path
 from typing import Any
 
+from mesocosm.core.source import syntax_tree
+
 SERVE = "serve"
 
 
@@ -61,6 +63,6 @@ def _classes(tree: ast.Module) -> set[str]:
 
 def _parsed(path: Path) -> ast.Module | None:
     try:
-        return ast.parse(path.read_bytes())
+        return syntax_tree(path.read_bytes())
     except (OSError, SyntaxError, ValueError, RecursionError):
         return None

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mesocosm.core.source import expression_tree
+
 LONGEST = 50_000
 """Maximum number of characters. No real call is this long, and deeply nested input must not cost memory."""
 
@@ -31,7 +33,7 @@ def spelled_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
     inner = text if text.startswith("[") else f"[{text}]"
     try:
         with warnings.catch_warnings(action="ignore"):
-            tree = ast.parse(inner, mode="eval").body
+            tree = expression_tree(inner)
         if not isinstance(tree, ast.List):
             return []
         return [_call(item) for item in tree.elts]

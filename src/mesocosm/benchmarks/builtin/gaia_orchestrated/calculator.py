@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable
 
 from mesocosm.benchmarks.orchestrated.tool import ToolError
+from mesocosm.core.source import expression_tree
 
 MOST_CHARACTERS = 1_000
 MOST_BITS = 4_096
@@ -41,7 +42,7 @@ def calculate(expression: str) -> Number:
     if len(expression) > MOST_CHARACTERS:
         raise ToolError(f"the expression is longer than {MOST_CHARACTERS} characters")
     try:
-        value = _value(ast.parse(expression.strip().replace("^", "**"), mode="eval").body)
+        value = _value(expression_tree(expression.strip().replace("^", "**")))
         if not math.isfinite(value):
             raise ToolError("the result is not finite")
     except (SyntaxError, RecursionError, MemoryError) as error:

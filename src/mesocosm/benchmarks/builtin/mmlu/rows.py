@@ -10,6 +10,7 @@ import msgspec
 from mesocosm.benchmarks.builtin.mmlu.grading import LETTERS
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.core.foreign import read_json
+from mesocosm.core.source import expression_tree
 from mesocosm.core.task import Task
 
 REPOSITORY = "cais/mmlu"
@@ -106,7 +107,7 @@ def _listed(text: str) -> Any:
     except msgspec.DecodeError:
         pass
     try:
-        elements = ast.parse(text.strip(), mode="eval").body
+        elements = expression_tree(text.strip())
         if isinstance(elements, ast.List) and len(elements.elts) == len(LETTERS):
             return ast.literal_eval(elements)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

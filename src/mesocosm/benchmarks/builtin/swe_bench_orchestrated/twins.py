@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from random import SystemRandom
 from typing import Any
 
+from mesocosm.core.source import expression_tree, syntax_tree
+
 _EQUAL = ("assertEqual", "assertEquals", "assertListEqual", "assertTupleEqual", "assertDictEqual", "assertIs")
 
 
@@ -28,7 +30,7 @@ class Twinned:
 def twinned(source: str, wanted: Collection[str]) -> Twinned:
     """Return a test file with a twin for each test in `wanted` that compares for equality."""
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError):
         return Twinned(source, ())
     rng = SystemRandom()
@@ -103,7 +105,7 @@ def _other(node: ast.expr, rng: SystemRandom) -> ast.expr:
     """Return another value of the same kind; for an expression that is not a literal, a list of it."""
     if not _literal(node):
         return ast.List([node], ast.Load())
-    return ast.parse(repr(_changed(ast.literal_eval(node), rng)), mode="eval").body
+    return expression_tree(repr(_changed(ast.literal_eval(node), rng)))
 
 
 def _changed(value: Any, rng: SystemRandom) -> Any:
