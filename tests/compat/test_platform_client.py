@@ -31,11 +31,12 @@ DOMAIN: dict[str, Any] = {
 
 
 class Echo(ThreadingHTTPServer):
-    """Answers each request with itself; lists where the real routes list; says 409 to a taken domain id."""
+    """Answers each request with itself, at `/api` with the domain; lists where routes do; 409 for a taken id."""
 
     def __init__(self) -> None:
         self.seen: list[dict[str, Any]] = []
         self.taken: set[str] = set()
+        self.registered: Any = None
         super().__init__(("127.0.0.1", 0), Answer)
 
     @property
@@ -50,6 +51,8 @@ class Answer(BaseHTTPRequestHandler):
         request = {"method": self.command, "path": self.path, "body": body, "auth": self.headers.get("Authorization")}
         self.server.seen.append(request)
         status, document = 200, [request] if self.path.split("?")[0].endswith(("/domains", "/episodes")) else request
+        if self.path.startswith("/api/domains"):
+            document = self.server.registered = body or self.server.registered
         if self.command == "POST" and self.path == "/v1/domains":
             status = 409 if body["id"] in self.server.taken else 200
             document = {"detail": "taken"} if status == 409 else request
@@ -127,8 +130,8 @@ def test_the_register_program_registers_and_publishes(platform: Echo, tmp_path: 
     script.write_text(f"DOMAIN_CONFIG = {DOMAIN!r}")
     assert main([str(script), "--api", platform.url, "--auto-id", "--publish"]) == 0
     assert [(request["method"], request["path"]) for request in platform.seen] == [
-        ("POST", "/v1/domains"),
-        ("POST", "/v1/domains/smelter/publish"),
+        ("POST", "/api/domains"),
+        ("POST", "/api/domains/smelter/publish"),
     ]
     body = platform.seen[0]["body"]
     assert (body["id"], body["binding_vow"]["domain_id"], body["binding_vow"]["id"]) == (

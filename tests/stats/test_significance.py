@@ -218,7 +218,7 @@ def test_holm_rejects_as_the_step_down_procedure_does(p_values: list[float], alp
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.2, float("nan")])
 def test_holm_refuses_what_is_no_p_value(wrong: float) -> None:
-    with pytest.raises(ValueError, match="no p value"):
+    with pytest.raises(ValueError, match="is not a p value"):
         holm([0.1, wrong])
 
 

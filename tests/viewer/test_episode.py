@@ -84,6 +84,18 @@ def test_the_outline_leads_to_a_step(long: Page) -> None:
     expect(outline(long, 9)).to_have_attribute("aria-current", "step")
 
 
+def test_keys_in_the_outline_stay_where_they_are_while_the_page_moves(long: Page) -> None:
+    last = last_step(long)
+    outline(long, 2).click()
+    long.keyboard.press("End")
+    expect(outline(long, last)).to_be_in_viewport()
+    long.evaluate("window.scrollBy(0, 3 * window.innerHeight)")
+    expect(head(long, "Step 2")).not_to_be_in_viewport()
+    long.evaluate("() => new Promise((done) => setTimeout(() => requestAnimationFrame(done)))")
+    expect(outline(long, last)).to_be_focused()
+    expect(outline(long, last)).to_be_in_viewport(timeout=1)
+
+
 def test_the_outline_is_one_tab_stop_with_arrow_keys(long: Page) -> None:
     last = last_step(long)
     assert last > 3

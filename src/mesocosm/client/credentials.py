@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import UsageError
-from mesocosm.core.folder import from_home
 
 CREDENTIALS_VARIABLE = "SWECC_BENCH_CREDENTIALS"
 DEFAULT_PLACE = "~/.config/swecc/bench_credentials.json"
@@ -45,7 +44,7 @@ def place() -> Path:
     """Return the path of the saved login: SWECC_BENCH_CREDENTIALS, otherwise a file below ~/.config."""
     named = os.environ.get(CREDENTIALS_VARIABLE) or DEFAULT_PLACE
     try:
-        return from_home(named)
+        return Path(named).expanduser()
     except RuntimeError as error:
         raise UsageError(f"{named} cannot be found ({error}); name a file by {CREDENTIALS_VARIABLE}") from error
 

@@ -34,9 +34,12 @@ export function Outline({ episode, step, lastStep, onStep }: OutlineProps) {
     },
     [total],
   )
-  useEffect(() => show(step), [step, show])
   const page = Math.max(1, Math.floor(place.height / ROW) - 1)
-  const { stop, handlers } = useOneStop(box, { total, step, page, show })
+  const { stop, moved, handlers } = useOneStop(box, { total, step, page, show })
+  // Who moves here by keys stays where the keys are, while the page beside it still comes to its step.
+  useEffect(() => {
+    if (!moved) show(step)
+  }, [step, show, moved])
 
   return (
     <div ref={box} role="toolbar" aria-orientation="vertical" aria-label="Steps" className={styles.list} {...handlers}>

@@ -12,10 +12,14 @@ interface OneStop {
   show: (step: number) => void
 }
 
-/** The step that Tab reaches, which elements with `data-step` below `box` are; and what its list listens to. */
+/**
+ * The step that Tab reaches, which elements with `data-step` below `box` are; whether keys have moved away from where the
+ * page stands; and what its list listens to.
+ */
 export function useOneStop(box: RefObject<HTMLElement | null>, { total, step, page, show }: OneStop) {
   // The step that was moved to, as long as the list has the focus.
   const [reached, setReached] = useState<number>()
+  const [moved, setMoved] = useState(false)
   const stop = Math.max(0, Math.min(reached ?? step, total - 1))
 
   useLayoutEffect(() => {
@@ -38,13 +42,17 @@ export function useOneStop(box: RefObject<HTMLElement | null>, { total, step, pa
     event.stopPropagation()
     const next = Math.max(0, Math.min(total - 1, target))
     setReached(next)
+    setMoved(true)
     show(next)
   }
   const onFocus = ({ target }: FocusEvent<HTMLElement>) => {
     if (target.dataset.step !== undefined) setReached(Number(target.dataset.step))
   }
   const onBlur = ({ relatedTarget }: FocusEvent) => {
-    if (!box.current?.contains(relatedTarget)) setReached(undefined)
+    if (box.current?.contains(relatedTarget)) return
+    setReached(undefined)
+    setMoved(false)
   }
-  return { stop, handlers: { onKeyDown, onFocus, onBlur } }
+  const onClick = () => setMoved(false)
+  return { stop, moved, handlers: { onKeyDown, onFocus, onBlur, onClick } }
 }
