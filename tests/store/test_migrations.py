@@ -35,7 +35,7 @@ from mesocosm.store.tenancy import TABLES
 from mesocosm.store.views import VIEWS, drop_views
 
 RELEASED = Path(__file__).parent / "released"
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 RUN = "019a0000-0000-7000-8000-000000000001"
 
 NEXT = '''
@@ -156,7 +156,12 @@ def check_content(store: Store) -> None:
     assert store.blobs.get(artifact.digest) == Blob(artifact.digest, "text/plain", b"a large observation")
 
 
-@pytest.mark.parametrize(("version", "later"), [("0006", {"protocols", "deleted_runs"}), ("0007", set())])
+WORKSPACES = {"workspaces", "workspace_members", "datasets", "dataset_versions", "dataset_parts", "workspace_secrets"}
+
+
+@pytest.mark.parametrize(
+    ("version", "later"), [("0006", {"protocols", "deleted_runs"} | WORKSPACES), ("0007", WORKSPACES)]
+)
 def test_what_a_platform_had_in_a_release_is_there(unused: str, version: str, later: set[str]) -> None:
     load(unused, version)
 

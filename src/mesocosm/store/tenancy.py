@@ -1,4 +1,4 @@
-"""The tables of a server: people, teams, domains, environments, run requests, workers.
+"""The tables of a server: people, teams, workspaces, domains, environments, run requests, workers.
 
 They are in the same database as runs and episodes, and empty if no server is used. The rules of `schema` apply: ids are
 text (numbers for people, as older clients expect), times UNIX seconds, JSON is text. Secrets (tokens, session codes)
@@ -11,10 +11,12 @@ from sqlalchemy import (
     Column,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     Table,
     Text,
+    UniqueConstraint,
     text,
 )
 
@@ -115,6 +117,104 @@ memberships = Table(
     Column("role", Word, nullable=False),
     Column("joined_at", Double, nullable=False),
     Index(None, "user_id"),
+)
+
+# A workspace: members with roles (owner, admin, member, viewer) who share repositories, datasets, secrets and runs.
+# Names differ in more than case, across the server. Teams are another thing: small groups of a leaderboard.
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("name_key", Word, nullable=False, unique=True),
+    Column("budget_usd", Double),
+    Column("created_at", Double, nullable=False),
+)
+
+workspace_members = Table(
+    "workspace_members",
+    metadata,
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("role", Word, nullable=False),
+    Column("joined_at", Double, nullable=False),
+    Index(None, "user_id"),
+)
+
+# Datasets of a workspace. `version` is the newest one that is uploaded, None before there is one. Rows are only marked
+# with `deleted_at`, because runs refer to them; names of the others differ in more than case.
+datasets = Table(
+    "datasets",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("name_key", Word, nullable=False),
+    Column("version", Integer),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("deleted_at", Double),
+    Index(None, "workspace_id", "name_key", unique=True, sqlite_where=text("deleted_at IS NULL")),
+)
+
+# A version of a dataset, from its first part on. `state`: uploading, processing, uploaded, error, cancelled. `digest`
+# is that of the file's bytes, `rows_digest` that of its rows as they are played. `summary` has the columns with their
+# statistics, `preview` the first rows, `faults` what is wrong with it: JSON.
+dataset_versions = Table(
+    "dataset_versions",
+    metadata,
+    Column("dataset_id", Word, ForeignKey(datasets.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("state", Word, nullable=False),
+    Column("file_name", Text, nullable=False),
+    Column("format", Word, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("part_size", BigInteger, nullable=False),
+    Column("digest", Word, nullable=False),
+    Column("rows_digest", Word, nullable=False),
+    Column("rows", Integer),
+    Column("summary", Text, nullable=False),
+    Column("preview", Text, nullable=False),
+    Column("faults", Text, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("ended_at", Double),
+)
+
+# The bytes of a version in parts of `part_size`, numbered from 1. Each part is a blob.
+dataset_parts = Table(
+    "dataset_parts",
+    metadata,
+    Column("dataset_id", Word, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Word, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Index(None, "digest"),
+    ForeignKeyConstraint(
+        ["dataset_id", "version"],
+        ["dataset_versions.dataset_id", "dataset_versions.version"],
+        ondelete="CASCADE",
+        name="fk_dataset_parts_dataset_id_version",
+    ),
+)
+
+# Secrets of a workspace. `holder` is `workspace`, or `user:ID` for one that only the runs of that member get, instead
+# of the workspace's of the same name. `value` is encrypted with a key that is not in the database.
+workspace_secrets = Table(
+    "workspace_secrets",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("holder", Word, nullable=False),
+    Column("name", Word, nullable=False),
+    Column("value", Text, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("used_at", Double),
+    UniqueConstraint("workspace_id", "holder", "name"),
 )
 
 # `document` is what clients see (server.schemas.domain.Domain); `environment_id` is set if a submission created it.
@@ -323,7 +423,8 @@ audit_log = Table(
 )
 
 TABLES = (
-    *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, domains, environments),
+    *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
+    *(datasets, dataset_versions, dataset_parts, workspace_secrets, domains, environments),
     *(environment_versions, requests, protocols, deleted_runs, batch_runs, workers, attempts, cooldowns, audit_log),
 )
 """All tables, in an order in which they can be created."""

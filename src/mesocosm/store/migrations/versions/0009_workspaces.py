@@ -1,0 +1,126 @@
+"""Workspaces with their members, datasets and secrets."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+# Frozen: later changes of tenancy.py are later revisions.
+_WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def upgrade() -> None:
+    """Create the tables."""
+    _create_workspaces()
+    _create_datasets()
+    _create_secrets()
+
+
+def _create_workspaces() -> None:
+    op.create_table(
+        "workspaces",
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("name_key", _WORD, nullable=False),
+        sa.Column("budget_usd", sa.Double),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_workspaces"),
+        sa.UniqueConstraint("name_key", name="uq_workspaces_name_key"),
+    )
+    op.create_table(
+        "workspace_members",
+        sa.Column("workspace_id", _WORD, nullable=False),
+        sa.Column("user_id", sa.Integer, nullable=False),
+        sa.Column("role", _WORD, nullable=False),
+        sa.Column("joined_at", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("workspace_id", "user_id", name="pk_workspace_members"),
+        _reference("workspace_members", "workspace_id", "workspaces"),
+        _reference("workspace_members", "user_id", "users"),
+    )
+    op.create_index("ix_workspace_members_user_id", "workspace_members", ["user_id"])
+
+
+def _create_datasets() -> None:
+    op.create_table(
+        "datasets",
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("workspace_id", _WORD, nullable=False),
+        sa.Column("name", sa.Text, nullable=False),
+        sa.Column("name_key", _WORD, nullable=False),
+        sa.Column("version", sa.Integer),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("updated_at", sa.Double, nullable=False),
+        sa.Column("deleted_at", sa.Double),
+        sa.PrimaryKeyConstraint("id", name="pk_datasets"),
+        _reference("datasets", "workspace_id", "workspaces"),
+        _reference("datasets", "created_by", "users", ondelete="SET NULL"),
+    )
+    living = sa.text("deleted_at IS NULL")
+    op.create_index(
+        "ix_datasets_workspace_id_name_key",
+        "datasets",
+        ["workspace_id", "name_key"],
+        unique=True,
+        sqlite_where=living,
+        postgresql_where=living,
+    )
+    op.create_table(
+        "dataset_versions",
+        sa.Column("dataset_id", _WORD, nullable=False),
+        sa.Column("version", sa.Integer, autoincrement=False, nullable=False),
+        *(sa.Column(name, kind, nullable=False) for name, kind in (("state", _WORD), ("file_name", sa.Text))),
+        sa.Column("format", _WORD, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("part_size", sa.BigInteger, nullable=False),
+        sa.Column("digest", _WORD, nullable=False),
+        sa.Column("rows_digest", _WORD, nullable=False),
+        sa.Column("rows", sa.Integer),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("summary", "preview", "faults")),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("ended_at", sa.Double),
+        sa.PrimaryKeyConstraint("dataset_id", "version", name="pk_dataset_versions"),
+        _reference("dataset_versions", "dataset_id", "datasets"),
+        _reference("dataset_versions", "created_by", "users", ondelete="SET NULL"),
+    )
+    op.create_table(
+        "dataset_parts",
+        sa.Column("dataset_id", _WORD, nullable=False),
+        sa.Column("version", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("number", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("digest", _WORD, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("dataset_id", "version", "number", name="pk_dataset_parts"),
+        sa.ForeignKeyConstraint(
+            ["dataset_id", "version"],
+            ["dataset_versions.dataset_id", "dataset_versions.version"],
+            ondelete="CASCADE",
+            name="fk_dataset_parts_dataset_id_version",
+        ),
+    )
+    op.create_index("ix_dataset_parts_digest", "dataset_parts", ["digest"])
+
+
+def _create_secrets() -> None:
+    op.create_table(
+        "workspace_secrets",
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("workspace_id", _WORD, nullable=False),
+        sa.Column("holder", _WORD, nullable=False),
+        sa.Column("name", _WORD, nullable=False),
+        sa.Column("value", sa.Text, nullable=False),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("updated_at", sa.Double, nullable=False),
+        sa.Column("used_at", sa.Double),
+        sa.PrimaryKeyConstraint("id", name="pk_workspace_secrets"),
+        sa.UniqueConstraint("workspace_id", "holder", "name", name="uq_workspace_secrets_workspace_id_holder_name"),
+        _reference("workspace_secrets", "workspace_id", "workspaces"),
+        _reference("workspace_secrets", "created_by", "users", ondelete="SET NULL"),
+    )
+
+
+def _reference(table: str, column: str, target: str, ondelete: str = "CASCADE") -> sa.ForeignKeyConstraint:
+    return sa.ForeignKeyConstraint([column], [f"{target}.id"], ondelete=ondelete, name=f"fk_{table}_{column}")
