@@ -20,7 +20,7 @@ from sqlalchemy import (
     text,
 )
 
-from mesocosm.store.schema import Word, metadata, runs
+from mesocosm.store.schema import Digest, Word, blobs, metadata, runs
 
 _NO_TEXT = text("''")
 
@@ -159,8 +159,9 @@ datasets = Table(
 )
 
 # A version of a dataset, from its first part on. `state`: uploading, processing, uploaded, error, cancelled. `digest`
-# is that of the file's bytes, `rows_digest` that of its rows as they are played. `summary` has the columns with their
-# statistics, `preview` the first rows, `faults` what is wrong with it: JSON.
+# is that of the file's bytes, `rows_digest` that of its rows as they are played. `columns` says which column has which
+# role, `summary` has the columns with their statistics, `preview` the first rows, `faults` what is wrong with it: JSON.
+# `overwrite`: it may follow another version. `updated_at` is when its last part came. A worker checks it under a lease.
 dataset_versions = Table(
     "dataset_versions",
     metadata,
@@ -174,12 +175,19 @@ dataset_versions = Table(
     Column("digest", Word, nullable=False),
     Column("rows_digest", Word, nullable=False),
     Column("rows", Integer),
+    Column("columns", Text, nullable=False),
     Column("summary", Text, nullable=False),
     Column("preview", Text, nullable=False),
     Column("faults", Text, nullable=False),
+    Column("overwrite", Boolean, nullable=False),
     Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
     Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
     Column("ended_at", Double),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Column("tries", Integer, nullable=False),
+    Index(None, "state", "updated_at"),
 )
 
 # The bytes of a version in parts of `part_size`, numbered from 1. Each part is a blob.
@@ -189,7 +197,7 @@ dataset_parts = Table(
     Column("dataset_id", Word, primary_key=True),
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("digest", Word, nullable=False),
+    Column("digest", Digest, ForeignKey(blobs.c.digest), nullable=False),
     Column("size", BigInteger, nullable=False),
     Index(None, "digest"),
     ForeignKeyConstraint(

@@ -8,6 +8,7 @@ down_revision = "0008"
 
 # Frozen: later changes of tenancy.py are later revisions.
 _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+_DIGEST = sa.String(32).with_variant(sa.String(32, collation="C"), "postgresql")
 
 
 def upgrade() -> None:
@@ -77,22 +78,28 @@ def _create_datasets() -> None:
         sa.Column("digest", _WORD, nullable=False),
         sa.Column("rows_digest", _WORD, nullable=False),
         sa.Column("rows", sa.Integer),
-        *(sa.Column(name, sa.Text, nullable=False) for name in ("summary", "preview", "faults")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("columns", "summary", "preview", "faults")),
+        sa.Column("overwrite", sa.Boolean, nullable=False),
         sa.Column("created_by", sa.Integer),
-        sa.Column("created_at", sa.Double, nullable=False),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("created_at", "updated_at")),
         sa.Column("ended_at", sa.Double),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.Column("tries", sa.Integer, nullable=False),
         sa.PrimaryKeyConstraint("dataset_id", "version", name="pk_dataset_versions"),
         _reference("dataset_versions", "dataset_id", "datasets"),
         _reference("dataset_versions", "created_by", "users", ondelete="SET NULL"),
     )
+    op.create_index("ix_dataset_versions_state_updated_at", "dataset_versions", ["state", "updated_at"])
     op.create_table(
         "dataset_parts",
         sa.Column("dataset_id", _WORD, nullable=False),
         sa.Column("version", sa.Integer, autoincrement=False, nullable=False),
         sa.Column("number", sa.Integer, autoincrement=False, nullable=False),
-        sa.Column("digest", _WORD, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
         sa.Column("size", sa.BigInteger, nullable=False),
         sa.PrimaryKeyConstraint("dataset_id", "version", "number", name="pk_dataset_parts"),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_dataset_parts_digest"),
         sa.ForeignKeyConstraint(
             ["dataset_id", "version"],
             ["dataset_versions.dataset_id", "dataset_versions.version"],
