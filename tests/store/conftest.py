@@ -155,7 +155,7 @@ def empty_postgres(postgres_schema: str) -> Callable[[], str]:
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
             tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts"
-            connection.execute(f"TRUNCATE {tables}, workers, environments CASCADE".encode())
+            connection.execute(f"TRUNCATE {tables}, workers, environments, users, workspaces CASCADE".encode())
         return postgres_schema
 
     return empty

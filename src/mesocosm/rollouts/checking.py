@@ -10,7 +10,7 @@ from mesocosm.core.failure import InvalidInput, MesocosmError, UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.core.reading import nearest
 from mesocosm.datasets.reading import FORMATS
-from mesocosm.rollouts.project import Workspace
+from mesocosm.rollouts.project import WorkspaceDirectory
 from mesocosm.rollouts.section import Section, describe_value, kind
 from mesocosm.rollouts.tables import Code, Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
@@ -41,13 +41,13 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
 _NO_KEYS = "keys are not part of the file: set the variable of the provider, such as OPENAI_API_KEY"
 
 
-def experiment(section: Section, workspace: Workspace, notes: list[str]) -> Experiment:
+def experiment(section: Section, workspace: WorkspaceDirectory, notes: list[str]) -> Experiment:
     """Read [experiment]."""
     section.only(KEYS["experiment"], _homes("experiment"))
     branch, commit = _revision(section)
     code = _code(section, workspace, branch, commit, notes)
     rollout = section.text("rollout", required=True, fix="the name of a folder below rollouts/")
-    folder = _rollout(section, rollout, Workspace(code.root) if code else workspace) if rollout else None
+    folder = _rollout(section, rollout, WorkspaceDirectory(code.root) if code else workspace) if rollout else None
     entrypoint = section.text("entrypoint", required=True, fix='the file that starts it, such as "main.py"')
     if entrypoint and folder is not None:
         _entrypoint(section, entrypoint, folder)
@@ -72,7 +72,7 @@ def _revision(section: Section) -> tuple[str, str]:
     return branch, commit
 
 
-def _code(section: Section, workspace: Workspace, branch: str, commit: str, notes: list[str]) -> Code | None:
+def _code(section: Section, workspace: WorkspaceDirectory, branch: str, commit: str, notes: list[str]) -> Code | None:
     """Return a copy of the workspace at the configured commit or branch; None if neither is set."""
     if section.problems or not (branch or commit):
         return None
@@ -88,7 +88,7 @@ def _code(section: Section, workspace: Workspace, branch: str, commit: str, note
     return code
 
 
-def _rollout(section: Section, name: str, workspace: Workspace) -> Path | None:
+def _rollout(section: Section, name: str, workspace: WorkspaceDirectory) -> Path | None:
     if name in (".", "..") or "/" in name or "\\" in name:
         section.blame("rollout", f"must be the name of one folder below rollouts/, not {describe_value(name)}")
         return None

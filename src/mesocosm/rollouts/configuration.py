@@ -18,7 +18,7 @@ from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.reading import join, nearest
 from mesocosm.rollouts import checking
 from mesocosm.rollouts.older import translate
-from mesocosm.rollouts.project import Workspace, find_workspace
+from mesocosm.rollouts.project import WorkspaceDirectory, find_workspace
 from mesocosm.rollouts.section import Section, describe_value, kind
 from mesocosm.rollouts.tables import Columns, DatasetTable, Evaluation, Experiment, GraderTable, ModelTable
 
@@ -68,7 +68,7 @@ class Config:
     """
 
     path: Path
-    workspace: Workspace
+    workspace: WorkspaceDirectory
     experiment: Experiment
     evaluation: Evaluation
     dataset: DatasetTable
@@ -82,7 +82,7 @@ class Config:
     @property
     def folder(self) -> Path:
         """The rollout's folder, in the copy of the configured commit or branch if there is one."""
-        workspace = Workspace(self.experiment.code.root) if self.experiment.code else self.workspace
+        workspace = WorkspaceDirectory(self.experiment.code.root) if self.experiment.code else self.workspace
         return workspace.rollouts / self.experiment.rollout
 
     @property
@@ -130,7 +130,7 @@ def _traced(problem: Problem, origins: Mapping[str, str]) -> Problem:
 
 
 def _config(
-    path: Path, workspace: Workspace, tables: Mapping[str, Any], problems: list[Problem], notes: list[str]
+    path: Path, workspace: WorkspaceDirectory, tables: Mapping[str, Any], problems: list[Problem], notes: list[str]
 ) -> Config:
     def section(name: str) -> Section:
         return Section(name, tables.get(name, {}), problems)
@@ -152,7 +152,7 @@ def _config(
     )
 
 
-def _workspace(path: Path) -> Workspace:
+def _workspace(path: Path) -> WorkspaceDirectory:
     if path.suffix != ".toml":
         raise UsageError(f"{path} is not a .toml file; configurations of evaluations are configs/eval/NAME.toml")
     if not path.is_file():

@@ -7,7 +7,7 @@ from mesocosm.core.failure import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Workspace:
+class WorkspaceDirectory:
     """A directory with `rollouts/` and `configs/`; datasets are looked up by name in `data/`."""
 
     root: Path
@@ -35,7 +35,7 @@ class Workspace:
         return sorted(name for name in folders if not name.startswith((".", "__")))
 
 
-def find_workspace(path: Path) -> Workspace:
+def find_workspace(path: Path) -> WorkspaceDirectory:
     """Return the workspace of `path`: the nearest directory, from `path` upwards, with `rollouts/` and `configs/`.
 
     Raises UsageError if there is none.
@@ -43,7 +43,7 @@ def find_workspace(path: Path) -> Workspace:
     place = path.resolve()
     for directory in (place, *place.parents):
         if (directory / "rollouts").is_dir() and (directory / "configs").is_dir():
-            return Workspace(directory)
+            return WorkspaceDirectory(directory)
     raise UsageError(
         f"{path} lies in no workspace: neither it nor a directory above has both rollouts/ and configs/; "
         "`mesocosm eval init NAME` makes them"

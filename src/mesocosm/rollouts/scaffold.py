@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from mesocosm.core.failure import UsageError
-from mesocosm.rollouts.project import Workspace, find_workspace
+from mesocosm.rollouts.project import WorkspaceDirectory, find_workspace
 
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,63}")
 _MARK = "{{name}}"
@@ -29,7 +29,7 @@ _SHARED = {".gitignore": "gitignore", "configs/training/.gitkeep": ""}
 class Scaffold:
     """What was created: the workspace, the rollout's name, and the files, relative to the workspace."""
 
-    workspace: Workspace
+    workspace: WorkspaceDirectory
     name: str
     written: tuple[Path, ...]
 
@@ -57,7 +57,7 @@ def scaffold(name: str, directory: Path, *, force: bool = False) -> Scaffold:
     wanted |= {Path(path): template for path, template in _SHARED.items() if not (root / path).exists()}
     for path, template in wanted.items():
         _write(root / path, _content(template, name))
-    return Scaffold(Workspace(root), name, tuple(wanted))
+    return Scaffold(WorkspaceDirectory(root), name, tuple(wanted))
 
 
 def _root(directory: Path) -> Path:

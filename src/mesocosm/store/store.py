@@ -34,6 +34,7 @@ from mesocosm.store.usage import QuotaUsage, Usages
 from mesocosm.store.users import Guests, Users
 from mesocosm.store.verification import Verification
 from mesocosm.store.workers import Workers
+from mesocosm.store.workspaces import Workspaces
 from mesocosm.store.writer import Writer
 
 
@@ -63,6 +64,7 @@ class Store:
         self.rate_limits = RateLimits(database)
         self.audit = Audit(database)
         self.teams = Teams(database)
+        self.workspaces = Workspaces(database)
         self.domains = Domains(database)
         self.protocols = Protocols(database)
         self.environments = Environments(database)

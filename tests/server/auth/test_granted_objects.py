@@ -14,12 +14,25 @@ from typing import Any
 
 import pytest
 from tests.server.auth import granted
-from tests.server.auth.granted.world import CALLERS, CHANGES, NAMES, OWNER, READS, REFUSED, World, dump, opened, secret
+from tests.server.auth.granted.world import (
+    CALLERS,
+    CHANGES,
+    MATE,
+    NAMES,
+    OWNER,
+    READS,
+    REFUSED,
+    World,
+    dump,
+    opened,
+    secret,
+)
 
 from mesocosm.server import permissions
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.refusal import Refusal
+from mesocosm.store.workspaces import ROLES
 
 _MODULES = [
     importlib.import_module(f"{granted.__name__}.{module.name}") for module in pkgutil.iter_modules(granted.__path__)
@@ -164,6 +177,23 @@ def test_a_team_is_read_by_its_members_and_changed_by_its_owner(world: World, ro
     grant = world.grant(role)
     assert _granted(grant, "team", team.id) == ("team" in CHANGES[role])
     assert _granted(grant, "own_team", team.id) == ("private" in CHANGES[role])
+
+
+@pytest.mark.parametrize("role", CALLERS)
+def test_a_workspace_is_granted_by_the_role_in_it(world: World, role: str) -> None:
+    workspaces = world.service.store.workspaces
+    workspace = workspaces.add("Reefs", OWNER)
+    assert workspace is not None
+    ways = ("workspace", "working_workspace", "managed_workspace", "owned_workspace")
+    granted_ways = {"owner": 4, "admin": 4, "local": 4}.get(role, 0)
+    for reference in (workspace.id, "rEEFS"):
+        assert sum(_granted(world.grant(role), way, reference) for way in ways) == granted_ways
+    if role != "team mate":
+        return
+    for rank, name in enumerate(ROLES, 1):
+        workspaces.add_member(workspace.id, MATE, name)
+        workspaces.set_role(workspace.id, MATE, name, by_owner=True)
+        assert [_granted(world.grant(role), way, workspace.id) for way in ways] == [at < rank for at in range(4)]
 
 
 def test_batch_runs_of_others_need_the_secret_of_workers(world: World) -> None:

@@ -67,6 +67,14 @@ class Viewer:
             raise Refusal(403, "SWECC member account required")
         return self.caller.user_id
 
+    @property
+    def account_id(self) -> int | None:
+        """The id of the caller in the table of users; None if accounts are disabled, since user 0 is not in it.
+
+        Raises Refusal as `user_id`.
+        """
+        return self.user_id or None
+
     @cached_property
     def teams(self) -> frozenset[str]:
         """The ids of the teams that the caller is a member of."""

@@ -79,7 +79,7 @@ class OwnedEnvironment(GrantedObject):
     def retry(self) -> SubmittedEnvironment:
         """Build a failed environment again, as its next version. Raises Refusal 409 unless it has failed."""
         caller = self._viewer.caller
-        self._row = submission.retry(self._service, self._row, actor=caller.actor, account=_account(self._viewer))
+        self._row = submission.retry(self._service, self._row, actor=caller.actor, account=self._viewer.account_id)
         return self.document()
 
     def submit_batch_run(self) -> BatchRunDocument:
@@ -136,11 +136,6 @@ class OwnedEnvironments(GrantedObject):
     def submit(self, body: EnvironmentInput) -> tuple[SubmittedEnvironment, bool]:
         """Queue the build of an environment; return it, and whether it is new. Raises as `submission.submit` does."""
         team_id = check_team(self._service, self._viewer, body.team_id)
-        actor, account = self._viewer.caller.actor, _account(self._viewer)
+        actor, account = self._viewer.caller.actor, self._viewer.account_id
         row, new = submission.submit(self._service, body, actor=actor, account=account, team_id=team_id)
         return documents.environment_document(self._service, row), new
-
-
-def _account(viewer: Viewer) -> int | None:
-    """Return the id of the caller's account; None if accounts are disabled."""
-    return None if viewer.caller.way == "open" else viewer.caller.user_id

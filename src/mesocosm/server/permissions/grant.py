@@ -30,6 +30,13 @@ from mesocosm.server.permissions.route_access import Served, principal_of
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.workspaces import (
+    ManagedWorkspace,
+    OwnedWorkspace,
+    OwnWorkspaces,
+    VisibleWorkspace,
+    WorkingWorkspace,
+)
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
 from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
@@ -111,6 +118,26 @@ class Grant:
     def own_team(self, team_id: str) -> OwnedTeam:
         """Return a team that the caller owns. Raises Refusal 403 for any other team."""
         return OwnedTeam.find(self._service, self._viewer, team_id)
+
+    def workspaces(self) -> OwnWorkspaces:
+        """Return the workspaces of the caller."""
+        return OwnWorkspaces(self._service, self._viewer)
+
+    def workspace(self, reference: str) -> VisibleWorkspace:
+        """Return a workspace, by id or name, that the caller is a member of. Raises Refusal 404 for any other."""
+        return VisibleWorkspace.find(self._service, self._viewer, reference)
+
+    def working_workspace(self, reference: str) -> WorkingWorkspace:
+        """Return a workspace in which the caller is a member or more. Raises Refusal 404, or 403 for viewers."""
+        return WorkingWorkspace.find(self._service, self._viewer, reference)
+
+    def managed_workspace(self, reference: str) -> ManagedWorkspace:
+        """Return a workspace in which the caller is an admin or owner. Raises Refusal 404, or 403 for lesser roles."""
+        return ManagedWorkspace.find(self._service, self._viewer, reference)
+
+    def owned_workspace(self, reference: str) -> OwnedWorkspace:
+        """Return a workspace that the caller owns. Raises Refusal 404, or 403 for lesser roles."""
+        return OwnedWorkspace.find(self._service, self._viewer, reference)
 
     def batch_runs(self, authorization: str = "") -> VisibleBatchRuns:
         """Return the caller's batch runs, or all with the workers' secret. Raises Refusal 401, 403, 503."""

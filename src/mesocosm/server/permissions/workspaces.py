@@ -1,0 +1,235 @@
+"""Workspaces: those of a caller, and actions by the role that they need.
+
+Administrators of the server may do in every workspace what its owners may. So may the one caller of a server without
+accounts, who is no member of any.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import ClassVar, Self
+
+from sqlalchemy.exc import IntegrityError
+
+from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
+from mesocosm.server.service import Service
+from mesocosm.store import workspaces
+from mesocosm.store.workspaces import ROLES, MemberChange, WorkspaceMembership
+
+
+class OwnWorkspaces(GrantedObject):
+    """The workspaces of the caller; for administrators of the server, all."""
+
+    def list(self, limit: int | None, cursor: str | None) -> Sequence[WorkspaceDocument]:
+        """Return the workspaces, the newest first; `cursor` is the last id seen."""
+        found = self._store.workspaces.memberships_of(
+            self._viewer.user_id, everything=self._viewer.sees_all, limit=limit, cursor=cursor
+        )
+        return [_document(self._viewer, one) for one in found]
+
+    def create(self, name: str) -> WorkspaceDocument:
+        """Create a workspace that the caller owns. Raises Refusal 409 if the name is taken or the account is gone."""
+        viewer, account_id = self._viewer, self._viewer.account_id
+        try:
+            workspace = self._store.workspaces.add(name, account_id)
+        except IntegrityError as error:
+            raise Refusal(409, "you have no account here any more; ask an administrator of the server") from error
+        if workspace is None:
+            raise _taken(name)
+        self._store.audit.note(viewer.caller.actor, "workspace.create", f"workspace:{workspace.id}", {"name": name})
+        own = account_id is not None
+        return _document(viewer, WorkspaceMembership(workspace, "owner" if own else None, int(own)))
+
+
+class VisibleWorkspace(GrantedObject):
+    """A workspace that the caller is a member of; for administrators of the server, any."""
+
+    _least: ClassVar[workspaces.Role] = "viewer"
+
+    def __init__(self, service: Service, viewer: Viewer, membership: WorkspaceMembership) -> None:
+        super().__init__(service, viewer)
+        self._membership = membership
+        self._workspace = membership.workspace
+        self._role: workspaces.Role = "owner" if viewer.sees_all else membership.role or "viewer"
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, reference: str) -> Self:
+        """Return a workspace by its id or name.
+
+        Raises Refusal: 404 if the caller is not a member, as if it did not exist; 403 if their role is not enough.
+        """
+        found = service.store.workspaces.membership(reference, viewer.user_id)
+        if found is None or (found.role is None and not viewer.sees_all):
+            raise Refusal(
+                404, f"you are in no workspace {reference!r}; list yours, or ask one of its admins to add you"
+            )
+        workspace = cls(service, viewer, found)
+        if not workspace._may(cls._least):
+            raise Refusal(
+                403,
+                f"your role in the workspace {found.workspace.name!r} is {found.role}, and this needs {cls._least}; "
+                "ask one of its owners",
+            )
+        return workspace
+
+    def document(self) -> WorkspaceDocument:
+        """Return the workspace."""
+        return _document(self._viewer, self._membership)
+
+    def members(self) -> list[WorkspaceMember]:
+        """Return its members, owners first."""
+        return [
+            WorkspaceMember(
+                user_id=member.user_id,
+                username=member.username,
+                role=member.role,
+                disabled=member.disabled,
+                joined_at=datetime.fromtimestamp(member.joined_at, UTC),
+            )
+            for member in self._store.workspaces.members(self._workspace.id)
+        ]
+
+    def leave(self) -> None:
+        """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
+        if self._membership.role is None:
+            raise Refusal(409, f"you are not a member of the workspace {self._workspace.name!r}")
+        user_id = self._viewer.user_id
+        self._check(self._store.workspaces.remove(self._workspace.id, user_id, by_owner=True), "you")
+        self._note("leave", {"user_id": user_id})
+
+    def _may(self, least: workspaces.Role) -> bool:
+        """Return whether the caller may do what a role may."""
+        return ROLES.index(self._role) >= ROLES.index(least)
+
+    def _note(self, action: str, detail: dict[str, object]) -> None:
+        self._store.audit.note(
+            self._viewer.caller.actor, f"workspace.{action}", f"workspace:{self._workspace.id}", detail
+        )
+
+    def _check(self, change: MemberChange, who: str) -> None:
+        """Raise Refusal if a member could not be changed: 404, 403 for an owner, 409 for the last one."""
+        name = self._workspace.name
+        if change is MemberChange.NO_MEMBER:
+            raise Refusal(404, f"the workspace {name!r} has no member {who}; list its members")
+        if change is MemberChange.OWNER:
+            raise Refusal(403, f"{who} owns the workspace {name!r}; only its owners may change or remove an owner")
+        if change is MemberChange.LAST_OWNER:
+            raise Refusal(
+                409,
+                f"no other owner of the workspace {name!r} with an enabled account would be left; "
+                "make another member an owner first, or delete the workspace",
+            )
+
+
+class WorkingWorkspace(VisibleWorkspace):
+    """A workspace in which the caller may upload, set secrets of their own, and submit."""
+
+    _least = "member"
+
+
+class ManagedWorkspace(WorkingWorkspace):
+    """A workspace whose members the caller may change."""
+
+    _least = "admin"
+
+    def change(self, given: WorkspaceChange) -> WorkspaceDocument:
+        """Rename the workspace, or set its budget.
+
+        Raises Refusal: 403 for a budget unless the caller is an administrator of the server, 409 for a name that is
+        taken.
+        """
+        workspace, store = self._workspace, self._store.workspaces
+        if "budget_usd" in given.model_fields_set and not self._viewer.sees_all:
+            raise Refusal(403, "only administrators of the server set the budget of a workspace; ask them for more")
+        if given.name is not None and given.name != workspace.name:
+            if not store.rename(workspace.id, given.name):
+                raise _taken(given.name)
+            self._note("rename", {"from": workspace.name, "to": given.name})
+        if "budget_usd" in given.model_fields_set:
+            store.set_budget(workspace.id, given.budget_usd)
+            self._note("budget", {"budget_usd": given.budget_usd})
+        return VisibleWorkspace.find(self._service, self._viewer, workspace.id).document()
+
+    def add(self, username: str, role: WorkspaceRole) -> WorkspaceMember:
+        """Add a user by name. Nothing changes if they have this role already.
+
+        Raises Refusal: 403 for a new owner unless the caller is one, 404 without such an account, 409 if they are a
+        member with another role.
+        """
+        self._check_grant(role)
+        user = self._store.users.named(username)
+        if user is None or user.disabled:
+            raise Refusal(404, f"there is no active account {username!r} on this server; check the name")
+        known = self._store.workspaces.membership(self._workspace.id, user.id)
+        if known is not None and known.role is None:
+            given = self._store.workspaces.add_member(self._workspace.id, user.id, role)
+            if given == role:
+                self._note("add", {"user_id": user.id, "role": role})
+        member = next((one for one in self.members() if one.user_id == user.id), None)
+        if member is None:
+            raise Refusal(404, f"the workspace {self._workspace.name!r} was deleted, or {username!r} removed again")
+        if member.role != role:
+            raise Refusal(
+                409, f"{user.username!r} is in the workspace already, with the role {member.role}; change the role"
+            )
+        return member
+
+    def set_role(self, user_id: int, role: WorkspaceRole) -> WorkspaceMember:
+        """Give a member another role.
+
+        Raises Refusal: 403 for a new or an old owner unless the caller is one, 404 if the user is not a member, 409
+        for the last owner.
+        """
+        self._check_grant(role)
+        change = self._store.workspaces.set_role(self._workspace.id, user_id, role, by_owner=self._may("owner"))
+        self._check(change, f"user {user_id}")
+        if change is MemberChange.DONE:
+            self._note("role", {"user_id": user_id, "role": role})
+        member = next((one for one in self.members() if one.user_id == user_id), None)
+        if member is None:
+            raise Refusal(404, f"user {user_id} was removed from the workspace {self._workspace.name!r} again")
+        return member
+
+    def remove(self, user_id: int) -> None:
+        """Remove a member.
+
+        Raises Refusal: 403 for an owner unless the caller is one, 404 if the user is not a member, 409 for the last
+        owner.
+        """
+        change = self._store.workspaces.remove(self._workspace.id, user_id, by_owner=self._may("owner"))
+        self._check(change, f"user {user_id}")
+        self._note("remove", {"user_id": user_id})
+
+    def _check_grant(self, role: WorkspaceRole) -> None:
+        if role == "owner" and not self._may("owner"):
+            raise Refusal(403, f"only owners of the workspace {self._workspace.name!r} make owners; ask one of them")
+
+
+class OwnedWorkspace(ManagedWorkspace):
+    """A workspace that the caller owns; for administrators of the server, any."""
+
+    _least = "owner"
+
+    def delete(self) -> None:
+        """Delete the workspace with its members, datasets and secrets."""
+        if self._store.workspaces.delete(self._workspace.id):
+            self._note("delete", {"name": self._workspace.name})
+
+
+def _document(viewer: Viewer, membership: WorkspaceMembership) -> WorkspaceDocument:
+    workspace = membership.workspace
+    return WorkspaceDocument(
+        id=workspace.id,
+        name=workspace.name,
+        # Who is alone on the server owns what is on it.
+        role="owner" if viewer.account_id is None else membership.role,
+        members=membership.members,
+        budget_usd=workspace.budget_usd,
+        created_at=datetime.fromtimestamp(workspace.created_at, UTC),
+    )
+
+
+def _taken(name: str) -> Refusal:
+    return Refusal(409, f"the workspace name {name!r} is taken on this server; choose another")

@@ -1,0 +1,66 @@
+"""Workspaces: one that the owner is alone in, and one that they share with the mate."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.server.auth.granted.world import MATE, OWNER, REFUSED, World, secret
+
+from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.workspaces import (
+    ManagedWorkspace,
+    OwnedWorkspace,
+    OwnWorkspaces,
+    VisibleWorkspace,
+    WorkingWorkspace,
+)
+from mesocosm.server.schemas.workspace import WorkspaceChange
+
+NAMES = ("private", "team")
+
+
+def _planted(world: World) -> World:
+    workspaces = world.service.store.workspaces
+    for name in NAMES:
+        workspace = workspaces.add(secret(name), OWNER)
+        if workspace is not None and name == "team":
+            workspaces.add_member(workspace.id, MATE, "owner")
+    return world
+
+
+def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
+    """Return what a way of a grant returns for each workspace; the stranger of one does not even learn of it."""
+    _planted(world)
+    found = []
+    for name in NAMES:
+        try:
+            found.append(way(secret(name)))
+        except REFUSED:
+            continue
+    return found
+
+
+Objects = Callable[[World, Grant, str], Iterable[Any]]
+
+OBJECTS: dict[type, Objects] = {
+    OwnWorkspaces: lambda world, grant, _role: [grant.workspaces()] if _planted(world) else [],
+    VisibleWorkspace: lambda world, grant, _role: _granted(world, grant.workspace),
+    WorkingWorkspace: lambda world, grant, _role: _granted(world, grant.working_workspace),
+    ManagedWorkspace: lambda world, grant, _role: _granted(world, grant.managed_workspace),
+    OwnedWorkspace: lambda world, grant, _role: _granted(world, grant.owned_workspace),
+}
+
+CALLS: dict[str, Callable[[Any, World], Any]] = {
+    "OwnWorkspaces.list": lambda workspaces, _world: workspaces.list(None, None),
+    "OwnWorkspaces.create": lambda workspaces, _world: workspaces.create("New"),
+    "VisibleWorkspace.document": lambda workspace, _world: workspace.document(),
+    "VisibleWorkspace.members": lambda workspace, _world: workspace.members(),
+    "VisibleWorkspace.leave": lambda workspace, _world: workspace.leave(),
+    "ManagedWorkspace.change": lambda workspace, _world: workspace.change(WorkspaceChange(budget_usd=1.0)),
+    "ManagedWorkspace.add": lambda workspace, _world: workspace.add("nobody-here", "member"),
+    "ManagedWorkspace.set_role": lambda workspace, _world: workspace.set_role(OWNER, "owner"),
+    "ManagedWorkspace.remove": lambda workspace, _world: workspace.remove(99),
+    "OwnedWorkspace.delete": lambda workspace, _world: workspace.delete(),
+}
+
+TELLS = {"OwnWorkspaces.list", "VisibleWorkspace.document"}
+"""What shows the planted secret to the owner."""
