@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mesocosm.core.failure import UsageError
-from mesocosm.rollouts.project import Workspace, find_workspace
+from mesocosm.rollouts.project import WorkspaceDirectory, find_workspace
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("place", [".", "configs/eval", "rollouts/quiz", "rollouts/quiz/main.py"])
 def test_a_workspace_is_found_from_everywhere_within(root: Path, place: str) -> None:
-    assert find_workspace(root / place) == Workspace(root)
+    assert find_workspace(root / place) == WorkspaceDirectory(root)
 
 
 def test_the_nearest_workspace_is_meant(root: Path) -> None:
@@ -38,4 +38,4 @@ def test_the_rollouts_of_a_workspace_are_its_folders(root: Path) -> None:
     for name in ("chess", ".hidden", "__pycache__"):
         (root / "rollouts" / name).mkdir()
     (root / "rollouts" / "notes.txt").write_text("")
-    assert Workspace(root).names() == ["chess", "quiz"]
+    assert WorkspaceDirectory(root).names() == ["chess", "quiz"]

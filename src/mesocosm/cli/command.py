@@ -3,6 +3,7 @@
 import importlib
 import math
 import os
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from gettext import ngettext
@@ -111,6 +112,19 @@ class MesocosmCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
         return super().parse_args(ctx, _spread(args, self.many))
+
+
+def confirmed(question: str) -> bool:
+    """Ask on standard error, and return whether the answer is yes. Raises UsageError without a terminal."""
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort as abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        from mesocosm.core.failure import UsageError
+
+        raise UsageError("there is no terminal to confirm at; repeat the command with --yes") from abort
 
 
 def view_option(command: Any) -> Any:

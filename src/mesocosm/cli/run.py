@@ -1,11 +1,10 @@
 """`mesocosm run …`: start, list, show, continue, stop, rescore and delete runs."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import FiniteFloat, options, plural, view_option
+from mesocosm.cli.command import FiniteFloat, confirmed, options, plural, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.remote.connection import RemoteGroup
@@ -271,11 +270,4 @@ def _deleted(run_id: str) -> None:
 
 
 def _agreed(runs: int, episodes: int) -> bool:
-    question = f"delete {plural(runs, 'run')} with {plural(episodes, 'episode')}? This cannot be undone"
-    try:
-        return click.confirm(question, err=True)
-    except click.Abort as abort:
-        if sys.stdin.isatty():
-            raise
-        click.echo(err=True)
-        raise UsageError("there is no terminal to confirm at; repeat the command with --yes") from abort
+    return confirmed(f"delete {plural(runs, 'run')} with {plural(episodes, 'episode')}? This cannot be undone")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mesocosm.client.resource import Resource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
     from mesocosm.client.teams import TeamsResource
+    from mesocosm.client.workspaces import WorkspacesResource
 
 
 R = TypeVar("R", bound="Resource")
@@ -53,6 +54,8 @@ class Client:
     """Personal tokens, for programs."""
     teams: "LazyResource[TeamsResource]" = LazyResource("teams:TeamsResource")
     """Teams."""
+    workspaces: "LazyResource[WorkspacesResource]" = LazyResource("workspaces:WorkspacesResource")
+    """Workspaces."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

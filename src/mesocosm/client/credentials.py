@@ -29,6 +29,7 @@ class Credentials:
     active_team_id: str = ""
     refresh_token: str = field(default="", repr=False)
     username: str = ""
+    active_workspace_id: str = ""
     rest: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -107,6 +108,12 @@ def choose_team(team_id: str) -> None:
     """Save the active team, also before a login; an empty id clears it."""
     with locked():
         write(replace(read(), active_team_id=team_id))
+
+
+def choose_workspace(workspace_id: str) -> None:
+    """Save the active workspace; an empty id clears it."""
+    with locked():
+        write(replace(read(), active_workspace_id=workspace_id))
 
 
 @contextmanager

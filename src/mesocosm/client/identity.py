@@ -29,8 +29,8 @@ class Identity:
     """One server and one caller.
 
     `mode` is member, guest, or empty for an anonymous caller; `way` is the source of the token: given, variable, saved,
-    open (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team. `elsewhere` is the server of the saved login if
-    that is a different one.
+    open (BENCH_AUTH_DISABLED), or empty. `team_id` is the active team, `workspace_id` the active workspace.
+    `elsewhere` is the server of the saved login if that is a different one.
     """
 
     base_url: str
@@ -40,6 +40,7 @@ class Identity:
     team_id: str = ""
     renewable: bool = False
     elsewhere: str = ""
+    workspace_id: str = ""
 
     @property
     def variable(self) -> str:
@@ -84,23 +85,23 @@ def identify(base_url: str | None = None, token: str | None = None) -> Identity:
     """
     saved = _saved(needed=not (base_url or variable("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")))
     url = resolve_url(base_url, saved=saved.bench_url, server=saved.server_url)
-    team = saved.active_team_id
+    chosen = {"team_id": saved.active_team_id, "workspace_id": saved.active_workspace_id}
     if token:
-        return Identity(url, token, mode_of(token), "given", team)
+        return Identity(url, token, mode_of(token), "given", **chosen)
     if truthy(os.environ.get(OPEN_VARIABLE)):
-        return Identity(url, "", "member", "open", team)
+        return Identity(url, "", "member", "open", **chosen)
     if os.environ.get(MEMBER_VARIABLE):
-        return Identity(url, os.environ[MEMBER_VARIABLE], "member", "variable", team)
+        return Identity(url, os.environ[MEMBER_VARIABLE], "member", "variable", **chosen)
     if os.environ.get(GUEST_VARIABLE):
-        return Identity(url, os.environ[GUEST_VARIABLE], "guest", "variable", team)
+        return Identity(url, os.environ[GUEST_VARIABLE], "guest", "variable", **chosen)
     saved = _saved(needed=True)
     if not saved.token:
-        return Identity(url, team_id=team)
+        return Identity(url, **chosen)
     if saved.bench_url and not (same_host(url, saved.bench_url) or same_host(url, saved.server_url)):
         # The operator of this server could use the token at the server that it was issued for.
         return Identity(url, elsewhere=saved.bench_url)
     renewable = saved.mode == "member" and bool(saved.refresh_token and saved.server_url)
-    return Identity(url, saved.token, saved.mode or "member", "saved", team, renewable)
+    return Identity(url, saved.token, saved.mode or "member", "saved", renewable=renewable, **chosen)
 
 
 def claims(token: str) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
     """Log a member in, save the login and return it.
 
     The server of runs is `bench_url`, otherwise that of an environment variable, otherwise the one that belongs to
-    `server`. The active team is kept if server and user are those of the previous login. Raises LoginFailed and keeps
-    the previous login.
+    `server`. The active team and workspace are kept if server and user are those of the previous login. Raises
+    LoginFailed and keeps the previous login.
     """
     if not username or not password:
         raise LoginFailed("user name and password must not be empty")
@@ -51,7 +51,7 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
     with credentials.locked():
         before = _before()
         if before.server_url == server and _user(before) == _user(made) is not None:
-            made = replace(made, active_team_id=before.active_team_id)
+            made = replace(made, active_team_id=before.active_team_id, active_workspace_id=before.active_workspace_id)
         elif before.active_team_id and not before.token and before.mode == "":
             made = replace(made, active_team_id=before.active_team_id)  # chosen before the first login
         credentials.write(made)

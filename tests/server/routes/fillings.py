@@ -82,6 +82,10 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/teams/join"): {"code": land.team_code},
         ("PATCH", "/api/teams/{team_id}"): {"name": "Pandas"},
         ("POST", "/api/teams/{team_id}/transfer"): {"new_owner_user_id": land.bob.user_id},
+        ("POST", "/api/workspaces"): {"name": "Pandas"},
+        ("PATCH", "/api/workspaces/{workspace}"): {"name": "Pandas"},
+        ("POST", "/api/workspaces/{workspace}/members"): {"username": "dee"},
+        ("PATCH", "/api/workspaces/{workspace}/members/{user_id}"): {"role": "admin"},
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
@@ -148,7 +152,7 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
 
 def common(land: Landscape, path: str) -> dict[str, str]:
     """Return values of parameters that are nobody's own."""
-    user = land.bob if path.startswith("/api/teams") else land.cid
+    user = land.bob if path.startswith(("/api/teams", "/api/workspaces")) else land.cid
     return {
         "user_id": str(user.user_id),
         "technique_id": "memory",

@@ -110,7 +110,10 @@ class Landscape(Runs):
 
     def content(self) -> dict[str, list[Any]]:
         """Return every row of what people have; not counters of tries, and not when somebody was last seen."""
-        names = "orders runs run_tags domains environments environment_versions teams memberships jobs users guests"
+        names = (
+            "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
+            "workspaces workspace_members"
+        )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             assert set(names.split()) <= known, sorted(known)
@@ -174,10 +177,14 @@ class Landscape(Runs):
         )
         self.service.store.batch_runs.add(job)
         failed = self._environment("env-failed", "draft-game", SOLO, failed=True)
+        workspace = self.service.store.workspaces.add(TEAM, self.ann.user_id)
+        assert workspace is not None
+        self.service.store.workspaces.add_member(workspace.id, self.bob.user_id or 0, "member")
         own = frozenset(ann)
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
+            "workspace": Ground({"workspace": workspace.id}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
             "cancelled": Ground(cancelled, own, own),

@@ -86,7 +86,9 @@ def allowed_people(rule: str, ground: Ground | None) -> set[str]:
 def refusals(path: str, rule: str, who: str) -> set[int]:
     """Return the statuses that somebody may be refused with."""
     if who in gate(rule):
-        return {409} if path.endswith("/members/me") else {403, 404, 422} if path == "/api/runs" else {403, 404}
+        if path == "/api/teams/{team_id}/members/me":
+            return {409}
+        return {403, 404, 422} if path == "/api/runs" else {403, 404}
     return {401} if who in ("anonymous", "worker") or rule == "worker" else {403}
 
 

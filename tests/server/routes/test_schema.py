@@ -124,5 +124,10 @@ def test_answers_are_those_of_the_document(land: Landscape, schema: Any, method:
 
 def _ids(land: Landscape, path: str) -> dict[str, str]:
     """Return ids of things that there are, for the parameters of a path."""
-    known = {**land.grounds["solo"].ids, **land.grounds["token"].ids, **land.grounds["team"].ids}
+    known = {
+        **land.grounds["solo"].ids,
+        **land.grounds["token"].ids,
+        **land.grounds["team"].ids,
+        **land.grounds["workspace"].ids,
+    }
     return {name: value for name, value in known.items() if f"{{{name}}}" in path}

@@ -1,5 +1,6 @@
 """Commands that talk to a server: the client and its identity, the team, documents, and errors."""
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -7,7 +8,7 @@ import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options
 from mesocosm.cli.render import emit
-from mesocosm.core.failure import InvalidInput, MesocosmError, Problem
+from mesocosm.core.failure import InvalidInput, MesocosmError, Problem, UsageError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -110,6 +111,36 @@ def team_options(command: Any) -> Any:
     return click.option("--team", metavar="TEAM_ID", help="Work for this team  [the active one: mesocosm team use].")(
         command
     )
+
+
+WORKSPACE_VARIABLE = "MESOCOSM_WORKSPACE"
+
+
+def workspace_for(client: "Client", workspace: str | None) -> str:
+    """Return the id or name of the workspace to work in.
+
+    It is the given one, else that of MESOCOSM_WORKSPACE, else the active one, else the only one that the caller is a
+    member of, which is said on standard error. Raises UsageError if that leaves it open.
+    """
+    chosen = workspace or os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id
+    if chosen:
+        return chosen
+    own = [one for one in client.workspaces.list() if one.role is not None]
+    if not own:
+        raise UsageError("you are in no workspace; create one with: mesocosm workspace create NAME --use")
+    if len(own) > 1:
+        names = ", ".join(one.name for one in own)
+        raise UsageError(
+            f"you are in several workspaces ({names}); choose one by --workspace NAME or: mesocosm workspace use NAME"
+        )
+    click.echo(f"note: in the workspace {own[0].name!r}, the only one you are in", err=True)
+    return own[0].id
+
+
+def workspace_option(command: Any) -> Any:
+    """Add --workspace."""
+    text = "Work in this workspace  [the active one: mesocosm workspace use]."
+    return click.option("--workspace", metavar="NAME", help=text)(command)
 
 
 def document(kind: type[D], fields: Mapping[str, Any]) -> D:

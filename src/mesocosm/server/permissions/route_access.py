@@ -36,7 +36,7 @@ class Access(StrEnum):
     INSIDER = "insider"
     """The owner of the object and members of its team."""
     OWNER = "owner"
-    """The owner of the object."""
+    """The owner of the object; of a workspace also its admins, where the route says so."""
     ADMIN = "admin"
     """Administrators."""
     WORKER = "worker"
