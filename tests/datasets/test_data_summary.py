@@ -19,7 +19,7 @@ def test_a_column_is_told_in_types_gaps_lengths_and_range() -> None:
     rows: list[dict[str, Any]] = [{"q": "abc", "n": 1}, {"q": "", "n": 2.5}, {"q": None}, {"q": "abc", "n": 7}]
     text, number = summarize(table(*rows)).columns
     assert text == ColumnSummary("q", {"text": 3}, 0, 1, 1, 2, False, TextLengths(0, 3, 3))
-    assert number == ColumnSummary("n", {"integer": 2, "number": 1}, 1, 0, 0, 3, False, None, NumberRange(1, 7))
+    assert number == ColumnSummary("n", {"integer": 2, "number": 1}, 1, 0, 0, 3, False, None, NumberRange(1, 7, 3.5))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_numbers_in_csv_have_a_range(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("n,t,e,w\n1.5,x,,nan\n,2,,1\n-3,4,,2\n")
     numbers, texts, empty, weird = summarize(open_table(path)).columns
-    assert numbers.range == NumberRange(-3, 1.5)
+    assert numbers.range == NumberRange(-3, 1.5, -0.75)
     assert texts.range is empty.range is weird.range is None
     assert empty.empty == 3
 

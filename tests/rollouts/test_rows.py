@@ -170,7 +170,7 @@ def test_a_missing_prompt_column_is_told_with_its_remedy(column: str, guess: str
     ((path, message, fix),) = problems(table({column: "x", "other": 1}))
     assert path == "column user_prompt"
     assert message == f"is missing; the columns are {column}, other"
-    assert fix == f'map it: [dataset] columns = {{ user_prompt = "{guess}" }}'
+    assert fix == f'map it: [dataset] columns = {{ user_prompt = "{guess}" }}, or --columns user_prompt={guess}'
 
 
 def test_columns_are_mapped_to_roles() -> None:
@@ -185,7 +185,7 @@ def test_every_column_that_is_mapped_but_missing_is_named() -> None:
     columns = Columns("question", "style", ("anser",), "facts")
     found = problems(table({"q": "x", "answer": 1}), columns)
     assert [path for path, _, _ in found] == ["column question", "column style", "column facts", "column anser"]
-    assert found[-1][2] == 'map it: [dataset] columns = { ground_truth = "answer" }'
+    assert found[-1][2] == 'map it: [dataset] columns = { ground_truth = "answer" }, or --columns ground_truth=answer'
 
 
 def test_without_extras_columns_without_a_role_are_kept_from_the_workflow() -> None:

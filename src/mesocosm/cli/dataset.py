@@ -1,11 +1,14 @@
 """`mesocosm dataset`: inspect datasets before anything is run on them."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options, plural, vars_of
+from mesocosm.cli.remote.connection import Remote, workspace_option
 from mesocosm.cli.render import emit, table
 from mesocosm.core.failure import InvalidInput, UsageError
 
@@ -16,17 +19,31 @@ if TYPE_CHECKING:
     from mesocosm.rollouts.tables import Columns
 
 _CELL = 48
+_THERE = "mesocosm.cli.remote.datasets"
+TREE = {
+    "upload": (f"{_THERE}:upload", "Upload a file to a workspace, in parts."),
+    "list": (f"{_THERE}:list_", "List the datasets of a workspace."),
+    "download": (f"{_THERE}:download", "Download a dataset of a workspace."),
+    "rename": (f"{_THERE}:rename", "Rename a dataset of a workspace."),
+    "delete": (f"{_THERE}:delete", "Delete a dataset of a workspace."),
+}
+COLUMN_HEADS = [
+    *("column", "types", "missing", "null", "empty", "distinct", "length min/median/max", "number min/mean/max"),
+]
 
 
-@click.group(cls=MesocosmGroup)
+@click.group(cls=MesocosmGroup, tree=TREE)
 def dataset() -> None:
-    """Inspect datasets: files, folders, and datasets on the Hugging Face hub (org/name)."""
+    """Inspect datasets, and share them in a workspace on a server.
+
+    A dataset is a file, a folder, a dataset on the Hugging Face hub (org/name), or, by its name, one of the workspace.
+    """
 
 
-def _place(command: Callable[..., Any]) -> Callable[..., Any]:
+def _place(command: Callable[..., Any], metavar: str = "FILE|FOLDER|HUB-ID") -> Callable[..., Any]:
     """Add the argument and the options that name and read a dataset."""
     flags = (
-        click.argument("place", metavar="FILE|FOLDER|HUB-ID"),
+        click.argument("place", metavar=metavar),
         click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question."),
         click.option("--format", "kind", default="", help="csv, tsv, jsonl, json, parquet; text: a file is one row."),
         click.option("--revision", default="", help="Commit, branch or tag on the hub [its newest commit]."),
@@ -38,11 +55,26 @@ def _place(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-@dataset.command(cls=MesocosmCommand, many=("--columns",))
+def _remote_place(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what `_place` adds, and the options of a dataset of a workspace."""
+    command = click.option("--version", "number", type=click.IntRange(1), help="Version on the server  [the newest].")(
+        command
+    )
+    return _place(workspace_option(command), "FILE|FOLDER|HUB-ID|NAME")
+
+
+@dataset.command(cls=Remote, many=("--columns",))
 @click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Number of rows.")
-@_place
-def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> None:
-    """Show the first rows as rollouts see them."""
+@_remote_place
+def preview(
+    place: str, columns: tuple[str, ...], rows: int, number: int | None, workspace: str | None, **where: str
+) -> None:
+    """Show the first rows as rollouts see them; of a dataset of a workspace, as they were uploaded."""
+    if _is_remote(place, number, workspace):
+        from mesocosm.cli.remote.datasets import remote_preview
+
+        remote_preview(place, rows, number, workspace)
+        return
     opened = _open(place, **where)
     read, problems = _rows(opened, columns)
     count = min(rows, len(opened))
@@ -51,7 +83,9 @@ def preview(place: str, columns: tuple[str, ...], rows: int, **where: str) -> No
         emit({**_head(opened), "preview": shown, "problems": [vars_of(problem) for problem in problems]})
         return
     click.echo(f"{opened.name} · {plural(len(opened), 'row')} · {plural(len(opened.columns), 'column')}")
-    cells = [[str(index + 1), *(_cell(opened.rows[index], name) for name in opened.columns)] for index in range(count)]
+    cells = [
+        [str(index + 1), *(cell_text(opened.rows[index], name) for name in opened.columns)] for index in range(count)
+    ]
     table(["row", *opened.columns], cells, options(), right=(0,))
     click.echo()
     for line in [*_reading(opened, read, problems), *_warnings(read)]:
@@ -91,10 +125,14 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     return 0
 
 
-@dataset.command(cls=MesocosmCommand, many=("--columns",), short_help="Describe the columns, and show the digest.")
-@_place
-def info(place: str, columns: tuple[str, ...], **where: str) -> None:
-    """Show rows, columns, types, gaps, lengths, ranges, duplicates and the digest."""
+@dataset.command(cls=Remote, many=("--columns",), short_help="Describe the columns, and show the digest.")
+@_remote_place
+def info(place: str, columns: tuple[str, ...], number: int | None, workspace: str | None, **where: str) -> int:
+    """Show rows, columns, types, gaps, lengths, ranges, duplicates and the digest; on a server also the versions."""
+    if _is_remote(place, number, workspace):
+        from mesocosm.cli.remote.datasets import remote_info
+
+        return remote_info(place, number, workspace)
     from mesocosm.datasets.summary import summarize
 
     opened = _open(place, **where)
@@ -102,17 +140,28 @@ def info(place: str, columns: tuple[str, ...], **where: str) -> None:
     read, problems = _rows(opened, columns)
     if options().json:
         emit({**vars_of(summary), **_roles(read), "problems": [vars_of(problem) for problem in problems]})
-        return
+        return 0
     facts = [plural(summary.rows, "row"), plural(len(summary.columns), "column"), f"{summary.bytes:,} bytes"]
     click.echo(f"{summary.name} · {' · '.join([*facts, summary.format])}")
     click.echo(f"digest {summary.digest}" + (f" · commit {summary.revision}" if summary.revision else ""))
-    heads = ["column", "types", "missing", "null", "empty", "distinct", "length min/median/max", "range"]
-    table(heads, [_column_cells(column) for column in summary.columns], options(), right=(2, 3, 4, 5))
+    table(COLUMN_HEADS, [column_cells(column) for column in summary.columns], options(), right=(2, 3, 4, 5))
     click.echo()
     for line in [*summary.notes, *(f"warning: {warning}" for warning in summary.warnings)]:
         click.echo(line)
     for line in [*_reading(opened, read, problems), *_warnings(read)]:
         click.echo(line)
+    return 0
+
+
+def _is_remote(place: str, number: int | None, workspace: str | None) -> bool:
+    """Return whether a dataset is on the server: if it says so, or if its name is that of nothing here."""
+    from mesocosm.datasets.opening import is_hub_id
+    from mesocosm.datasets.reading import format_of
+
+    if number is not None or workspace is not None:
+        return True
+    path = Path(place)
+    return not (path.exists() or is_hub_id(place) or format_of(path) or "/" in place or os.sep in place)
 
 
 def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "DataTable":
@@ -126,12 +175,12 @@ def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", l
     from mesocosm.rollouts.rows import read_rows
 
     try:
-        return read_rows(opened, _mapped(columns)), []
+        return read_rows(opened, mapped(columns)), []
     except InvalidInput as error:
         return None, list(error.problems)
 
 
-def _mapped(columns: Iterable[str]) -> "Columns":
+def mapped(columns: Iterable[str]) -> "Columns":
     """Return the roles that `ROLE=NAME` words assign to columns. Raises UsageError."""
     from mesocosm.rollouts.tables import Columns
 
@@ -208,7 +257,8 @@ def _joined(name: Any) -> str:
     return name if isinstance(name, str) else ", else ".join(name)
 
 
-def _cell(row: Any, name: str) -> str:
+def cell_text(row: Any, name: str) -> str:
+    """Return a cell for a table."""
     import msgspec
 
     if name not in row:
@@ -219,7 +269,8 @@ def _cell(row: Any, name: str) -> str:
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
 
 
-def _column_cells(column: "ColumnSummary") -> list[str]:
+def column_cells(column: "ColumnSummary") -> list[str]:
+    """Return the cells of a column for a table with `COLUMN_HEADS`."""
     lengths, span = column.lengths, column.range
     return [
         column.name,
@@ -227,5 +278,5 @@ def _column_cells(column: "ColumnSummary") -> list[str]:
         *(f"{count:,}" if count else "–" for count in (column.missing, column.null, column.empty)),
         f"{column.distinct:,}" + "+" * column.distinct_capped,
         f"{lengths.min:,} / {lengths.median:,.10g} / {lengths.max:,}" if lengths else "–",
-        f"{span.min:,.10g} to {span.max:,.10g}" if span else "–",
+        f"{span.min:,.10g} / {span.mean:,.10g} / {span.max:,.10g}" if span else "–",
     ]

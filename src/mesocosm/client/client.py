@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mesocosm.client.admin import AdminResource
     from mesocosm.client.boards import GalleryResource, LeaderboardsResource
     from mesocosm.client.catalogue import BatchRunsResource, ModelsResource, TechniquesResource
+    from mesocosm.client.datasets import DatasetsResource
     from mesocosm.client.domains import DomainsResource
     from mesocosm.client.environments import EnvironmentsResource
     from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
@@ -56,6 +57,8 @@ class Client:
     """Teams."""
     workspaces: "LazyResource[WorkspacesResource]" = LazyResource("workspaces:WorkspacesResource")
     """Workspaces."""
+    datasets: "LazyResource[DatasetsResource]" = LazyResource("datasets:DatasetsResource")
+    """Datasets of workspaces."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

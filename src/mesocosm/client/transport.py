@@ -51,15 +51,18 @@ class BenchApi:
         return self.identity.token
 
     def call(self, method: str, path: str, body: object = None, query: Query | None = None) -> Any:
-        """Return the JSON body of the response, None if it has no body. Raises ApiError."""
+        """Return the JSON body of the response, None if it has no body; bytes are sent as they are. Raises ApiError."""
         url = self._url(path, query)
         return self._asked(method, url, body, lambda answer: _decoded(method, url, answer.status, answer.read()))
 
-    def download(self, path: str, file: IO[bytes], query: Query | None = None) -> int:
-        """Stream the response to a GET into `file`, and return its size in bytes. Raises ApiError."""
+    def download(self, path: str, file: IO[bytes], query: Query | None = None, *, start: int = 0) -> int:
+        """Stream the response to a GET into `file`, from the byte `start` on; return its size. Raises ApiError."""
         url = self._url(path, query)
+        headers = {"Range": f"bytes={start}-"} if start else {}
 
         def kept(answer: http.client.HTTPResponse) -> int:
+            if start and answer.status != 206:
+                raise ApiError("GET", url, answer.status, "the server does not continue downloads")
             size = 0
             while piece := answer.read(CHUNK):
                 file.write(piece)
@@ -68,7 +71,7 @@ class BenchApi:
                 raise ApiError("GET", url, 0, f"the answer broke off {answer.length} bytes before its end")
             return size
 
-        return self._asked("GET", url, None, kept)
+        return self._asked("GET", url, None, kept, headers)
 
     def record(self, method: str, path: str, body: object = None, query: Query | None = None) -> dict[str, Any]:
         """Return the JSON object in the response, empty if it has no body. Raises ApiError."""
@@ -88,11 +91,18 @@ class BenchApi:
         given = {key: _word(value) for key, value in (query or {}).items() if value is not None}
         return self.base_url + path + (f"?{urlencode(given)}" if given else "")
 
-    def _asked(self, method: str, url: str, body: object, read: Callable[[http.client.HTTPResponse], T]) -> T:
+    def _asked(
+        self,
+        method: str,
+        url: str,
+        body: object,
+        read: Callable[[http.client.HTTPResponse], T],
+        headers: Mapping[str, str] | None = None,
+    ) -> T:
         """Return `read(response)`; if the login was rejected, renew it and repeat the request once."""
         for again in (True, False):
             try:
-                with self._opener.open(self._request(method, url, body), timeout=self.timeout) as answer:
+                with self._opener.open(self._request(method, url, body, headers), timeout=self.timeout) as answer:
                     if again and _unknown(answer.headers) and self.identity.renew():
                         continue
                     return read(answer)
@@ -109,15 +119,18 @@ class BenchApi:
                 raise ApiError(method, without_credentials(url), 0, str(error) or kind, kind=kind) from error
         raise AssertionError("the second time is the last")
 
-    def _request(self, method: str, url: str, body: object) -> urllib.request.Request:
-        headers = {"Accept": "application/json", **self.identity.header()}
+    def _request(
+        self, method: str, url: str, body: object, more: Mapping[str, str] | None = None
+    ) -> urllib.request.Request:
+        headers = {"Accept": "application/json", **(more or {}), **self.identity.header()}
         if method != "GET":
             # No form of a foreign page can send this; without a token, a server refuses changes without it.
             headers["X-Mesocosm"] = "1"
         data = None
         if body is not None:
-            data = json.dumps(body).encode()
-            headers["Content-Type"] = "application/json"
+            raw = isinstance(body, bytes)
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            headers["Content-Type"] = "application/octet-stream" if raw else "application/json"
         return urllib.request.Request(url, data=data, headers=headers, method=method)  # noqa: S310 - checked before
 
     def _refused(self, method: str, url: str, error: urllib.error.HTTPError) -> ApiError:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
-__all__ = ["MOST_BYTES", "read_bytes", "read_text", "utf8"]
+__all__ = ["MOST_BYTES", "encoding_of", "read_bytes", "read_text", "utf8"]
 
 MOST_BYTES = 5 * 2**30
 """Maximum decompressed size of a file, because files are read into memory as a whole."""
@@ -52,7 +52,7 @@ def read_text(name: str, data: bytes) -> str:
 
     Raise InvalidInput, which names the invalid byte (counted from 0) and its line. NUL characters are invalid.
     """
-    encoding = _encoding(name, data)
+    encoding = encoding_of(name, data)
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -67,12 +67,13 @@ def read_text(name: str, data: bytes) -> str:
 
 def utf8(name: str, data: bytes) -> bytes:
     """Return the file's text as UTF-8 without byte order mark. UTF-8 is not validated. Raise InvalidInput."""
-    if _encoding(name, data) != "utf-8":
+    if encoding_of(name, data) != "utf-8":
         return read_text(name, data).encode()
     return data.removeprefix(_BOM)
 
 
-def _encoding(name: str, data: bytes) -> str:
+def encoding_of(name: str, data: bytes) -> str:
+    """Return the encoding that the first bytes of a file show: utf-8 or utf-16. Raise InvalidInput for UTF-32."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise InvalidInput(name, [Problem("", "is in UTF-32, which is not read", "save it as UTF-8")])
     return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8"

@@ -4,7 +4,7 @@ import csv
 import io
 import threading
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ from mesocosm.core.reading import format_value
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.file_rows import FileRows
 
-__all__ = ["delimited_rows"]
+__all__ = ["DelimitedReader", "delimited_rows"]
 
 _LONGEST = 2**31 - 1
 _lock = threading.Lock()
@@ -20,31 +20,52 @@ _lock = threading.Lock()
 
 def delimited_rows(text: str, separator: str, columns: Sequence[str], faults: DatasetProblems) -> FileRows:
     """Return the rows of a text with a header, or without one if `columns` is given; skip empty lines."""
-    rows: list[dict[str, Any]] = []
-    lines = array("Q")
-    header = list(columns)
-    begin, number = 1, 0
-    with _long_cells():
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-        try:
-            for fields in reader:
-                line, begin = begin, reader.line_num + 1
-                if not fields:
-                    continue
-                if not header:
-                    header = fields
-                    _twice(header, faults)
-                    continue
-                number += 1
-                if len(fields) == len(header):
-                    rows.append(dict(zip(header, fields, strict=True)))
-                    lines.append(line)
-                else:
-                    what = f"has {len(fields)} columns, not the {len(header)} of the header (line {line})"
-                    faults.add(f"row {number}", what)
-        except csv.Error as error:
-            faults.add(f"row {number + 1}", f"is not CSV: {error} (it begins on line {begin})")
-    return FileRows(rows, lines, tuple(header))
+    return DelimitedReader(io.StringIO(text, newline=""), separator, columns, faults).read()
+
+
+class DelimitedReader:
+    """Reads rows from lines with a header, or without one if `columns` is given; empty lines are skipped.
+
+    `number` counts the rows that were read, including invalid ones; `over` is set after the last.
+    """
+
+    def __init__(self, lines: Iterable[str], separator: str, columns: Sequence[str], faults: DatasetProblems) -> None:
+        self.header = list(columns)
+        self.number = 0
+        self.over = False
+        self._faults = faults
+        self._begin = 1
+        self._reader = csv.reader(lines, delimiter=separator, strict=True)
+
+    def read(self, most: int | None = None) -> FileRows:
+        """Return the next rows, with about `most` characters; by default all."""
+        rows: list[dict[str, Any]] = []
+        places = array("Q")
+        size = 0
+        with _long_cells():
+            try:
+                for fields in self._reader:
+                    line, self._begin = self._begin, self._reader.line_num + 1
+                    if not fields:
+                        continue
+                    if not self.header:
+                        self.header = fields
+                        _twice(fields, self._faults)
+                        continue
+                    self.number += 1
+                    if len(fields) == len(self.header):
+                        rows.append(dict(zip(self.header, fields, strict=True)))
+                        places.append(line)
+                    else:
+                        what = f"has {len(fields)} columns, not the {len(self.header)} of the header (line {line})"
+                        self._faults.add(f"row {self.number}", what)
+                    if most is not None and (size := size + len(fields) + sum(map(len, fields))) >= most:
+                        return FileRows(rows, places, tuple(self.header))
+            except csv.Error as error:
+                what = f"is not CSV: {error} (it begins on line {self._begin})"
+                self._faults.add(f"row {self.number + 1}", what)
+        self.over = True
+        return FileRows(rows, places, tuple(self.header))
 
 
 def _twice(header: Sequence[str], faults: DatasetProblems) -> None:

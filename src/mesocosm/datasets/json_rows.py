@@ -18,26 +18,28 @@ _ANY = msgspec.json.Decoder()
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def line_rows(data: bytes, faults: DatasetProblems, start: int = 0) -> FileRows:
+def line_rows(
+    data: bytes, faults: DatasetProblems, start: int = 0, *, lines_before: int = 0, rows_before: int = 0
+) -> FileRows:
     """Return the rows of UTF-8 text with a JSON object on each line; skip empty lines.
 
-    `start` is the byte offset of the text in its file, for messages.
+    `start` is the byte offset of the text in its file, after the given numbers of lines and rows; for messages.
     """
     body = data.rstrip()
     try:
         rows = _OBJECT.decode_lines(body)
     except _UNREADABLE:
-        return _each_line(data, faults, start)
+        return _each_line(data, faults, start, lines_before, rows_before)
     if body[:1] == b"{" and body.count(b"\n") + 1 == len(rows):
-        return FileRows(rows, range(1, len(rows) + 1))
-    return _each_line(data, faults, start)
+        return FileRows(rows, range(lines_before + 1, lines_before + len(rows) + 1))
+    return _each_line(data, faults, start, lines_before, rows_before)
 
 
-def _each_line(data: bytes, faults: DatasetProblems, start: int) -> FileRows:
+def _each_line(data: bytes, faults: DatasetProblems, start: int, lines_before: int, rows_before: int) -> FileRows:
     rows: list[dict[str, Any]] = []
     lines = array("Q")
-    offset, number = start, 0
-    for line, text in enumerate(data.split(b"\n"), 1):
+    offset, number = start, rows_before
+    for line, text in enumerate(data.split(b"\n"), lines_before + 1):
         if text.strip():
             number += 1
             try:

@@ -15,7 +15,8 @@ __all__ = ["TableFile", "DataTable"]
 class TableFile:
     """One file of a table: its name, number of rows, size in bytes, digest of its bytes, and the line of each row.
 
-    `lines` is empty if rows have none (JSON documents, parquet). `whole`: the file is one row.
+    `lines` is empty if rows have none (JSON documents, parquet). `whole`: the file is one row. `before`: number of rows
+    that precede these in the file, if only a block of it is in the table.
     """
 
     name: str
@@ -24,6 +25,7 @@ class TableFile:
     digest: str
     lines: Sequence[int] = ()
     whole: bool = False
+    before: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class DataTable:
         part, place = self._found(index)
         words = [part.name] if part is not None and (part.whole or len(self.files) > 1) else []
         if part is None or not part.whole:
-            words.append(f"row {place + 1}")
+            words.append(f"row {place + 1 + (part.before if part else 0)}")
         if column:
             words.append(f"column {column}")
         return ", ".join(words)
@@ -66,8 +68,9 @@ class DataTable:
     def problem(self, index: int, column: str, message: str, fix: str = "") -> Problem:
         """Return the problem of a cell (or a row, without column); name the line if it differs from the row number."""
         line = self.line(index)
-        _, place = self._found(index)
-        elsewhere = f" (line {line})" if line is not None and line != place + 1 else ""
+        part, place = self._found(index)
+        number = place + 1 + (part.before if part else 0)
+        elsewhere = f" (line {line})" if line is not None and line != number else ""
         return Problem(self.where(index, column), message + elsewhere, fix)
 
     @cached_property

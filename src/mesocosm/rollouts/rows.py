@@ -1,5 +1,6 @@
 """Rows of a dataset for rollouts: a prompt, a label, metadata, and facts to slice results by."""
 
+from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,7 @@ from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
-__all__ = ["LONGEST_LABEL", "RolloutRow", "Rows", "read_rows"]
+__all__ = ["LONGEST_LABEL", "ColumnRoles", "RolloutRow", "Rows", "find_roles", "read_rows", "row_notes"]
 
 LONGEST_LABEL = 80
 """Maximum length of a text that becomes a fact to slice by."""
@@ -157,18 +158,19 @@ class Rows(Sequence[RolloutRow]):
     def check(self) -> None:
         """Check every row. Raises InvalidInput with all problems."""
         faults = DatasetProblems()
-        unlabelled: list[int] = []
+        unlabelled = self.find_problems(faults)
+        faults.check(self.table.name)
+        first = self.table.where(unlabelled[0]) if unlabelled else ""
+        self.notes = row_notes(self.table, self.roles, len(self), len(unlabelled), first)
+
+    def find_problems(self, faults: DatasetProblems) -> "array[int]":
+        """Add the problems of every row to `faults`; return the indexes of the rows without ground truth."""
+        unlabelled = array("Q")
         for index, row in enumerate(self.table.rows):
             self._check(index, row, faults, unlabelled)
-        faults.check(self.table.name)
-        seen = _open_secret(self.table, self.roles)
-        if seen:
-            self.notes = (seen,)
-        if unlabelled and self.roles.ground_truth:
-            first = self.table.where(unlabelled[0])
-            self.notes = (f"{len(unlabelled):,} of {len(self):,} rows have no ground truth (the first: {first})",)
+        return unlabelled
 
-    def _check(self, index: int, row: Mapping[str, Any], faults: DatasetProblems, unlabelled: list[int]) -> None:
+    def _check(self, index: int, row: Mapping[str, Any], faults: DatasetProblems, unlabelled: "array[int]") -> None:
         roles = self.roles
         before = faults.total
         try:
@@ -180,7 +182,8 @@ class Rows(Sequence[RolloutRow]):
         label: str | None = None
         try:
             label = self.label(row)
-            unlabelled += [] if label is not None else [index]
+            if label is None:
+                unlabelled.append(index)
         except _NO_JSON as error:
             faults.take(self.table.problem(index, roles.ground_truth[0], f"has no JSON form: {error}"))
         try:
@@ -219,12 +222,20 @@ def read_rows(table: DataTable, columns: Columns | None = None, *, extras: bool 
     row needs a user prompt, and the columns without a role are its metadata.
     Raises InvalidInput with the problems of all rows, each with its row (from 1), its column and a fix.
     """
-    rows = Rows(table, _find_roles(table, columns or Columns(), extras=extras))
+    rows = Rows(table, find_roles(table, columns or Columns(), extras=extras))
     rows.check()
     return rows
 
 
-def _find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> ColumnRoles:
+def row_notes(table: DataTable, roles: ColumnRoles, rows: int, unlabelled: int, first: str) -> tuple[str, ...]:
+    """Return remarks about valid rows, of which `unlabelled` have no ground truth, the first of them at `first`."""
+    if unlabelled and roles.ground_truth:
+        return (f"{unlabelled:,} of {rows:,} rows have no ground truth (the first: {first})",)
+    seen = _open_secret(table, roles)
+    return (seen,) if seen else ()
+
+
+def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> ColumnRoles:
     """Return the roles of the existing columns. Raises InvalidInput for columns that are configured but missing."""
     there = frozenset(table.columns)
     problems = [
@@ -272,7 +283,11 @@ def _missing(table: DataTable, role: str, name: str) -> Problem:
     given = msgspec.json.encode(guess).decode() if guess else '"…"'
     listed = ", ".join(table.columns[:12]) + (", …" if len(table.columns) > 12 else "")
     what = f"is missing; the columns are {listed}"
-    return Problem(f"column {name}", what, f"map it: [dataset] columns = {{ {role} = {given} }}")
+    return Problem(
+        f"column {name}",
+        what,
+        f"map it: [dataset] columns = {{ {role} = {given} }}, or --columns {role}={guess or '…'}",
+    )
 
 
 def _conversation(prompt: object, system: object) -> tuple[dict[str, Any], ...]:

@@ -152,6 +152,11 @@ class Settings(BaseSettings):
     oidc_name: str = Field("single sign-on", description="label of the provider's login button")
     team_size: int = Field(4, ge=1, description="maximum number of members of a team")
 
+    dataset_mb: int = Field(5_120, ge=1, le=5_120, description="maximum size of a dataset in MiB")
+    workspace_datasets_mb: int = Field(
+        51_200, ge=0, description="maximum size of all versions of all datasets of a workspace, in MiB"
+    )
+
     # Submissions and their sandbox.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),

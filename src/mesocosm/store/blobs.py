@@ -19,7 +19,7 @@ from mesocosm.store.filters import VisibleTo
 from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
-from mesocosm.store.tenancy import requests
+from mesocosm.store.tenancy import dataset_parts, requests
 from mesocosm.store.traces import compress
 
 
@@ -153,10 +153,11 @@ def insert_artifacts(
 
 
 def drop_orphans(connection: Connection, digests: Sequence[str]) -> None:
-    """Delete those of the given blobs that no run needs any more."""
-    needed = exists().where(run_blobs.c.digest == blobs.c.digest)
+    """Delete those of the given blobs that no run and no dataset needs any more."""
+    needed = (exists().where(table.c.digest == blobs.c.digest) for table in (run_blobs, dataset_parts))
+    unneeded = ~or_(*needed)
     for some in batches(digests):
-        unused = delete(blobs).where(blobs.c.digest.in_(some), ~needed)
+        unused = delete(blobs).where(blobs.c.digest.in_(some), unneeded)
         # Another run may start to need one concurrently. Then the whole batch stays, which only costs space.
         with contextlib.suppress(IntegrityError), connection.begin_nested():
             connection.execute(unused)

@@ -13,6 +13,7 @@ from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
 from mesocosm.store.counts import ServerCounts
 from mesocosm.store.database import PATIENCE, Database, open_database
+from mesocosm.store.datasets import Datasets
 from mesocosm.store.domains import Domains, Protocols
 from mesocosm.store.environments import Environments
 from mesocosm.store.episodes import Episodes
@@ -65,6 +66,7 @@ class Store:
         self.audit = Audit(database)
         self.teams = Teams(database)
         self.workspaces = Workspaces(database)
+        self.datasets = Datasets(database)
         self.domains = Domains(database)
         self.protocols = Protocols(database)
         self.environments = Environments(database)

@@ -8,9 +8,10 @@ from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, 
 from mesocosm.core.run import LeaseOwner
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
+from mesocosm.store.datasets import DatasetState, waits_for_check
 from mesocosm.store.lease_owner import alive
 from mesocosm.store.rows import holder_from, json_text, record_of
-from mesocosm.store.tenancy import environment_versions, requests, workers
+from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
 """States of a version that a worker is building."""
@@ -89,7 +90,7 @@ class Workers:
         return dead
 
     def waiting(self) -> bool:
-        """Return whether a run or a build could be claimed. Read-only."""
+        """Return whether a run, a build or the check of a dataset could be claimed. Read-only."""
 
         def work(connection: Connection) -> bool:
             at = now(connection)
@@ -99,7 +100,9 @@ class Workers:
             )
             lapsed = or_(environment_versions.c.claimed_by.is_(None), environment_versions.c.lease_until < at)
             build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
-            return bool(connection.scalar(select(or_(exists(select(requests.c.run_id).where(free)), exists(build)))))
+            run, check = select(requests.c.run_id).where(free), select(dataset_versions.c.version)
+            check = check.where(waits_for_check(at))
+            return bool(connection.scalar(select(or_(exists(run), exists(build), exists(check)))))
 
         return self._database.read(work)
 
@@ -145,7 +148,10 @@ def _end(connection: Connection, worker_id: str) -> int:
     built = update(environment_versions).where(
         environment_versions.c.claimed_by == worker_id, environment_versions.c.ended_at.is_(None)
     )
-    left = connection.execute(played.values(over)).rowcount + connection.execute(built.values(over)).rowcount
+    checked = update(dataset_versions).where(
+        dataset_versions.c.claimed_by == worker_id, dataset_versions.c.state == DatasetState.PROCESSING
+    )
+    left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked))
     gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
     connection.execute(gone.values(ended_at=at, running=0))
     return left

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, Insert, RowMapping, Select, and_, case, delet
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
+from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
-from mesocosm.store.tenancy import users, workspace_members, workspaces
+from mesocosm.store.tenancy import dataset_parts, datasets, users, workspace_members, workspaces
 
 Role = Literal["viewer", "member", "admin", "owner"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -140,7 +141,17 @@ class Workspaces:
 
     def delete(self, workspace_id: str) -> bool:
         """Delete a workspace with its members, datasets and secrets. Return whether it existed."""
-        return self._database.execute(delete(workspaces).where(workspaces.c.id == plain(workspace_id))) > 0
+        gone = delete(workspaces).where(workspaces.c.id == plain(workspace_id))
+        needed = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
+        needed = needed.where(datasets.c.workspace_id == plain(workspace_id)).distinct()
+
+        def work(connection: Connection) -> bool:
+            blobs = connection.scalars(needed).all()
+            existed = connection.execute(gone).rowcount > 0
+            drop_orphans(connection, blobs)
+            return existed
+
+        return self._database.write(work)
 
     def add_member(self, workspace_id: str, user_id: int, role: Role) -> Role | None:
         """Add a user and return their role, the old one if they are a member already; None if the workspace is gone.

@@ -1,13 +1,14 @@
 """How every route of a platform is asked: with whose ids, and with which body."""
 
 import functools
+import hashlib
 import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.server.routes.landscape import PASSWORD, Landscape
+from tests.server.routes.landscape import DATASET, PASSWORD, Landscape
 from tests.server.routes.run_requests.conftest import DOMAIN, document_of
 
 DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi.json"
@@ -86,6 +87,9 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("PATCH", "/api/workspaces/{workspace}"): {"name": "Pandas"},
         ("POST", "/api/workspaces/{workspace}/members"): {"username": "dee"},
         ("PATCH", "/api/workspaces/{workspace}/members/{user_id}"): {"role": "admin"},
+        ("POST", DATASETS): {"file_name": "new.csv", "size": 1, "digest": "0" * 64},
+        ("PATCH", f"{DATASETS}/{{dataset}}"): {"name": "pandas"},
+        ("PUT", PART): PART_DATA,
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
@@ -102,6 +106,9 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
     }
 
 
+DATASETS = "/api/workspaces/{workspace}/datasets"
+PART = f"{DATASETS}/{{dataset}}/versions/{{number}}/parts/{{part}}"
+PART_DATA = DATASET + b"more?,2\n"
 CLOSELY = {
     *("/v1/runs/{run_id}", "/api/runs/{run_id}/queue", "/api/runs/{run_id}/episodes"),
     *("/api/runs/{run_id}", "/api/episodes/{episode_id}"),
@@ -110,6 +117,7 @@ CLOSELY = {
 QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/api/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
     ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
+    ("PUT", PART): {"digest": hashlib.sha256(PART_DATA).hexdigest()},
 }
 HEADERS = {
     ("POST", "/auth/login/"): CSRF,

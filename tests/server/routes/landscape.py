@@ -1,6 +1,7 @@
 """One platform with something of everything on it, and people around it; what is private holds words to look for."""
 
 import asyncio
+import hashlib
 import shutil
 import sqlite3
 import time
@@ -23,9 +24,11 @@ from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.schemas.run_request import RunInput
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
+from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.worker import work
 from mesocosm.store import open_store
 from mesocosm.store.batch_runs import BatchRun
+from mesocosm.store.datasets import DatasetFile
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.revision import DATABASE_NAME
@@ -55,6 +58,8 @@ SETTINGS: dict[str, Any] = {
     "models": MODELS,
 }
 EPISODES = 2
+DATASET = f"user_prompt,ground_truth\n{TEAM}?,1\n".encode()
+"""A file with a word of what is Ann's team's."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +117,7 @@ class Landscape(Runs):
         """Return every row of what people have; not counters of tries, and not when somebody was last seen."""
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
-            "workspaces workspace_members"
+            "workspaces workspace_members datasets dataset_versions dataset_parts"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -185,6 +190,7 @@ class Landscape(Runs):
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
             "workspace": Ground({"workspace": workspace.id}, frozenset(mates), own),
+            "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
             "cancelled": Ground(cancelled, own, own),
@@ -195,6 +201,26 @@ class Landscape(Runs):
             "session": Ground({"session_id": self._session()}, frozenset({"owner"}), frozenset({"owner"})),
             "token": Ground({"token_id": self.token_id}, frozenset({"owner", "token"}), frozenset({"owner", "token"})),
         }
+
+    def _dataset(self, workspace_id: str) -> dict[str, str]:
+        """Return the ids of a dataset of Ann's with an uploaded version, and one that is being uploaded."""
+        store = self.service.store.datasets
+        dataset_id = ""
+        for data in (DATASET, DATASET + b"more?,2\n"):
+            digest = hashlib.sha256(data).hexdigest()
+            file = DatasetFile(
+                name=TEAM, file_name=f"{TEAM}.csv", format="csv", size=len(data), digest=digest, overwrite=True
+            )
+            version = store.begin(workspace_id, file, by=self.ann.user_id, most_bytes=10**6).version
+            assert version is not None
+            store.add_part(version, 1, data)
+            if not dataset_id:
+                store.submit(version)
+                claimed = store.claim_check("worker", 60.0)
+                assert claimed is not None
+                asyncio.run(check_dataset_version(self.service, claimed))
+            dataset_id = version.dataset_id
+        return {"dataset": dataset_id, "number": "2", "part": "1"}
 
     @property
     def _principal(self) -> Principal:

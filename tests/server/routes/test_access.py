@@ -116,7 +116,7 @@ def asked(land: Landscape, who: str, ask: Ask) -> httpx.Response:
         return begun(land, path, {"Authorization": f"Bearer {person.token}"} if person.token else {})
     given: dict[str, Any] = {"headers": dict(ask.headers)} if ask.headers else {}
     if ask.body is not None:
-        given["json"] = ask.body
+        given["content" if isinstance(ask.body, bytes) else "json"] = ask.body
     return person.request(ask.method, path, params=ask.query, **given)
 
 

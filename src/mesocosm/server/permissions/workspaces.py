@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
@@ -91,6 +92,14 @@ class VisibleWorkspace(GrantedObject):
             for member in self._store.workspaces.members(self._workspace.id)
         ]
 
+    def datasets(self) -> VisibleDatasets:
+        """Return its datasets."""
+        return VisibleDatasets(self._service, self._viewer, self._workspace)
+
+    def dataset(self, reference: str) -> VisibleDataset:
+        """Return a dataset by its id or name. Raises Refusal 404."""
+        return VisibleDataset.find(self._service, self._viewer, self._workspace, reference)
+
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
         if self._membership.role is None:
@@ -127,6 +136,15 @@ class WorkingWorkspace(VisibleWorkspace):
     """A workspace in which the caller may upload, set secrets of their own, and submit."""
 
     _least = "member"
+
+    def datasets(self) -> WorkingDatasets:
+        """Return its datasets, to upload further ones."""
+        return WorkingDatasets(self._service, self._viewer, self._workspace)
+
+    def dataset(self, reference: str) -> WorkingDataset:
+        """Return a dataset by its id or name, to change it. Raises Refusal 404."""
+        manages = self._may("admin")
+        return WorkingDataset.find(self._service, self._viewer, self._workspace, reference, manages=manages)
 
 
 class ManagedWorkspace(WorkingWorkspace):

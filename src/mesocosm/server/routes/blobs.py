@@ -1,6 +1,5 @@
 """`/api/blobs`: large content by its digest."""
 
-import re
 from typing import Annotated
 from urllib.parse import quote
 
@@ -10,11 +9,10 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import problem_response
 from mesocosm.server.web.answer import FOREVER, TAGGED, known
-from mesocosm.server.web.content import Content, content_of, window
+from mesocosm.server.web.content import Content, byte_range, content_of, window
 
 POLICY = "sandbox; default-src 'none'"
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 
 router = APIRouter(prefix="/api/blobs", tags=["blobs"])
@@ -65,10 +63,8 @@ def get_blob(
     }
     if count is not None or start:
         return _window(content, start, count, headers)
-    given = request.headers.get("range")
-    wanted = None if given is None else _RANGE.fullmatch(given.strip())
-    if wanted is not None and wanted[0] != "bytes=-":
-        return _part(content, wanted[1], wanted[2], headers)
+    if (wanted := byte_range(request.headers.get("range"), len(content.data))) is not None:
+        return _part(content, *wanted, headers)
     return Response(content.data, headers=headers, media_type=content.media_type)
 
 
@@ -81,11 +77,9 @@ def _window(content: Content, start: int, count: int | None, headers: dict[str, 
     return Response(content.data[first:end], headers={**headers, **place}, media_type=content.media_type)
 
 
-def _part(content: Content, first: str, last: str, headers: dict[str, str]) -> Response:
-    """Return the bytes requested by a `Range` header (RFC 9110, section 14.2), or 416."""
+def _part(content: Content, begin: int, end: int, headers: dict[str, str]) -> Response:
+    """Return the bytes requested by a `Range` header, or 416."""
     total = len(content.data)
-    begin = int(first) if first else max(total - int(last), 0)
-    end = min(int(last) + 1, total) if first and last else total
     if begin >= end:
         answer = problem_response(416, f"the content has {total} bytes, none of them in the requested range")
         answer.headers["Content-Range"] = f"bytes */{total}"

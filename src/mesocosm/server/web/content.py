@@ -19,6 +19,7 @@ _MAGIC = {
 """Image types that are sent as images, with their magic bytes."""
 
 _TEXTS = re.compile(r"text/|application/([\w.+-]+\+)?(json|xml|javascript|x-ndjson|yaml|toml)\b|image/svg")
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _TYPE = re.compile(r"[\w.+-]+/[\w.+-]+")
 
 
@@ -50,6 +51,20 @@ def _decoded(data: bytes) -> bytes:
         return base64.b64decode(data, validate=True)
     except binascii.Error:
         return b""
+
+
+def byte_range(given: str | None, total: int) -> tuple[int, int] | None:
+    """Return begin and end of the bytes of a `Range` header (RFC 9110, section 14.2); None if it is to be ignored.
+
+    If the end is not after the beginning, the range lies outside the content.
+    """
+    wanted = None if given is None else _RANGE.fullmatch(given.strip())
+    if wanted is None or wanted[0] == "bytes=-":
+        return None
+    first, last = wanted[1], wanted[2]
+    begin = int(first) if first else max(total - int(last), 0)
+    end = min(int(last) + 1, total) if first and last else total
+    return begin, end
 
 
 def window(data: bytes, first: int, count: int) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Remove expired runs of guests, expired sessions, and files of deleted environments and old versions."""
+"""Remove expired runs of guests and sessions, files of deleted environments and old versions, abandoned uploads."""
 
 import time
 from contextlib import suppress
@@ -32,6 +32,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     scratch_folders: int = 0
     runs_stopped: int = 0
     benches_taken_back: int = 0
+    uploads: int = 0
 
     def __bool__(self) -> bool:
         return any(msgspec.structs.astuple(self))
@@ -55,6 +56,7 @@ def clean(service: Service) -> Cleaned:
         scratch_folders=sweep(),
         runs_stopped=stop_cancelled(service),
         benches_taken_back=service.store.batch_runs.take_back(service.settings.run_s),
+        uploads=service.store.datasets.drop_abandoned(_KEPT_LONGER_S),
     )
 
 

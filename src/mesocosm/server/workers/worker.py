@@ -1,4 +1,4 @@
-"""A worker process: executes builds and runs from the queue of a server concurrently, until it is stopped.
+"""A worker process: executes builds, checks of datasets and runs from the queue of a server, until it is stopped.
 
 It leases everything that it works on, and its heartbeat renews the leases. If a worker dies, its leases expire and
 another worker continues. Finished episodes are never run again.
@@ -30,7 +30,9 @@ from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop
 from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
+from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
+from mesocosm.store.datasets import DatasetVersion
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
@@ -279,6 +281,7 @@ class _Worker:
         self._heartbeat = Heartbeat(service, self.id, watch=EventLoopWatch(asyncio.get_running_loop()), hung=hung)
         self._playing: dict[str, ClaimedRun] = {}
         self._building: dict[asyncio.Task[None], VersionRow] = {}
+        self._checking: dict[asyncio.Task[None], DatasetVersion] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._looked = self._cleaned = 0.0
 
@@ -318,7 +321,7 @@ class _Worker:
                 await self._wait(pause)
 
     async def _take(self) -> bool:
-        """Claim at most one build and one run if there is capacity; return whether anything was claimed."""
+        """Claim at most one build, check and run if there is capacity; return whether anything was claimed."""
         service, settings = self._service, self._service.settings
         if not await asyncio.to_thread(service.store.workers.waiting):
             return False
@@ -327,6 +330,11 @@ class _Worker:
             version = await asyncio.to_thread(service.store.environments.claim_build, self.id, settings.lease_s)
             if version is not None:
                 self._build(version)
+                took = True
+        if not self._checking:
+            dataset = await asyncio.to_thread(service.store.datasets.claim_check, self.id, settings.lease_s)
+            if dataset is not None:
+                self._check(dataset)
                 took = True
         # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
@@ -379,6 +387,24 @@ class _Worker:
         task.add_done_callback(lambda ended: self._building.pop(ended, None))
         self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
 
+    def _check(self, version: DatasetVersion) -> None:
+        key = (version.dataset_id, version.version)
+        renew = partial(self._service.store.datasets.renew_check, version, self._service.settings.lease_s)
+        loop = asyncio.get_running_loop()
+
+        async def run() -> None:
+            try:
+                await check_dataset_version(self._service, version)
+            except MesocosmError as error:
+                _log.warning("version %d of dataset %s could not be checked: %s", key[1], key[0], error)
+            finally:
+                self._heartbeat.remove(key)
+
+        task = self._begin(run(), f"check of dataset {key[0]}")
+        self._checking[task] = version
+        task.add_done_callback(lambda ended: self._checking.pop(ended, None))
+        self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
+
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -424,14 +450,16 @@ class _Worker:
         """Stop all work and return unfinished work to the queue."""
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
-        builds = dict(self._building)
-        for task in builds:
+        builds, checks = dict(self._building), dict(self._checking)
+        for task in (*builds, *checks):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
         try:
             for version in builds.values():
                 await asyncio.to_thread(self._service.store.environments.release_build, version)
+            for check in checks.values():
+                await asyncio.to_thread(self._service.store.datasets.release_check, check)
             await self._pool.close()
         finally:
             self._heartbeat.stop()

@@ -27,7 +27,7 @@ def _planted(world: World) -> World:
     return world
 
 
-def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
+def granted_workspaces(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
     """Return what a way of a grant returns for each workspace; the stranger of one does not even learn of it."""
     _planted(world)
     found = []
@@ -43,10 +43,10 @@ Objects = Callable[[World, Grant, str], Iterable[Any]]
 
 OBJECTS: dict[type, Objects] = {
     OwnWorkspaces: lambda world, grant, _role: [grant.workspaces()] if _planted(world) else [],
-    VisibleWorkspace: lambda world, grant, _role: _granted(world, grant.workspace),
-    WorkingWorkspace: lambda world, grant, _role: _granted(world, grant.working_workspace),
-    ManagedWorkspace: lambda world, grant, _role: _granted(world, grant.managed_workspace),
-    OwnedWorkspace: lambda world, grant, _role: _granted(world, grant.owned_workspace),
+    VisibleWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.workspace),
+    WorkingWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.working_workspace),
+    ManagedWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.managed_workspace),
+    OwnedWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.owned_workspace),
 }
 
 CALLS: dict[str, Callable[[Any, World], Any]] = {

@@ -1,0 +1,236 @@
+"""`mesocosm dataset upload | list | info | preview | download | rename | delete` against a served platform."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mesocosm.client import datasets as client_datasets
+from mesocosm.client.datasets import DatasetsResource
+from mesocosm.client.error import ApiError
+from mesocosm.server.workers.dataset_checks import check_dataset_version
+from mesocosm.store import datasets as store_datasets
+
+if TYPE_CHECKING:
+    from tests.cli.remote.conftest import Platform
+
+ROWS = [{"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)} for n in range(40)]
+LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_datasets, "PART_BYTES", 256)
+    monkeypatch.setattr(client_datasets, "_POLL_S", 0.02)
+    monkeypatch.setattr(client_datasets, "WAITS", (0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def reef(platform: "Platform") -> Iterator["Platform"]:
+    """A platform whose member Ann has a workspace, and which checks datasets as a worker does."""
+    platform.is_now("ann")
+    assert platform("workspace", "create", "Reef").code == 0
+    over = threading.Event()
+
+    def check() -> None:
+        while not over.wait(0.01):
+            claimed = platform.service.store.datasets.claim_check("worker", 60.0)
+            if claimed is not None:
+                asyncio.run(check_dataset_version(platform.service, claimed))
+
+    worker = threading.Thread(target=check)
+    worker.start()
+    yield platform
+    over.set()
+    worker.join()
+
+
+@pytest.fixture
+def hard(tmp_path: Path) -> Path:
+    path = tmp_path / "hard.jsonl"
+    path.write_text(LINES)
+    return path
+
+
+def test_a_dataset_goes_up_is_looked_at_and_comes_down(reef: "Platform", hard: Path, tmp_path: Path) -> None:
+    done = reef("dataset", "upload", hard)
+    assert done.code == 0, done.err
+    assert done.out == "hard.jsonl is version 1 of the dataset hard: 40 rows\n"
+    (listed,) = reef("dataset", "list", "--json").document
+    assert (listed["name"], listed["status"], listed["rows"]) == ("hard", "uploaded", 40)
+    assert "hard" in reef("dataset", "list").out
+    info = reef("dataset", "info", "hard").out
+    assert info.startswith("hard · version 1 · uploaded · 40 rows")
+    assert "prompt mode: user_prompt ← user_prompt, ground_truth ← ground_truth" in info
+    shown = reef("dataset", "preview", "hard", "--rows", "2").out
+    assert "0 + 1?" in shown
+    assert "2 + 1?" not in shown
+    hard.unlink()
+    done = reef("dataset", "download", "hard")
+    assert done.code == 0, done.err
+    assert (tmp_path / "hard.jsonl").read_text() == LINES
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".hard")] == []
+    refused = reef("dataset", "download", "hard")
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert reef("dataset", "rename", "hard", "harder").code == 0
+    assert reef("dataset", "delete", "harder").code == 2, "without a terminal, --yes is needed"
+    assert reef("dataset", "delete", "harder", "--yes").code == 0
+    assert reef("dataset", "info", "harder").code != 0
+
+
+def test_invalid_rows_are_named_before_anything_is_sent(
+    reef: "Platform", hard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hard.write_text(LINES + '{"user_prompt": ""}\n')
+    done = reef("dataset", "upload", hard)
+    assert done.code == 1
+    assert "row 41, column user_prompt: is empty" in done.err
+    assert "→ fill it, or leave the row out" in done.err
+    assert reef("dataset", "list", "--json").document == []
+    # A client that does not look by itself is told by the server.
+    monkeypatch.setattr("mesocosm.cli.remote.datasets._check", lambda *_: None)
+    done = reef("dataset", "upload", hard)
+    assert done.code == 1
+    assert "row 41, column user_prompt: is empty" in done.err
+    assert reef("dataset", "info", "hard").code == 1
+
+
+def test_the_same_file_again_sends_nothing_and_another_needs_overwrite(
+    reef: "Platform", hard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reef("dataset", "upload", hard)
+    with monkeypatch.context() as closed:
+        closed.setattr(DatasetsResource, "put_part", None)
+        again = reef("dataset", "upload", hard)
+    assert (again.code, "version 1" in again.out) == (0, True)
+    hard.write_text(LINES + LINES)
+    refused = reef("dataset", "upload", hard)
+    assert refused.code != 0
+    assert "overwrite" in refused.err
+    unasked = reef("dataset", "upload", hard, "--overwrite")
+    assert (unasked.code, "--yes" in unasked.err) == (2, True)
+    done = reef("dataset", "upload", hard, "--overwrite", "--yes", "--json")
+    assert (done.code, done.document["version"], done.document["rows"]) == (0, 2, 80)
+    assert reef("dataset", "info", "hard", "--version", "1", "--json").document["current"]["rows"] == 40
+    assert "2  uploaded" in reef("dataset", "info", "hard").out
+
+
+def test_an_interrupted_upload_continues(reef: "Platform", hard: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = DatasetsResource.put_part
+    sent: list[int] = []
+
+    def put(self: DatasetsResource, workspace: str, dataset: str, version: int, part: int, data: bytes) -> Any:
+        if part == 4 and sent == [1, 2, 3]:
+            raise KeyboardInterrupt
+        sent.append(part)
+        return real(self, workspace, dataset, version, part, data)
+
+    monkeypatch.setattr(DatasetsResource, "put_part", put)
+    stopped = reef("dataset", "upload", hard)
+    assert stopped.code == 130
+    assert "repeat the command to continue" in stopped.err
+    (listed,) = reef("dataset", "list", "--json").document
+    assert listed["status"] == "uploading"
+    sent.append(0)
+    done = reef("dataset", "upload", hard)
+    assert done.code == 0, done.err
+    assert "3 of" in done.err
+    assert sent[:5] == [1, 2, 3, 0, 4]
+    assert len(sent) == len(set(sent))
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_part_whose_connection_is_lost_is_sent_again(
+    reef: "Platform", hard: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    real = DatasetsResource.put_part
+    lost: list[int] = []
+
+    def put(self: DatasetsResource, workspace: str, dataset: str, version: int, part: int, data: bytes) -> Any:
+        broken = part not in lost
+        if when == "after" or not broken:
+            answer = real(self, workspace, dataset, version, part, data)
+        if broken:
+            lost.append(part)
+            raise ApiError("PUT", "http://there", 0, "the connection was lost", kind="ConnectionResetError")
+        return answer
+
+    monkeypatch.setattr(DatasetsResource, "put_part", put)
+    done = reef("dataset", "upload", hard)
+    assert done.code == 0, done.err
+    assert "the connection was lost; trying again" in done.err
+
+
+def test_a_download_that_breaks_off_is_continued(
+    reef: "Platform", hard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from mesocosm.client.transport import BenchApi
+
+    reef("dataset", "upload", hard)
+    real: Callable[..., int] = BenchApi.download
+    starts: list[int] = []
+
+    def broken(self: BenchApi, path: str, file: Any, query: Any = None, *, start: int = 0) -> int:
+        starts.append(start)
+        if len(starts) > 1:
+            return real(self, path, file, query, start=start)
+        file.write(LINES.encode()[:700])
+        raise ApiError("GET", path, 0, "the answer broke off")
+
+    monkeypatch.setattr(BenchApi, "download", broken)
+    done = reef("dataset", "download", "hard", "--output", tmp_path / "again.jsonl")
+    assert done.code == 0, done.err
+    assert starts == [0, 700]
+    assert (tmp_path / "again.jsonl").read_text() == LINES
+
+
+def test_a_file_that_changes_meanwhile_is_not_taken(
+    reef: "Platform", hard: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = DatasetsResource.begin
+
+    def begin(self: DatasetsResource, workspace: str, file: Any) -> Any:
+        begun = real(self, workspace, file)
+        hard.write_text(LINES + LINES)
+        return begun
+
+    monkeypatch.setattr(DatasetsResource, "begin", begin)
+    done = reef("dataset", "upload", hard)
+    assert (done.code, "changed while it was uploaded" in done.err) == (2, True)
+    (listed,) = reef("dataset", "list", "--json").document
+    assert listed["version"] is None
+
+
+def test_a_file_here_is_looked_at_here_whatever_the_server_has(reef: "Platform", hard: Path, tmp_path: Path) -> None:
+    reef("dataset", "upload", hard)
+    (tmp_path / "hard").mkdir()
+    (tmp_path / "hard" / "one.csv").write_text("user_prompt\nx\n")
+    assert reef("dataset", "info", "hard", "--json").document["rows"] == 1
+    assert reef("dataset", "info", "hard", "--workspace", "Reef", "--json").document["rows"] == 40
+    reef.nobody()
+    missing = reef("dataset", "info", "none.jsonl")
+    assert (missing.code, "no such file" in missing.err) == (2, True)
+
+
+def test_columns_with_other_names_are_given_their_roles(reef: "Platform", tmp_path: Path) -> None:
+    path = tmp_path / "other.csv"
+    path.write_text("question,answer\n1?,1\n2?,2\n")
+    refused = reef("dataset", "upload", path)
+    assert (refused.code, "--columns user_prompt=question" in refused.err) == (1, True)
+    done = reef(
+        "dataset", "upload", path, "--columns", "user_prompt=question", "ground_truth=answer", "--name", "q & a"
+    )
+    assert done.code == 0, done.err
+    assert "user_prompt ← question, ground_truth ← answer" in reef("dataset", "info", "q & a").out
+
+
+def test_somebody_elsewhere_is_told_nothing(reef: "Platform", hard: Path) -> None:
+    reef("dataset", "upload", hard)
+    reef.is_now("bob")
+    refused = reef("dataset", "info", "hard", "--workspace", "Reef")
+    assert refused.code != 0
+    assert "you are in no workspace 'Reef'" in refused.err
