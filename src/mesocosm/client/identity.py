@@ -85,7 +85,7 @@ def identify(base_url: str | None = None, token: str | None = None) -> Identity:
     """
     saved = _saved(needed=not (base_url or variable("MESOCOSM_BASE_URL", "SWECC_BENCH_URL", "BENCH_API_URL")))
     url = resolve_url(base_url, saved=saved.bench_url, server=saved.server_url)
-    chosen = {"team_id": saved.active_team_id, "workspace_id": saved.active_workspace_id}
+    chosen: dict[str, Any] = {"team_id": saved.active_team_id, "workspace_id": saved.active_workspace_id}
     if token:
         return Identity(url, token, mode_of(token), "given", **chosen)
     if truthy(os.environ.get(OPEN_VARIABLE)):

@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.cli.doctor import DoctorReport
 from mesocosm.cli.remote.login_check import clock
-from mesocosm.client.credentials import Credentials, choose_team, write
+from mesocosm.client.credentials import Credentials, choose_team, choose_workspace, write
 
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Platform
@@ -62,6 +62,19 @@ def test_an_active_team_that_one_is_not_in_is_an_issue(platform: "Platform") -> 
     assert seen.document["active_team"] == {"team_id": "elsewhere", "name": None, "exists": False}
     platform("team", "create", "--name", "Reefs", "--use")
     assert platform("doctor").document["active_team"]["name"] == "Reefs"
+
+
+def test_an_active_workspace_that_one_is_not_in_is_an_issue(platform: "Platform") -> None:
+    platform.is_now("ada")
+    choose_workspace("elsewhere")
+
+    seen = platform("doctor")
+
+    assert seen.code == 1
+    assert seen.document["active_workspace"] == {"id": "elsewhere", "name": None, "exists": False}
+    assert "mesocosm workspace clear" in seen.document["issues"][0]
+    platform("workspace", "create", "Reefs", "--use")
+    assert platform("doctor").document["active_workspace"]["name"] == "Reefs"
 
 
 @pytest.mark.parametrize("named", [True, False])

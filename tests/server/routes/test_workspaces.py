@@ -61,7 +61,9 @@ def test_a_workspace_is_named_in_a_path_by_id_or_name(hosted: "Hosted") -> None:
 
 
 AN_ID = "0190e4a0-0000-7000-8000-000000000000"
-BAD = ("", "  ", "x" * 65, "a/b", "/", ".", "..", "a\nb", "a\0b", "a\u202eb", "a\u200bb", "\ud800", AN_ID, 3)
+ALIKE = f"{AN_ID[:-1]}ａ"
+"""A name whose key, by which it is found, is an id."""
+BAD = ("", "  ", "x" * 65, "a/b", "/", ".", "..", "a\nb", "a\0b", "a\u202eb", "a\u200bb", "\ud800", 3, AN_ID, ALIKE)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -223,6 +225,19 @@ def test_accounts_that_are_unknown_or_disabled_are_not_added(hosted: "Hosted") -
     assert [answer.status_code for answer in told] == [404, 404]
     assert told[0].text.replace("ben", "nix") == told[1].text
     assert roles(ada, path) == {"ada": "owner"}
+
+
+def test_names_of_accounts_cannot_be_tried_without_end(hosted: "Hosted", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mesocosm.server.permissions.workspaces.UNKNOWN_NAMES_PER_HOUR", 2)
+    ada, root = hosted.member("ada"), hosted.admin()
+    path = made(ada)
+    hosted.member("ben")
+    statuses = [
+        ada.post(f"{path}/members", {"username": name}).status_code for name in ("ben", "ben", "a", "ben", "b", "ben")
+    ]
+    assert statuses == [201, 201, 404, 201, 404, 429]
+    assert int(ada.post(f"{path}/members", {"username": "c"}).headers["retry-after"]) > 0
+    assert root.post(f"{path}/members", {"username": "c"}).status_code == 404
 
 
 def test_whoever_is_disabled_or_removed_loses_access_at_once(hosted: "Hosted") -> None:

@@ -63,7 +63,9 @@ def _known(report: Report, client: "Client") -> bool:
         ended = end is not None and end < time.time()
         report.issues.append(f"the login {'has expired' if ended else 'is unknown to this server'}: {again}")
         return False
-    return _team(report, client) if me.type == "member" and caller.team_id else True
+    checks = ((_team, caller.team_id), (_workspace, caller.workspace_id)) if me.type == "member" else ()
+    found_all = [check(report, client) for check, chosen in checks if chosen]
+    return all(found_all)
 
 
 def _team(report: Report, client: "Client") -> bool:
@@ -76,6 +78,19 @@ def _team(report: Report, client: "Client") -> bool:
         f"you are not in the active team {team_id} here: mesocosm team clear, or mesocosm team use another one"
     )
     return False
+
+
+def _workspace(report: Report, client: "Client") -> bool:
+    workspace_id = client.caller.workspace_id
+    names = {one.id: one.name for one in client.workspaces.list()}
+    name = names.get(workspace_id)
+    report.probes["active_workspace"] = {"id": workspace_id, "name": name, "exists": name is not None}
+    if name is None:
+        report.issues.append(
+            f"you are not in the active workspace {workspace_id} here: mesocosm workspace clear, or mesocosm workspace "
+            "use another one"
+        )
+    return name is not None
 
 
 def clock(report: Report, date: str) -> None:

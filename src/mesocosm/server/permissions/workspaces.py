@@ -4,6 +4,7 @@ Administrators of the server may do in every workspace what its owners may. So m
 accounts, who is no member of any.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import ClassVar, Self
@@ -17,7 +18,12 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
 from mesocosm.store import workspaces
+from mesocosm.store.users import User
 from mesocosm.store.workspaces import ROLES, MemberChange, WorkspaceMembership
+
+UNKNOWN_NAMES_PER_HOUR = 50
+"""How many names without an account one caller may try to add, so that nobody lists the accounts of a server so."""
+_HOUR = 3_600.0
 
 
 class OwnWorkspaces(GrantedObject):
@@ -135,7 +141,7 @@ class VisibleWorkspace(GrantedObject):
 class WorkingWorkspace(VisibleWorkspace):
     """A workspace in which the caller may upload, set secrets of their own, and submit."""
 
-    _least = "member"
+    _least: ClassVar[workspaces.Role] = "member"
 
     def datasets(self) -> WorkingDatasets:
         """Return its datasets, to upload further ones."""
@@ -150,7 +156,7 @@ class WorkingWorkspace(VisibleWorkspace):
 class ManagedWorkspace(WorkingWorkspace):
     """A workspace whose members the caller may change."""
 
-    _least = "admin"
+    _least: ClassVar[workspaces.Role] = "admin"
 
     def change(self, given: WorkspaceChange) -> WorkspaceDocument:
         """Rename the workspace, or set its budget.
@@ -174,12 +180,10 @@ class ManagedWorkspace(WorkingWorkspace):
         """Add a user by name. Nothing changes if they have this role already.
 
         Raises Refusal: 403 for a new owner unless the caller is one, 404 without such an account, 409 if they are a
-        member with another role.
+        member with another role, 429 after too many unknown names.
         """
         self._check_grant(role)
-        user = self._store.users.named(username)
-        if user is None or user.disabled:
-            raise Refusal(404, f"there is no active account {username!r} on this server; check the name")
+        user = self._account_named(username)
         known = self._store.workspaces.membership(self._workspace.id, user.id)
         if known is not None and known.role is None:
             given = self._store.workspaces.add_member(self._workspace.id, user.id, role)
@@ -193,6 +197,19 @@ class ManagedWorkspace(WorkingWorkspace):
                 409, f"{user.username!r} is in the workspace already, with the role {member.role}; change the role"
             )
         return member
+
+    def _account_named(self, username: str) -> User:
+        """Return an enabled account. Raises Refusal: 404, or 429 to those who ask for many unknown names."""
+        limits = {} if self._viewer.sees_all else {f"add:user:{self._viewer.user_id}": UNKNOWN_NAMES_PER_HOUR}
+        if wait := self._store.rate_limits.allow_all(limits, _HOUR) if limits else 0.0:
+            seconds = math.ceil(wait)
+            words = f"too many names without an account; wait {seconds} s, and ask people for their user names"
+            raise Refusal(429, words, headers={"Retry-After": str(seconds)})
+        user = self._store.users.named(username)
+        if user is None or user.disabled:
+            raise Refusal(404, f"there is no active account {username!r} on this server; check the name")
+        self._store.rate_limits.take_back(limits, _HOUR)
+        return user
 
     def set_role(self, user_id: int, role: WorkspaceRole) -> WorkspaceMember:
         """Give a member another role.
@@ -228,7 +245,7 @@ class ManagedWorkspace(WorkingWorkspace):
 class OwnedWorkspace(ManagedWorkspace):
     """A workspace that the caller owns; for administrators of the server, any."""
 
-    _least = "owner"
+    _least: ClassVar[workspaces.Role] = "owner"
 
     def delete(self) -> None:
         """Delete the workspace with its members, datasets and secrets."""

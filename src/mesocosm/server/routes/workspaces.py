@@ -70,14 +70,14 @@ def list_members(workspace: WorkspaceReference, grant: Granted) -> list[Workspac
     "/{workspace}/members",
     status_code=201,
     response_model=WorkspaceMember,
-    responses=refused(409),
+    responses=refused(409, 429),
     **access(Access.OWNER),
 )
 def add_member(workspace: WorkspaceReference, body: WorkspaceMemberInput, grant: Granted) -> WorkspaceMember:
     """Add a user by name (admins and owners of the workspace; only owners add owners).
 
     Has no effect for members with this role, 409 for members with another one. 404 without an active account of this
-    name.
+    name, 429 with `Retry-After` after too many of these.
     """
     return grant.managed_workspace(workspace).add(body.username, body.role)
 

@@ -24,7 +24,7 @@ def _checked(name: str) -> str:
     if any(unicodedata.category(letter) in _UNREADABLE for letter in name):
         raise ValueError("must not contain control characters or invisible ones")
     try:
-        UUID(name)
+        UUID(unicodedata.normalize("NFKC", name))
     except ValueError:
         return name
     raise ValueError("must not look like an id")
