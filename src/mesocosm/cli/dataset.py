@@ -63,7 +63,7 @@ def _remote_place(command: Callable[..., Any]) -> Callable[..., Any]:
     return _place(workspace_option(command), "FILE|FOLDER|HUB-ID|NAME")
 
 
-@dataset.command(cls=Remote, many=("--columns",))
+@dataset.command(cls=Remote, many=("--columns",), short_help="Show the first rows.")
 @click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Number of rows.")
 @_remote_place
 def preview(

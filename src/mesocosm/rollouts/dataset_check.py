@@ -199,10 +199,14 @@ class _Reading:
 
 
 def _named(roles: ColumnRoles) -> dict[str, tuple[str, ...]]:
-    single = {
-        name: (value,) for name in ("user_prompt", "system_prompt", "metadata") if (value := getattr(roles, name))
+    """Return the columns of each role that has some."""
+    found = {
+        "user_prompt": (roles.user_prompt,),
+        "system_prompt": (roles.system_prompt,),
+        "ground_truth": roles.ground_truth,
+        "metadata": (roles.metadata,),
     }
-    return {**single, "ground_truth": roles.ground_truth} if roles.ground_truth else single
+    return {role: names for role, names in found.items() if any(names)}
 
 
 def _previewed(number: int, row: Mapping[str, Any]) -> PreviewRow:

@@ -35,6 +35,9 @@ Version = Annotated[
 ]
 PartNumber = Annotated[int, Path(ge=1, lt=2**31, description="Number of the part, from 1.")]
 _BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_PART = {
+    "application/octet-stream": {"schema": {"type": "string", "format": "binary", "examples": ["question,answer"]}}
+}
 
 
 @router.post(
@@ -136,7 +139,7 @@ def download_dataset(
     "/{dataset}/versions/{number}/parts/{part}",
     response_model=DatasetPart,
     responses=refused(404, 409, 413),
-    openapi_extra={"requestBody": {"required": True, "content": _BINARY}, "x-access": Access.INSIDER.value},
+    openapi_extra={"requestBody": {"required": True, "content": _PART}, "x-access": Access.INSIDER.value},
     dependencies=access(Access.INSIDER)["dependencies"],
 )
 async def put_part(
