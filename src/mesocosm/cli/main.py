@@ -39,6 +39,7 @@ TREE: dict[str, tuple[str, str]] = {
     "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login."),
     "team": ("mesocosm.cli.team:team", "Manage your teams on a server."),
     "workspace": ("mesocosm.cli.workspace:workspace", "Manage your workspaces on a server."),
+    "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server."),
     "env": ("mesocosm.cli.env:env", "Submit environments to a server and follow their builds."),
     "domain": ("mesocosm.cli.domain:domain", "Show domains and their leaderboards."),
     "gallery": ("mesocosm.cli.gallery:gallery", "List public runs."),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.client.resource import Resource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
     from mesocosm.client.teams import TeamsResource
+    from mesocosm.client.workspace_secrets import WorkspaceSecretsResource
     from mesocosm.client.workspaces import WorkspacesResource
 
 
@@ -59,6 +60,10 @@ class Client:
     """Workspaces."""
     datasets: "LazyResource[DatasetsResource]" = LazyResource("datasets:DatasetsResource")
     """Datasets of workspaces."""
+    workspace_secrets: "LazyResource[WorkspaceSecretsResource]" = LazyResource(
+        "workspace_secrets:WorkspaceSecretsResource"
+    )
+    """Secrets of workspaces."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

@@ -39,7 +39,7 @@ EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
 
 NOUNS = (
     *("auth", "me", "tokens", "sessions", "limits", "teams", "workspaces", "datasets", "domains", "environments"),
-    *("run_requests", "batch_runs", "models", "techniques", "leaderboards", "gallery", "admin"),
+    *("run_requests", "batch_runs", "models", "techniques", "leaderboards", "gallery", "admin", "workspace_secrets"),
 )
 """Modules of further routes. A server imports them at start, a laptop on the first request for one of them."""
 

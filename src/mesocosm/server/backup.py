@@ -15,6 +15,7 @@ from sqlalchemy import make_url, select
 
 from mesocosm import __version__
 from mesocosm.core.failure import InfrastructureError, UsageError
+from mesocosm.server.key_ring import FILE_NAME
 from mesocosm.store.database import Database
 from mesocosm.store.objects import open_objects
 from mesocosm.store.revision import DATABASE_NAME
@@ -30,17 +31,23 @@ _BATCH = 1_000
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """Content of a backup: database file, time (UTC), version of mesocosm, number of objects, environments or not."""
+    """Content of a backup: database file, time (UTC), version of mesocosm, number of objects, environments or not.
+
+    `secrets_key` says where the key of its secrets was, which is in no backup; empty if it has no secrets.
+    """
 
     database: str
     taken_at: str
     version: str
     objects: int = 0
     environments: bool = False
+    secrets_key: str = ""
 
 
 def back_up(service: "Service", folder: Path, *, objects: bool = False, environments: bool = False) -> Backup:
-    """Write a consistent copy of the database into a new folder, readable by this user only: it contains secrets.
+    """Write a consistent copy of the database into a new folder, readable by this user only: it contains token keys.
+
+    The key of the secrets of workspaces is left out, so that a stolen backup does not reveal them.
 
     `objects` adds the content of the object store. `environments` adds the built environments, which are otherwise
     fetched and installed again when needed. Raises UsageError if the folder is not empty or a PostgreSQL program is
@@ -70,7 +77,8 @@ def _write(service: "Service", folder: Path, *, objects: bool, environments: boo
         built = service.settings.data_dir / "environments"
         if environments and built.is_dir():
             shutil.copytree(built, folder / "environments", symlinks=True)
-        taken = Backup(name, datetime.now(UTC).isoformat(timespec="seconds"), __version__, count, environments)
+        key = _key_place(service.settings) if service.store.workspace_secrets.exist() else ""
+        taken = Backup(name, datetime.now(UTC).isoformat(timespec="seconds"), __version__, count, environments, key)
         (folder / NOTE).write_bytes(msgspec.json.format(msgspec.json.encode(taken), indent=2))
     except OSError as error:
         raise InfrastructureError(f"the backup cannot be written to {folder} ({error.strerror or error})") from error
@@ -103,6 +111,14 @@ def restore(settings: "Settings", folder: Path) -> Backup:
     except OSError as error:
         raise InfrastructureError(f"the backup cannot be restored ({error.strerror or error})") from error
     return taken
+
+
+def _key_place(settings: "Settings") -> str:
+    if settings.secrets_key.get_secret_value():
+        return "MESOCOSM_SECRETS_KEY"
+    if settings.secrets_key_file is not None:
+        return "the file of MESOCOSM_SECRETS_KEY_FILE"
+    return f"{FILE_NAME} of the data directory"
 
 
 def _copy(database: Database, target: Path) -> str:

@@ -104,6 +104,14 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("mesocosm-data"), description="directory of the database, blobs and built environments")
     database_url: str = Field("", description="PostgreSQL database to use instead of the SQLite file in data_dir")
     blob_url: str = Field("", description="object store for large content: file:///…, s3://…, gs://…, az://…")
+    secrets_key: SecretStr = Field(
+        SecretStr(""),
+        description="key that encrypts the secrets of workspaces, with older keys after it; every host needs the same",
+    )
+    secrets_key_file: Path | None = Field(
+        None,
+        description="file with these keys, one per line; if neither is set, secrets.key in data_dir, made when needed",
+    )
 
     # Workers.
     workers: int = Field(1, ge=0, le=64, description="number of worker processes that the server starts")

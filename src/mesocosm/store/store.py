@@ -35,6 +35,7 @@ from mesocosm.store.usage import QuotaUsage, Usages
 from mesocosm.store.users import Guests, Users
 from mesocosm.store.verification import Verification
 from mesocosm.store.workers import Workers
+from mesocosm.store.workspace_secrets import WorkspaceSecrets
 from mesocosm.store.workspaces import Workspaces
 from mesocosm.store.writer import Writer
 
@@ -65,6 +66,7 @@ class Store:
         self.rate_limits = RateLimits(database)
         self.audit = Audit(database)
         self.teams = Teams(database)
+        self.workspace_secrets = WorkspaceSecrets(database)
         self.workspaces = Workspaces(database)
         self.datasets = Datasets(database)
         self.domains = Domains(database)

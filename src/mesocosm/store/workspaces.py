@@ -13,7 +13,8 @@ from mesocosm.core.ids import new_id
 from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
-from mesocosm.store.tenancy import dataset_parts, datasets, users, workspace_members, workspaces
+from mesocosm.store.tenancy import dataset_parts, datasets, users, workspace_members, workspace_secrets, workspaces
+from mesocosm.store.workspace_secrets import personal_holder
 
 Role = Literal["viewer", "member", "admin", "owner"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -174,7 +175,7 @@ class Workspaces:
         return self._change(workspace_id, user_id, role, by_owner=by_owner)
 
     def remove(self, workspace_id: str, user_id: int, *, by_owner: bool) -> MemberChange:
-        """Remove a member. Unless `by_owner`, an owner is not removed."""
+        """Remove a member with the secrets that are theirs alone. Unless `by_owner`, an owner is not removed."""
         return self._change(workspace_id, user_id, None, by_owner=by_owner)
 
     def _change(self, workspace_id: str, user_id: int, role: Role | None, *, by_owner: bool) -> MemberChange:
@@ -182,6 +183,10 @@ class Workspaces:
         member = and_(workspace_members.c.workspace_id == plain(workspace_id), workspace_members.c.user_id == user_id)
         changed = update(workspace_members).where(member).values(role=role)
         change = changed if role is not None else delete(workspace_members).where(member)
+        own = and_(
+            workspace_secrets.c.workspace_id == plain(workspace_id),
+            workspace_secrets.c.holder == personal_holder(user_id),
+        )
 
         def work(connection: Connection) -> MemberChange:
             # All changes of members take turns at this row, so that two owners cannot remove each other at once.
@@ -196,6 +201,8 @@ class Workspaces:
             if known == "owner" and _is_last_owner(connection, workspace_id, user_id):
                 return MemberChange.LAST_OWNER
             connection.execute(change)
+            if role is None:
+                connection.execute(delete(workspace_secrets).where(own))
             return MemberChange.DONE
 
         return self._database.write(work)

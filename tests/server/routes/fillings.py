@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.server.routes.landscape import DATASET, PASSWORD, Landscape
+from tests.server.routes.landscape import DATASET, PASSWORD, STORED, Landscape
 from tests.server.routes.run_requests.conftest import DOMAIN, document_of
 
 DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi.json"
@@ -90,6 +90,10 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", DATASETS): {"file_name": "new.csv", "size": 1, "digest": "0" * 64},
         ("PATCH", f"{DATASETS}/{{dataset}}"): {"name": "pandas"},
         ("PUT", PART): PART_DATA,
+        **{
+            ("PUT", f"/api/workspaces/{{workspace}}/secrets/{scope}/{{name}}"): {"value": "of a test"}
+            for scope in ("workspace", "personal")
+        },
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
@@ -118,6 +122,7 @@ QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/api/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
     ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
     ("PUT", PART): {"digest": hashlib.sha256(PART_DATA).hexdigest()},
+    ("GET", "/api/workspaces/{workspace}/secrets/missing"): {"name": STORED},
 }
 HEADERS = {
     ("POST", "/auth/login/"): CSRF,

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from anyio.from_thread import BlockingPortal
+from pydantic import SecretStr
 from tests.server.routes.conftest import PASSWORD, Hosted, Person
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
 
@@ -26,6 +27,7 @@ from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.worker import work
+from mesocosm.server.workspace_secrets import set_secret
 from mesocosm.store import open_store
 from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.datasets import DatasetFile
@@ -33,12 +35,15 @@ from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.schema import runs as run_table
+from mesocosm.store.workspace_secrets import WORKSPACE, personal_holder
 
 SECRET = "the secret of the workers"
 ADDRESS = "http://models.canary.example:8021/v1"
 """Where a model is asked."""
 SOLO, TEAM = "canary-solo", "canary-team"
 """Words in what is Ann's alone, and in what is her team's."""
+STORED, NOBODY_READS = "STORED_KEY", "canary-value"
+"""Name and value of a secret of her workspace."""
 HUSHED = "canary-prompt"
 """A word in what insiders of a run may read, however public it is."""
 ELSEWHERE = f"openai/canary@{ADDRESS}"
@@ -117,7 +122,7 @@ class Landscape(Runs):
         """Return every row of what people have; not counters of tries, and not when somebody was last seen."""
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
-            "workspaces workspace_members datasets dataset_versions dataset_parts"
+            "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -185,11 +190,13 @@ class Landscape(Runs):
         workspace = self.service.store.workspaces.add(TEAM, self.ann.user_id)
         assert workspace is not None
         self.service.store.workspaces.add_member(workspace.id, self.bob.user_id or 0, "member")
+        for holder in (WORKSPACE, *(personal_holder(one.user_id or 0) for one in (self.ann, self.bob))):
+            set_secret(self.service, workspace.id, holder, STORED, SecretStr(NOBODY_READS), self.ann.user_id)
         own = frozenset(ann)
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
-            "workspace": Ground({"workspace": workspace.id}, frozenset(mates), own),
+            "workspace": Ground({"workspace": workspace.id, "name": STORED}, frozenset(mates), own),
             "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),

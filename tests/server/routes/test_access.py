@@ -26,7 +26,7 @@ from tests.server.routes.fillings import (
     operation,
     operations,
 )
-from tests.server.routes.landscape import ADDRESS, HUSHED, SOLO, TEAM, Ground, Landscape, open_landscape
+from tests.server.routes.landscape import ADDRESS, HUSHED, NOBODY_READS, SOLO, TEAM, Ground, Landscape, open_landscape
 from tests.server.routes.run_requests.conftest import PROMPT, World
 
 from mesocosm.server.auth import passwords
@@ -96,7 +96,7 @@ def canaries(land: Landscape, who: str, path: str) -> list[str]:
     """Return words that somebody never reads."""
     if who == "worker" and "/batch-runs" in path:
         return []
-    found = [land.team_code] if who not in ("owner", "token") else []
+    found = [NOBODY_READS, *([land.team_code] if who not in ("owner", "token") else [])]
     if who != "admin":
         found += [ADDRESS.partition("//")[2].partition("/")[0], str(land.place)]
     if who not in ("guest", "admin"):

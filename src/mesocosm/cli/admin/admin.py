@@ -10,6 +10,7 @@ TREE = {
     "backup": (f"{_HERE}.maintenance:backup", "Back up a server into a folder while it is running."),
     "restore": (f"{_HERE}.maintenance:restore", "Restore a backup."),
     "rotate-keys": (f"{_HERE}.maintenance:rotate_keys", "Sign tokens with a new key from now on."),
+    "secrets": (f"{_HERE}.maintenance:secrets", "Encrypt the secrets of workspaces with a new key."),
     "cleanup": (f"{_HERE}.maintenance:cleanup", "Remove expired runs of guests, sign-ins and old files."),
 }
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
+from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
@@ -106,6 +107,10 @@ class VisibleWorkspace(GrantedObject):
         """Return a dataset by its id or name. Raises Refusal 404."""
         return VisibleDataset.find(self._service, self._viewer, self._workspace, reference)
 
+    def secrets(self) -> VisibleSecrets:
+        """Return its secrets."""
+        return VisibleSecrets(self._service, self._viewer, self._workspace.id)
+
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
         if self._membership.role is None:
@@ -152,11 +157,19 @@ class WorkingWorkspace(VisibleWorkspace):
         manages = self._may("admin")
         return WorkingDataset.find(self._service, self._viewer, self._workspace, reference, manages=manages)
 
+    def secrets(self) -> WorkingSecrets:
+        """Return its secrets, of which the caller may set their own."""
+        return WorkingSecrets(self._service, self._viewer, self._workspace.id)
+
 
 class ManagedWorkspace(WorkingWorkspace):
     """A workspace whose members the caller may change."""
 
     _least: ClassVar[workspaces.Role] = "admin"
+
+    def secrets(self) -> ManagedSecrets:
+        """Return its secrets, which the caller may set and delete."""
+        return ManagedSecrets(self._service, self._viewer, self._workspace.id)
 
     def change(self, given: WorkspaceChange) -> WorkspaceDocument:
         """Rename the workspace, or set its budget.
