@@ -73,27 +73,48 @@ class ProgramSandbox:
         port: int,
         env: Mapping[str, str] | None = None,
         logs: Path | None = None,
+        relay: Relay | None = None,
+        writable: Sequence[Path] = (),
+        most_bytes: int | None = None,
+        heard: Callable[[str, bytes], None] | None = None,
     ) -> SandboxedProcess:
         """Start a server that will listen on `port` of its own 127.0.0.1; do not wait until it answers.
 
         With `logs`, a folder, the end of its output is stored there (stdout.log, stderr.log, older output in NAME.1).
-        Raises EpisodeError with cause sandbox_failed.
+        `heard` is called with the stream (`stdout`, `stderr`) and each piece of output. The `relay` is its access to
+        ports of this machine, and is closed with it. It may write to the `writable` folders, at most `most_bytes` of
+        disk in all of them together. Programs outside of the sandbox see `env` too, so variables that its author chose
+        belong to the relay. Raises EpisodeError with cause sandbox_failed.
         """
         forwarder, flood, isolation = SocketForwarder(), Flood(), self._isolation()
-        logged = [
-            RotatingLog(logs / f"{name}.log", limit=MOST_LOG, heard=flood.hear) if logs else Log(heard=flood.hear)
-            for name in ("stdout", "stderr")
-        ]
+
+        def logged(name: str) -> Log | RotatingLog:
+            def hear(data: bytes) -> None:
+                flood.hear(data)
+                if heard is not None:
+                    heard(name, data)
+
+            return RotatingLog(logs / f"{name}.log", limit=MOST_LOG, heard=hear) if logs else Log(heard=hear)
+
         try:
-            view = FilesystemView((*self.readable, forwarder.meeting), (), cwd, tuple(self.hidden))
+            shown = (*self.readable, forwarder.meeting, *([relay.socket] if relay else []))
+            view = FilesystemView(shown, tuple(writable), cwd, tuple(self.hidden))
+            wrapped = relay.through_gate(command, python=isolation.python) if relay else command
             process = await isolation.start(
-                forwarder.through(command, port, python=isolation.python), view, env or {}, *logged
+                forwarder.through(wrapped, port, python=isolation.python),
+                view,
+                env or {},
+                logged("stdout"),
+                logged("stderr"),
             )
         except BaseException:
             forwarder.close()
+            if relay is not None:
+                relay.close()
             await isolation.remove()
             raise
-        return SandboxedProcess(process, forwarder, isolation, [flood.over()])
+        filling = [] if most_bytes is None else [disk(isolation.root(process), writable, most_bytes, MOST_FILES)]
+        return SandboxedProcess(process, forwarder, isolation, [flood.over(), *filling], relay)
 
     async def run(
         self,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from mesocosm.sandboxes.isolation import Isolation
 from mesocosm.sandboxes.process import ForeignProcess
+from mesocosm.sandboxes.relay import Relay
 from mesocosm.sandboxes.socket_forwarder import SocketForwarder
 from mesocosm.sandboxes.watches import Watch, guard
 
@@ -40,7 +41,12 @@ class SandboxedProcess:
     """
 
     def __init__(
-        self, process: ForeignProcess, forwarder: SocketForwarder, isolation: Isolation, watches: Sequence[Watch]
+        self,
+        process: ForeignProcess,
+        forwarder: SocketForwarder,
+        isolation: Isolation,
+        watches: Sequence[Watch],
+        relay: Relay | None = None,
     ) -> None:
         self.process = process
         self.socket: Path = forwarder.socket
@@ -48,6 +54,7 @@ class SandboxedProcess:
         self._stopped = False
         self._forwarder = forwarder
         self._isolation = isolation
+        self._relaying = asyncio.create_task(relay.serve(process)) if relay is not None else None
         watching = [*watches, *isolation.watches(process), self._left_alone()]
         self._guarding = asyncio.create_task(self._guard(watching))
 
@@ -92,6 +99,8 @@ class SandboxedProcess:
             await guard(self.process, watches, self._tell)
         finally:
             self._forwarder.close()
+            if self._relaying is not None:
+                await asyncio.gather(self._relaying, return_exceptions=True)
             await self._isolation.remove()
 
     def _tell(self, reason: str) -> None:

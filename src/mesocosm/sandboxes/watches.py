@@ -46,10 +46,11 @@ async def memory_and_processes(root: int, most_memory: int, allowance: ProgramLi
     while True:
         pids = below(root)
         now = use(pids)
-        if memory := more_than(pids, most_memory):
-            return f"used {_mb(memory)} MB of memory, limit {_mb(most_memory)} MB"
+        # First, because the memory of very many processes takes long to add up.
         if most_processes is not None and now.processes - _OURS > most_processes:
             return f"{now.processes - _OURS} processes and threads at once, limit {most_processes}"
+        if memory := more_than(pids, most_memory):
+            return f"used {_mb(memory)} MB of memory, limit {_mb(most_memory)} MB"
         if allowance.cpu_seconds is not None and now.cpu_seconds > allowance.cpu_seconds:
             return f"used more than {allowance.cpu_seconds} s of CPU time"
         await asyncio.sleep(LOOK_S)

@@ -23,6 +23,7 @@ from mesocosm.rollouts.processes.http_transport import Callbacks, ServerFiles
 from mesocosm.rollouts.processes.installation import Installation
 from mesocosm.rollouts.processes.pool import CORES, WorkerPool
 from mesocosm.rollouts.processes.process import (
+    IDLE_S,
     Launch,
     LogFile,
     ProcessLoss,
@@ -30,6 +31,7 @@ from mesocosm.rollouts.processes.process import (
     RowLost,
     quoted,
 )
+from mesocosm.rollouts.processes.sandboxed import ModelDoors, SandboxedWorkers, WorkerSandbox, inside
 from mesocosm.rollouts.processes.transport import Displaced
 from mesocosm.rollouts.processes.wire import CANCELLED, CompletionReport, outcome_of, still_running, workflow_failure
 from mesocosm.sandboxes.telemetry import OFF
@@ -55,8 +57,6 @@ NOTICEABLE = 0.2
 START_S = 90.0
 _INSTANT_S = 0.001
 _PARTIAL_S = 0.2
-_IDLE_S = 3.0
-"""Shorter than servers keep idle connections open (uvicorn: 5 s), so that they never close one during a request."""
 
 T = TypeVar("T")
 
@@ -69,6 +69,9 @@ class ProcessExecutor:
     sending traces. Virtual environments are kept in `installs` (None: the user's cache) and reused. `concurrency` is
     the number of concurrent rows, if known. Output of the processes goes to `log_file`, without `secrets` and without
     values of `environment` that look like secrets. Starting a process fails if the files no longer match `content`.
+
+    With `sandbox` the rollout is foreign code: its processes see only their folder, their packages and `environment`,
+    and reach nothing but the models of their rows, the listener for callbacks and the sandbox's hosts.
     """
 
     def __init__(
@@ -84,8 +87,10 @@ class ProcessExecutor:
         secrets: Collection[str] = (),
         start_seconds: float = START_S,
         content: Content | None = None,
+        sandbox: WorkerSandbox | None = None,
     ) -> None:
         self._content = content
+        self._sandbox = None if sandbox is None else SandboxedWorkers(sandbox)
         self._folder = folder.absolute()
         self._entrypoint = entrypoint
         self._environment = dict(environment)
@@ -107,7 +112,7 @@ class ProcessExecutor:
     async def open(self, notice: Callable[[str], None]) -> None:
         """Create the virtual environment if needed, and start the rollout. Raises MesocosmError."""
         python = await Installation(self._folder, self._installs, self._variables()).python(notice)
-        client, callbacks = HttpClient(idle_timeout=_IDLE_S), Callbacks(notice)
+        client, callbacks = HttpClient(idle_timeout=IDLE_S), Callbacks(notice)
         files = ServerFiles(self._prefix, self._variables())
         self._stack.push_async_callback(asyncio.to_thread, files.clear)
         self._log.open()
@@ -126,6 +131,7 @@ class ProcessExecutor:
             files,
             self._log,
             self._content,
+            self._sandbox,
         )
         pool = WorkerPool(launch, min(self._workers, self._concurrency or self._workers), self._concurrency, notice)
         self._stack.push_async_callback(pool.close)
@@ -162,7 +168,11 @@ class ProcessExecutor:
         slot = await pool.take()
         waited = time.monotonic() - began
         name = f"{self._prefix}{next(self._numbers)}"
-        attempt = RowAttempt(job, name, slot, log)
+        try:
+            attempt = RowAttempt(job, name, slot, log, None if self._sandbox is None else self._sandbox.doors)
+        except BaseException:
+            pool.give_back(slot)
+            raise
         try:
             outcome = await attempt.play()
             return replace(outcome, queued_s=outcome.queued_s + waited) if waited > _INSTANT_S else outcome
@@ -181,11 +191,12 @@ class ProcessExecutor:
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:
         """Return the complete environment of a process of the rollout."""
-        variables = {**OFF, **{name: os.environ[name] for name in INHERITED if name in os.environ}}
+        inherited = INHERITED if self._sandbox is None or programs is None else ()
+        variables = {**OFF, **{name: os.environ[name] for name in inherited if name in os.environ}}
         variables.update(self._environment)
         for name in ("NO_PROXY", "no_proxy"):
             variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
-        if programs is not None:
+        if programs is not None and self._sandbox is None:
             variables["PATH"] = os.pathsep.join(filter(None, (str(programs), variables.get("PATH", ""))))
         return variables
 
@@ -206,7 +217,11 @@ class RowAttempt:
     the process accepted it, and may have done some of its work.
     """
 
-    def __init__(self, job: RowJob, name: str, slot: ProcessSlot, log: LineLog) -> None:
+    def __init__(
+        self, job: RowJob, name: str, slot: ProcessSlot, log: LineLog, doors: ModelDoors | None = None
+    ) -> None:
+        folder = slot.process.folder
+        self._sent = job if doors is None or folder is None else inside(job, name, doors, folder)
         self.log = log
         self.seconds = job.workflow_seconds
         self.accepted = False
@@ -233,6 +248,9 @@ class RowAttempt:
             if self._check is not None:
                 self._check.cancel()
             self._transport.forget(self._name)
+            if self._process.folder is not None:
+                for words in await self._process.folder.keep(self._name, self._job.artifacts):
+                    self.log("stderr", words)
 
     def move(self, words: str) -> None:
         """End the attempt, because the row should run in another process."""
@@ -279,7 +297,7 @@ class RowAttempt:
         """Send the row and wait until the process accepts it. Raises RowLost, Displaced, EpisodeError."""
         if self._process.lost.done():
             raise RowLost(self._process.lost.result())
-        sending = asyncio.ensure_future(self._transport.send(self._job, self._name, self._results))
+        sending = asyncio.ensure_future(self._transport.send(self._sent, self._name, self._results))
         waits: set[asyncio.Future[Any]] = {sending, self._results.completion}
         try:
             # Also stop waiting if the attempt fails meanwhile.

@@ -86,10 +86,11 @@ class Callbacks:
         self._known: set[str] = set()
         self._keys: dict[str, str] = {}
 
-    async def start(self) -> None:
-        """Listen on a free port, if it does not yet. Raises OSError."""
+    async def start(self) -> int:
+        """Listen on a free port, if it does not yet, and return the port. Raises OSError."""
         async with self._starting:
             self._root = self._root or await self._server.start()
+        return int(self._root.rpartition(":")[2])
 
     async def stop(self) -> None:
         """Stop listening."""
@@ -220,14 +221,17 @@ def lease_of(response: Response) -> Lease | None:
 
 
 class HttpTransport:
-    """A process that serves the published protocol on a port. Implements RowTransport."""
+    """A process that serves the published protocol at `url`. Implements RowTransport.
+
+    Without `files`, the artifacts of rows are kept elsewhere.
+    """
 
     punctual = False
     shareable = False
 
-    def __init__(self, port: int, key: str, client: HttpClient, callbacks: Callbacks, files: ServerFiles) -> None:
+    def __init__(self, url: str, key: str, client: HttpClient, callbacks: Callbacks, files: ServerFiles | None) -> None:
         self.capacity: int | None = None
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = url
         self._key = key
         self._client = client
         self._callbacks = callbacks
@@ -282,7 +286,9 @@ class HttpTransport:
 
     def forget(self, name: str) -> None:
         """Remove a row that has ended, and keep its artifacts."""
-        self._files.keep(name, self._artifacts.pop(name))
+        artifacts = self._artifacts.pop(name)
+        if self._files is not None:
+            self._files.keep(name, artifacts)
         task = self._polls.pop(name, None)
         if task is not None:
             task.cancel()

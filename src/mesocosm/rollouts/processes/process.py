@@ -2,16 +2,19 @@
 
 import asyncio
 import contextlib
-import json
+import os
 import socket
+import stat
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import uuid4
+
+import msgspec
 
 import mesocosm
 from mesocosm.core.content import Content
@@ -21,11 +24,14 @@ from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.rollouts.executor import BlockedLoop, LineLog
 from mesocosm.rollouts.processes.http_transport import Callbacks, HttpTransport, ServerFiles
+from mesocosm.rollouts.processes.sandboxed import SandboxedWorkers, WorkerFolder
 from mesocosm.rollouts.processes.transport import RowTransport, SocketTransport
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.plain import PYTHON
 from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
+from mesocosm.sandboxes.relay import INHERITED_AS
+from mesocosm.sandboxes.sandboxed_process import SandboxedProcess
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.processes.executor import RowAttempt
@@ -48,8 +54,12 @@ CERTAIN_S = 0.2
 
 FILE_BYTES = 16 * 1024 * 1024
 _FULL = b"[the rest is not kept: the log has reached its size limit]\n"
+_REPORT_BYTES = 4 * 1024 * 1024
 _LOOK_S = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.1
+
+IDLE_S = 3.0
+"""Shorter than servers keep idle connections open (uvicorn: 5 s), so that they never close one during a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +132,24 @@ class LogFile:
             self._file = None
 
 
+class WatchReport(msgspec.Struct, frozen=True):
+    """The file of watch.LoopWatch: the row that holds the event loop now, and those that held it, by name."""
+
+    now: BlockedLoop | None = None
+    total: dict[str, BlockedLoop] = {}
+
+
 class WorkerProcess:
     """A process that runs rows. `attempts` are the current ones, by name; `lost` is set once, when it ends.
 
-    `retired`: it gets no more rows; `abandoned` counts abandoned rows that still run in it.
+    `retired`: it gets no more rows; `abandoned` counts abandoned rows that still run in it. `folder` and `client` are
+    those of a process in a sandbox.
     """
 
-    process: ForeignProcess
+    process: ForeignProcess | SandboxedProcess
     transport: RowTransport
+    folder: WorkerFolder | None = None
+    client: HttpClient | None = None
 
     def __init__(self, watch: Path, file: LogFile) -> None:
         self.attempts: dict[str, RowAttempt] = {}
@@ -140,7 +160,7 @@ class WorkerProcess:
         self._rest = dict.fromkeys(self.logs, b"")
         self._file = file
         self._watch = watch
-        self._seen: tuple[int, dict[str, Any]] = (0, {})
+        self._seen: tuple[int, WatchReport] = (0, WatchReport())
         self._ended: asyncio.Task[None] | None = None
 
     @property
@@ -160,19 +180,21 @@ class WorkerProcess:
         alone = len(self.attempts) < 2 and not self.abandoned
         self._lose(ProcessLoss(words, died=False, alone=alone, stderr=self.words(), culprit=now.name, where=now.where))
 
+    def give_up(self, words: str) -> None:
+        """Count it as ended, for the reason that `words` say."""
+        self._lose(ProcessLoss(words, died=True, alone=len(self.attempts) < 2, stderr=self.words()))
+
     def holder(self) -> BlockedLoop:
         """Return the row that holds the event loop now, and for how long."""
-        now = self._read_watch().get("now") or {}
-        return BlockedLoop(now.get("seconds", 0.0), now.get("where", ""), now.get("name", ""))
+        return self._read_watch().now or BlockedLoop()
 
     def held(self) -> dict[str, BlockedLoop]:
         """Return the rows that held the event loop for a noticeable time."""
-        total = self._read_watch().get("total", {})
-        return {name: BlockedLoop(seen["seconds"], seen["where"], name) for name, seen in total.items()}
+        return {name: replace(seen, name=name) for name, seen in self._read_watch().total.items()}
 
     def words(self) -> str:
         """Return the end of its output, without secrets."""
-        return self._file.redactor.text(self.process.stderr_tail(LINES) or self.process.stdout_tail(LINES))
+        return self._file.redactor.text(self.logs["stderr"].text(LINES) or self.logs["stdout"].text(LINES))
 
     def wear(self) -> None:
         """Count an abandoned row that still runs in the process."""
@@ -195,6 +217,7 @@ class WorkerProcess:
 
     def _keep(self, stream: str, line: str, log: LineLog | None) -> str:
         """Write a line without secrets to the file and to `log`, and return it."""
+        stream = "stdout" if stream == "stdout" else "stderr"
         shown = self._file.redactor.text(line)
         self._file.write(shown)
         if log is not None:
@@ -213,10 +236,14 @@ class WorkerProcess:
         await self.process.stop(grace)
         if self._ended is not None:
             await self._ended
+        if self.client is not None:
+            await self.client.close()
+        if self.folder is not None:
+            await asyncio.to_thread(self.folder.remove)
 
     async def _follow(self) -> None:
-        code = await self.process.wait()
-        self._lose(ProcessLoss(ending(code), died=True, alone=len(self.attempts) < 2, stderr=self.words()))
+        await self.process.wait()
+        self.give_up(ending(self.process))
 
     def _lose(self, loss: ProcessLoss) -> None:
         if not self.lost.done():
@@ -224,19 +251,28 @@ class WorkerProcess:
             for attempt in list(self.attempts.values()):
                 attempt.fail(RowLost(loss))
 
-    def _read_watch(self) -> dict[str, Any]:
+    def _read_watch(self) -> "WatchReport":
         try:
-            changed = self._watch.stat().st_mtime_ns
+            changed = self._watch.lstat().st_mtime_ns
             if changed != self._seen[0]:
-                seen = json.loads(self._watch.read_bytes())
-                self._seen = changed, seen if isinstance(seen, dict) else {}
+                self._seen = changed, msgspec.json.decode(self._read_report(), type=WatchReport)
         except (OSError, ValueError, RecursionError):
-            return {}
+            return WatchReport()
         return self._seen[1]
 
+    def _read_report(self) -> bytes:
+        # The process may put a link, a pipe or an endless file in its place.
+        with os.fdopen(os.open(self._watch, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read(_REPORT_BYTES) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
 
-def ending(code: int) -> str:
+
+def ending(process: ForeignProcess | SandboxedProcess) -> str:
     """Return in words how a process ended."""
+    code = process.returncode or 0
+    if isinstance(process, SandboxedProcess):
+        if process.reason:
+            return process.reason
+        code = 128 - code if code > 128 else code
     return f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
@@ -264,6 +300,7 @@ class Launch:
     files: ServerFiles
     log: LogFile
     content: Content | None
+    sandbox: SandboxedWorkers | None = None
 
     async def start(self) -> WorkerProcess:
         """Start a process and return it once it is ready. Raises RunAborted with the end of its output.
@@ -300,47 +337,81 @@ class _Start:
         self._launch = launch
         self._instance, self._key = uuid4().hex, token_urlsafe(24)
         self._port = free_port()
-        self._watch = launch.files.folder / f"{self._instance}.json"
+        self._folder = WorkerFolder() if launch.sandbox is not None else None
+        self._watch = self._folder.watch if self._folder else launch.files.folder / f"{self._instance}.json"
         self._worker = WorkerProcess(self._watch, launch.log)
-        self._socket = SocketTransport(self._worker.on_line, self._worker.wear)
-        self._http = HttpTransport(self._port, self._key, launch.client, launch.callbacks, launch.files)
+        self._worker.folder = self._folder
+        self._socket = SocketTransport(self._worker.on_line, self._worker.wear, self._worker.give_up)
+        self._client = launch.client
         self._answer = ""
 
     async def started(self) -> WorkerProcess:
         """Start the process. Raises RunAborted."""
         launch = self._launch
         ours, theirs = socket.socketpair()
-        words = (launch.folder, launch.entrypoint, SHIM, PACKAGE, launch.prefix, self._watch, theirs.fileno())
-        variables = {
-            "_OSMOSIS_ROLLOUT_PORT": str(self._port),
-            "ROLLOUT_PORT": str(self._port),
-            "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT": str(launch.files.folder),
-            "_OSMOSIS_ROLLOUT_INSTANCE_ID": self._instance,
-            "MESOCOSM_ROLLOUT_KEY": self._key,
-        }
-        with theirs:
-            try:
-                self._worker.process = await start_process(
-                    [launch.python, str(RUN_ENTRY_FILE), *map(str, words)],
-                    cwd=launch.folder,
-                    env={**PYTHON, **launch.environment, **variables},
-                    stdout=self._worker.logs["stdout"],
-                    stderr=self._worker.logs["stderr"],
-                    pass_fds=(theirs.fileno(),),
-                )
-            except EpisodeError as error:
-                ours.close()
-                raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
+        try:
+            with theirs:
+                self._worker.process = await (self._plain(theirs) if self._folder is None else self._sandboxed(theirs))
+        except EpisodeError as error:
+            ours.close()
+            if self._folder is not None:
+                self._folder.remove()
+            raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
         self._worker.transport = self._socket
         await self._socket.connect(ours)
         return self._worker
+
+    async def _plain(self, connection: socket.socket) -> ForeignProcess:
+        launch = self._launch
+        return await start_process(
+            self._command(connection.fileno()),
+            cwd=launch.folder,
+            env=self._variables(launch.files.folder),
+            stdout=self._worker.logs["stdout"],
+            stderr=self._worker.logs["stderr"],
+            pass_fds=(connection.fileno(),),
+        )
+
+    async def _sandboxed(self, connection: socket.socket) -> SandboxedProcess:
+        launch, folder = self._launch, self._folder
+        assert launch.sandbox is not None
+        assert folder is not None
+        process = await launch.sandbox.start(
+            self._command(INHERITED_AS),
+            folder,
+            cwd=launch.folder,
+            variables=self._variables(folder.rows),
+            connection=connection.dup(),
+            port=self._port,
+            reachable=(await launch.callbacks.start(),),
+            heard=lambda stream, data: self._worker.logs[stream].write(data),
+        )
+        self._worker.client = self._client = HttpClient(idle_timeout=IDLE_S, socket=process.socket)
+        return process
+
+    def _command(self, connection: int) -> list[str]:
+        launch = self._launch
+        words = (launch.folder, launch.entrypoint, SHIM, PACKAGE, launch.prefix, self._watch, connection)
+        return [launch.python, str(RUN_ENTRY_FILE), *map(str, words)]
+
+    def _variables(self, rows: Path) -> dict[str, str]:
+        return {
+            **PYTHON,
+            **self._launch.environment,
+            "_OSMOSIS_ROLLOUT_PORT": str(self._port),
+            "ROLLOUT_PORT": str(self._port),
+            "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT": str(rows),
+            "_OSMOSIS_ROLLOUT_INSTANCE_ID": self._instance,
+            "MESOCOSM_ROLLOUT_KEY": self._key,
+        }
 
     async def answering(self) -> None:
         """Wait until the process is ready. Raises RunAborted."""
         launch, worker, ready = self._launch, self._worker, self._socket.ready
         name = f"rollout {launch.folder.name}: {launch.entrypoint}"
         ended = asyncio.ensure_future(worker.process.wait())
-        look = asyncio.create_task(self._look())
+        url = f"http://127.0.0.1:{self._port}"
+        look = asyncio.create_task(self._look(url))
         began = time.monotonic()
         try:
             waits: set[asyncio.Future[Any]] = {ended, look, ready}
@@ -351,7 +422,7 @@ class _Start:
                 hint = (
                     "" if ended.result() else "\nAn entry file serves until it is stopped: does it call uvicorn.run(…)?"
                 )
-                raise RunAborted(f"{name} {ending(ended.result())} before it answered{quoted(worker.words())}{hint}")
+                raise RunAborted(f"{name} {ending(worker.process)} before it answered{quoted(worker.words())}{hint}")
             if not look.done():
                 hint = "" if self._answer else "\nDoes it take its port from _OSMOSIS_ROLLOUT_PORT?"
                 raise RunAborted(
@@ -359,20 +430,23 @@ class _Start:
                     f"{time.monotonic() - began:.0f} s{quoted(worker.words())}{hint}"
                 )
             await launch.callbacks.start()
-            self._http.capacity = _capacity(look.result())
+            http = HttpTransport(
+                url, self._key, self._client, launch.callbacks, launch.files if self._folder is None else None
+            )
+            http.capacity = _capacity(look.result())
             worker.transport.close()
-            worker.transport = self._http
+            worker.transport = http
         finally:
             ended.cancel()
             look.cancel()
             await asyncio.gather(ended, look, return_exceptions=True)
 
-    async def _look(self) -> dict[str, Any]:
+    async def _look(self, url: str) -> dict[str, Any]:
         """Poll /health until it reports success, and return its body."""
         pause = _FIRST_PAUSE
         while True:
             try:
-                response = await self._launch.client.request("GET", f"{self._http.url}/health", timeout=_LOOK_S)
+                response = await self._client.request("GET", f"{url}/health", timeout=_LOOK_S)
                 shown = response.body[:80].decode("utf-8", "replace")
                 self._answer = f"status {response.status} and {shown!r} instead of a healthy JSON object"
                 health = response.json() if 200 <= response.status < 300 else None

@@ -18,11 +18,13 @@ from mesocosm.rollouts.sdk.frames import (
     GRADING,
     HELLO,
     LINE,
+    LONGEST,
     PING,
     PLAY,
     PONG,
     WORN,
     FrameReader,
+    FrameTooLong,
     frame,
 )
 
@@ -104,18 +106,25 @@ class SocketTransport(asyncio.Protocol):
     """The parent's end of a worker's socket. Implements RowTransport.
 
     `ready` is set when the worker is ready. `on_line` is called with the row's name, the stream and the text of each
-    printed line, `on_worn` when the code of a cancelled row continues.
+    printed line, `on_worn` when the code of a cancelled row continues, `on_misuse` with words if what the worker sends
+    cannot be read further.
     """
 
     punctual = True
     shareable = True
 
-    def __init__(self, on_line: Callable[[str, str, str], None], on_worn: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        on_line: Callable[[str, str, str], None],
+        on_worn: Callable[[], None],
+        on_misuse: Callable[[str], None],
+    ) -> None:
         self._loop = asyncio.get_running_loop()
         self.capacity: int | None = None
         self.ready: asyncio.Future[None] = self._loop.create_future()
         self._on_line = on_line
         self._on_worn = on_worn
+        self._on_misuse = on_misuse
         self._frames = FrameReader()
         self._rows: dict[str, PendingResults] = {}
         self._pings: dict[bytes, asyncio.Future[None]] = {}
@@ -134,10 +143,14 @@ class SocketTransport(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Process the received frames."""
-        for kind, body in self._frames.feed(data):
-            # The worker's code can write anything to the socket.
-            with suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError, TypeError):
-                self._take(kind, body)
+        try:
+            for kind, body in self._frames.feed(data):
+                # The worker's code can write anything to the socket.
+                with suppress(msgspec.DecodeError, ValueError, TypeError, LookupError, RecursionError):
+                    self._take(kind, body)
+        except FrameTooLong:
+            self.close()
+            self._on_misuse(f"sent a message of more than {LONGEST >> 20} MB")
 
     def _take(self, kind: bytes, body: bytes) -> None:
         if kind in {COMPLETION, GRADING}:
