@@ -156,7 +156,14 @@ def check_content(store: Store) -> None:
     assert store.blobs.get(artifact.digest) == Blob(artifact.digest, "text/plain", b"a large observation")
 
 
-WORKSPACES = {"workspaces", "workspace_members", "datasets", "dataset_versions", "dataset_parts", "workspace_secrets"}
+WORKSPACES = {
+    "workspaces",
+    "workspace_members",
+    "datasets",
+    "dataset_versions",
+    "dataset_parts",
+    "workspace_secrets",
+} | {*("repositories", "snapshots", "snapshot_blobs", "syncs")}
 
 
 @pytest.mark.parametrize(

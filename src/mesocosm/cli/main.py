@@ -38,6 +38,7 @@ TREE: dict[str, tuple[str, str]] = {
     "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site."),
     "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login."),
     "team": ("mesocosm.cli.team:team", "Manage your teams on a server."),
+    "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server."),
     "workspace": ("mesocosm.cli.workspace:workspace", "Manage your workspaces on a server."),
     "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server."),
     "env": ("mesocosm.cli.env:env", "Submit environments to a server and follow their builds."),

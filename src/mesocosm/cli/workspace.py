@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 ROLES = ("viewer", "member", "admin", "owner")
 
 
-@click.group(cls=RemoteGroup)
+TREE = {
+    "connect": ("mesocosm.cli.workspace_sync:connect", "Connect the workspace with a Git repository."),
+    "disconnect": ("mesocosm.cli.workspace_sync:disconnect", "Disconnect the workspace from its repository."),
+    "repository": ("mesocosm.cli.workspace_sync:repository", "Print the repository of the workspace as JSON."),
+    "sync": ("mesocosm.cli.workspace_sync:sync", "Sync the workspace with its repository."),
+    "syncs": ("mesocosm.cli.workspace_sync:syncs", "List the syncs of the workspace, or show one."),
+}
+
+
+@click.group(cls=RemoteGroup, tree=TREE)
 def workspace() -> None:
     """Share datasets and secrets with others on a server.
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mesocosm.client.domains import DomainsResource
     from mesocosm.client.environments import EnvironmentsResource
     from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
+    from mesocosm.client.repositories import RepositoriesResource
     from mesocosm.client.resource import Resource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
     from mesocosm.client.teams import TeamsResource
@@ -64,6 +65,8 @@ class Client:
         "workspace_secrets:WorkspaceSecretsResource"
     )
     """Secrets of workspaces."""
+    repositories: "LazyResource[RepositoriesResource]" = LazyResource("repositories:RepositoriesResource")
+    """Repositories of workspaces, and their syncs."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

@@ -41,13 +41,17 @@ _COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
 _NO_KEYS = "keys are not part of the file: set the variable of the provider, such as OPENAI_API_KEY"
 
 
-def experiment(section: Section, workspace: WorkspaceDirectory, notes: list[str]) -> Experiment:
-    """Read [experiment]."""
+def experiment(
+    section: Section, workspace: WorkspaceDirectory, notes: list[str], *, check_out: bool = True
+) -> Experiment:
+    """Read [experiment]. Unless `check_out`, nothing is looked for at a configured commit or branch."""
     section.only(KEYS["experiment"], _homes("experiment"))
     branch, commit = _revision(section)
-    code = _code(section, workspace, branch, commit, notes)
+    code = _code(section, workspace, branch, commit, notes) if check_out else None
+    elsewhere = bool(branch or commit) and not check_out
     rollout = section.text("rollout", required=True, fix="the name of a folder below rollouts/")
-    folder = _rollout(section, rollout, WorkspaceDirectory(code.root) if code else workspace) if rollout else None
+    place = WorkspaceDirectory(code.root) if code else workspace
+    folder = _rollout(section, rollout, place) if rollout and not elsewhere else None
     entrypoint = section.text("entrypoint", required=True, fix='the file that starts it, such as "main.py"')
     if entrypoint and folder is not None:
         _entrypoint(section, entrypoint, folder)

@@ -101,8 +101,10 @@ def parse_overrides(texts: Iterable[str]) -> dict[str, Any]:
     return dict(map(_parse_override, texts))
 
 
-def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Config:
+def read_config(path: Path, overrides: Mapping[str, Any] | None = None, *, check_out: bool = True) -> Config:
     """Read and check the configuration at `path`; `overrides` maps `section.key` to values that take precedence.
+
+    Unless `check_out`, a configured commit or branch is not looked up, and the rollout is not looked for in it.
 
     Raises UsageError if the file is missing or outside the workspace, InvalidInput with all problems of its content.
     """
@@ -112,7 +114,7 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None) -> Confi
     tables = _tables(done.document, problems)
     problems += _apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))
     unusable = list(_unusable(tables))
-    config = _config(path.resolve(), workspace, tables, problems, notes)
+    config = _config(path.resolve(), workspace, tables, problems, notes, check_out=check_out)
     hopeless = {problem.path for problem in unusable}
     problems = [*unusable, *(problem for problem in problems if problem.path not in hopeless)]
     if problems:
@@ -130,12 +132,18 @@ def _traced(problem: Problem, origins: Mapping[str, str]) -> Problem:
 
 
 def _config(
-    path: Path, workspace: WorkspaceDirectory, tables: Mapping[str, Any], problems: list[Problem], notes: list[str]
+    path: Path,
+    workspace: WorkspaceDirectory,
+    tables: Mapping[str, Any],
+    problems: list[Problem],
+    notes: list[str],
+    *,
+    check_out: bool,
 ) -> Config:
     def section(name: str) -> Section:
         return Section(name, tables.get(name, {}), problems)
 
-    experiment = checking.experiment(section("experiment"), workspace, notes)
+    experiment = checking.experiment(section("experiment"), workspace, notes, check_out=check_out)
     variables = section("env")
     return Config(
         path=path,

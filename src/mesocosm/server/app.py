@@ -38,8 +38,9 @@ EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
 """Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (
-    *("auth", "me", "tokens", "sessions", "limits", "teams", "workspaces", "datasets", "domains", "environments"),
-    *("run_requests", "batch_runs", "models", "techniques", "leaderboards", "gallery", "admin", "workspace_secrets"),
+    *("auth", "me", "tokens", "sessions", "limits", "teams", "workspaces", "datasets", "workspace_secrets"),
+    *("repositories", "domains", "environments", "run_requests", "batch_runs", "models", "techniques", "leaderboards"),
+    *("gallery", "admin"),
 )
 """Modules of further routes. A server imports them at start, a laptop on the first request for one of them."""
 

@@ -26,9 +26,11 @@ from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.queue import RunQueue
 from mesocosm.store.rate_limits import RateLimits
+from mesocosm.store.repositories import Syncs, WorkspaceRepositories
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.sessions import Sessions, SigningKeys
+from mesocosm.store.snapshots import Snapshots
 from mesocosm.store.teams import Teams
 from mesocosm.store.traces import Traces
 from mesocosm.store.usage import QuotaUsage, Usages
@@ -69,6 +71,9 @@ class Store:
         self.workspace_secrets = WorkspaceSecrets(database)
         self.workspaces = Workspaces(database)
         self.datasets = Datasets(database)
+        self.repositories = WorkspaceRepositories(database)
+        self.syncs = Syncs(database)
+        self.snapshots = Snapshots(database)
         self.domains = Domains(database)
         self.protocols = Protocols(database)
         self.environments = Environments(database)

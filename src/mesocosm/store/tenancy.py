@@ -225,6 +225,80 @@ workspace_secrets = Table(
     UniqueConstraint("workspace_id", "holder", "name"),
 )
 
+# The Git repository of a workspace. `identity` is host/owner/repo, `folder` the workspace's place in it, `branch` the
+# one that is followed. `syncs` is the number of the newest sync. `checked_at` is when polling last asked for new
+# commits, `error` what went wrong then. Rows are only marked with `deleted_at`, because runs refer to their syncs.
+repositories = Table(
+    "repositories",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("identity", Word, nullable=False),
+    Column("url", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("branch", Text, nullable=False),
+    Column("syncs", Integer, nullable=False),
+    Column("checked_at", Double),
+    Column("error", Text, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("deleted_at", Double),
+    Index(None, "workspace_id", unique=True, sqlite_where=text("deleted_at IS NULL")),
+    Index(None, "identity"),
+)
+
+# The workspace directory at a commit: `digest` is that of the blob that lists its files, which are blobs too.
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("digest", Digest, ForeignKey(blobs.c.digest), primary_key=True),
+    Column("files", Integer, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
+snapshot_blobs = Table(
+    "snapshot_blobs",
+    metadata,
+    Column("snapshot", Digest, ForeignKey(snapshots.c.digest, ondelete="CASCADE"), primary_key=True),
+    Column("digest", Digest, ForeignKey(blobs.c.digest), primary_key=True),
+    Index(None, "digest"),
+    sqlite_with_rowid=False,
+)
+
+# A sync of a repository. `wanted` is the commit that was asked for, empty for the newest of `branch`. `cause`: push,
+# poll, hand, submit. `state`: pending, syncing, success, failed. `rollouts`, `configurations` and `faults` are what was
+# found: JSON. A worker does it under a lease.
+syncs = Table(
+    "syncs",
+    metadata,
+    Column("repository_id", Word, ForeignKey(repositories.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("branch", Text, nullable=False),
+    Column("wanted", Word, nullable=False),
+    Column("cause", Word, nullable=False),
+    Column("state", Word, nullable=False),
+    Column("commit_id", Word, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("committed_at", Double),
+    Column("snapshot", Digest, ForeignKey(snapshots.c.digest)),
+    Column("rollouts", Text, nullable=False),
+    Column("configurations", Text, nullable=False),
+    Column("faults", Text, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("requested_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Column("tries", Integer, nullable=False),
+    Index(None, "state", "created_at"),
+    Index(None, "repository_id", "commit_id"),
+    Index(None, "snapshot"),
+)
+
 # `document` is what clients see (server.schemas.domain.Domain); `environment_id` is set if a submission created it.
 domains = Table(
     "domains",
@@ -432,7 +506,8 @@ audit_log = Table(
 
 TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
-    *(datasets, dataset_versions, dataset_parts, workspace_secrets, domains, environments),
+    *(datasets, dataset_versions, dataset_parts, workspace_secrets, repositories, snapshots, snapshot_blobs, syncs),
+    *(domains, environments),
     *(environment_versions, requests, protocols, deleted_runs, batch_runs, workers, attempts, cooldowns, audit_log),
 )
 """All tables, in an order in which they can be created."""

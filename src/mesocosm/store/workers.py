@@ -10,8 +10,9 @@ from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.datasets import DatasetState, waits_for_check
 from mesocosm.store.lease_owner import alive
+from mesocosm.store.repositories import next_sync
 from mesocosm.store.rows import holder_from, json_text, record_of
-from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, workers
+from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, syncs, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
 """States of a version that a worker is building."""
@@ -102,7 +103,8 @@ class Workers:
             build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
             run, check = select(requests.c.run_id).where(free), select(dataset_versions.c.version)
             check = check.where(waits_for_check(at))
-            return bool(connection.scalar(select(or_(exists(run), exists(build), exists(check)))))
+            waiting = (exists(one) for one in (run, build, check, next_sync(at)))
+            return bool(connection.scalar(select(or_(*waiting))))
 
         return self._database.read(work)
 
@@ -151,7 +153,8 @@ def _end(connection: Connection, worker_id: str) -> int:
     checked = update(dataset_versions).where(
         dataset_versions.c.claimed_by == worker_id, dataset_versions.c.state == DatasetState.PROCESSING
     )
-    left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked))
+    synced = update(syncs).where(syncs.c.claimed_by == worker_id, syncs.c.ended_at.is_(None))
+    left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked, synced))
     gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
     connection.execute(gone.values(ended_at=at, running=0))
     return left

@@ -17,6 +17,7 @@ CSRF = {"X-CSRFToken": "t", "Cookie": "csrftoken=t"}
 REMOTE = {"X-Forwarded-For": "203.0.113.9"}
 """What a proxy says of somebody who is not on this machine."""
 UNMET = {
+    ("PUT", "/api/workspaces/{workspace}/repository"): {409},
     ("GET", "/api/auth/oidc/start"): {404},
     ("GET", "/api/auth/oidc/callback"): {404},
     ("POST", "/api/test-episodes"): {504},
@@ -94,6 +95,8 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
             ("PUT", f"/api/workspaces/{{workspace}}/secrets/{scope}/{{name}}"): {"value": "of a test"}
             for scope in ("workspace", "personal")
         },
+        ("PUT", "/api/workspaces/{workspace}/repository"): {"url": "https://github.com/a/new"},
+        ("POST", "/api/workspaces/{workspace}/syncs"): {},
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},

@@ -33,6 +33,7 @@ from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.datasets import DatasetFile
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
+from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.schema import runs as run_table
 from mesocosm.store.workspace_secrets import WORKSPACE, personal_holder
@@ -122,7 +123,8 @@ class Landscape(Runs):
         """Return every row of what people have; not counters of tries, and not when somebody was last seen."""
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
-            "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts"
+            "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
+            "repositories syncs"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -136,6 +138,20 @@ class Landscape(Runs):
         made = self.ann.post("/api/tokens", {"name": SOLO, "scope": "read"}).json()
         self.token_id = made["id"]
         return Person(self.hosted, made["token"], self.ann.user_id, "ann")
+
+    def _repository(self, workspace_id: str) -> None:
+        """Connect a workspace with a repository that was synced once."""
+        store = self.service.store
+        row = store.repositories.connect(
+            new_repository(workspace_id, f"github.com/a/{TEAM}", f"https://github.com/a/{TEAM}", branch=TEAM)
+        )
+        assert row is not None
+        store.syncs.add(Sync(repository_id=row.id, number=0, branch=TEAM))
+        claimed = store.syncs.claim("worker", 30.0)
+        assert claimed is not None
+        found = {"author": TEAM, "message": TEAM, "rollouts": (SyncedRollout(TEAM),)}
+        over = {"state": SyncState.SUCCESS, "ended_at": time.time()}
+        assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
 
     def _session(self) -> str:
         """Return the id of a sign-in of Ann's."""
@@ -192,11 +208,12 @@ class Landscape(Runs):
         self.service.store.workspaces.add_member(workspace.id, self.bob.user_id or 0, "member")
         for holder in (WORKSPACE, *(personal_holder(one.user_id or 0) for one in (self.ann, self.bob))):
             set_secret(self.service, workspace.id, holder, STORED, SecretStr(NOBODY_READS), self.ann.user_id)
+        self._repository(workspace.id)
         own = frozenset(ann)
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
-            "workspace": Ground({"workspace": workspace.id, "name": STORED}, frozenset(mates), own),
+            "workspace": Ground({"workspace": workspace.id, "name": STORED, "number": "1"}, frozenset(mates), own),
             "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),

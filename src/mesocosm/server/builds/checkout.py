@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -24,12 +25,16 @@ from mesocosm.server.builds.sandbox import build_sandbox
 from mesocosm.server.settings import Settings
 
 MOST_FILES = 20_000
+BRANCHES = "refs/heads/"
 _FETCH = """
 git init --quiet source && cd source
 git fetch --quiet --depth=1 --no-tags --no-recurse-submodules "$1" "$2"
 git rev-parse --verify --quiet 'FETCH_HEAD^{commit}' > ../commit
+git show --no-patch --format=%ct%n%an%n%B FETCH_HEAD > ../about
 git checkout --quiet --detach FETCH_HEAD
 """
+_LIST = 'git ls-remote --symref "$1" HEAD "refs/heads/*" > refs'
+_LONGEST_ABOUT, _LONGEST_LIST = 65_536, 16 * MIB
 _CONFIG = """[safe]
 directory = *
 [core]
@@ -56,6 +61,16 @@ _UNREACHABLE = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class FetchedCommit:
+    """A commit that was checked out. Author and message are as its author wrote them; `at` is UNIX seconds."""
+
+    id: str
+    author: str
+    message: str
+    at: float | None
+
+
 async def fetch(
     settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog, *, commit: str = ""
 ) -> str:
@@ -63,6 +78,13 @@ async def fetch(
 
     Raises BuildError, or InfrastructureError if the disk is full.
     """
+    return (await fetch_commit(settings, source, directory, log, commit=commit)).id
+
+
+async def fetch_commit(
+    settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog, *, commit: str = ""
+) -> FetchedCommit:
+    """Check out a source like `fetch`, and return its commit with author, message and time."""
     work = directory.folder / "checkout"
     work.mkdir()
     (work / "gitconfig").write_text(_CONFIG)
@@ -77,12 +99,47 @@ async def fetch(
     found = (work / "commit").read_text(errors="replace").strip()
     if not _COMMIT.fullmatch(found):
         raise BuildError(f"{wanted!r} of {source.url} is not a commit; name a branch, a tag, or all digits of a commit")
+    about = _about(found, work / "about")
     remove(work / "source" / ".git")
     (work / "source").rename(directory.source)
     remove(work)
     _check_files(settings, source, directory.source, log)
     log.say(f"commit {found}")
-    return found
+    return about
+
+
+def _about(commit: str, path: Path) -> FetchedCommit:
+    with path.open("rb") as file:
+        text = file.read(_LONGEST_ABOUT).decode(errors="replace")
+    at, author, message = (*text.split("\n", 2), "", "")[:3]
+    return FetchedCommit(commit, author, message.strip(), float(at) if at.isdecimal() and len(at) < 12 else None)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteBranches:
+    """The branches of a repository with their commits. `default` is empty if it has no commit."""
+
+    default: str
+    commits: Mapping[str, str]
+
+
+async def list_branches(settings: Settings, source: RepositorySource, folder: Path, log: BuildLog) -> RemoteBranches:
+    """Ask a repository for its branches; `folder` is an empty one to work in. Raises BuildError."""
+    work = folder / "listing"
+    work.mkdir(parents=True)
+    (work / "gitconfig").write_text(_CONFIG)
+    egress = _egress(settings, source)
+    done = await _git(settings, source, work, ["sh", "-ec", _LIST, "sh", _address(source)], log, egress)
+    if done.how != "ok":
+        raise await _fetch_error(settings, source, work, "HEAD", done, log)
+    with (work / "refs").open("rb") as file:
+        text = file.read(_LONGEST_LIST).decode(errors="replace")
+    remove(work)
+    head = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", text, re.MULTILINE)
+    commits = dict(
+        reversed(found) for found in re.findall(r"^([0-9a-f]{40,64})\trefs/heads/(\S+)$", text, re.MULTILINE)
+    )
+    return RemoteBranches(head[1] if head and head[1] in commits else "", commits)
 
 
 def _address(source: RepositorySource) -> str:
@@ -183,6 +240,7 @@ async def _no_ref(settings: Settings, source: RepositorySource, work: Path, want
     if wanted == "HEAD":
         return BuildError(f"{source.url} has no commit on its default branch; push one, or name a branch with `ref`")
     command = ["git", "ls-remote", "--heads", "--tags", _address(source)]
+    wanted = wanted.removeprefix(BRANCHES)
     listed = await _git(settings, source, work, command, None, _egress(settings, source))
     names = re.findall(r"refs/(?:heads|tags)/(\S+?)(?:\^\{\})?$", listed.output_tail, re.MULTILINE)
     names = list(dict.fromkeys(names))

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
+from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
@@ -111,6 +112,10 @@ class VisibleWorkspace(GrantedObject):
         """Return its secrets."""
         return VisibleSecrets(self._service, self._viewer, self._workspace.id)
 
+    def repository(self) -> VisibleRepository:
+        """Return its repository and syncs."""
+        return VisibleRepository(self._service, self._viewer, self._workspace)
+
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
         if self._membership.role is None:
@@ -161,6 +166,10 @@ class WorkingWorkspace(VisibleWorkspace):
         """Return its secrets, of which the caller may set their own."""
         return WorkingSecrets(self._service, self._viewer, self._workspace.id)
 
+    def repository(self) -> WorkingRepository:
+        """Return its repository, to sync it."""
+        return WorkingRepository(self._service, self._viewer, self._workspace)
+
 
 class ManagedWorkspace(WorkingWorkspace):
     """A workspace whose members the caller may change."""
@@ -170,6 +179,10 @@ class ManagedWorkspace(WorkingWorkspace):
     def secrets(self) -> ManagedSecrets:
         """Return its secrets, which the caller may set and delete."""
         return ManagedSecrets(self._service, self._viewer, self._workspace.id)
+
+    def repository(self) -> ManagedRepository:
+        """Return its repository, to connect or disconnect it."""
+        return ManagedRepository(self._service, self._viewer, self._workspace)
 
     def change(self, given: WorkspaceChange) -> WorkspaceDocument:
         """Rename the workspace, or set its budget.

@@ -9,6 +9,7 @@ import msgspec
 from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
+from mesocosm.server.builds.sync import sweep_folders
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
@@ -27,6 +28,8 @@ class Cleaned(msgspec.Struct, frozen=True):
     guests: int = 0
     sessions: int = 0
     environment_folders: int = 0
+    sync_folders: int = 0
+    snapshots: int = 0
     objects: int = 0
     workers: int = 0
     scratch_folders: int = 0
@@ -51,6 +54,8 @@ def clean(service: Service) -> Cleaned:
         guests=Guests(database).remove_expired(before),
         sessions=Sessions(database).remove_expired(before),
         environment_folders=_folders(service),
+        sync_folders=sweep_folders(service.settings, before),
+        snapshots=service.store.snapshots.drop_unused(),
         objects=service.store.blobs.drop_outside(),
         workers=service.store.workers.forget(),
         scratch_folders=sweep(),

@@ -26,6 +26,7 @@ from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
 from mesocosm.server.builds.build import build
+from mesocosm.server.builds.sync import synchronize
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
@@ -37,6 +38,7 @@ from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
 from mesocosm.store.queue import SUSPECT
+from mesocosm.store.repositories import Sync
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker as Row
 
@@ -282,6 +284,7 @@ class _Worker:
         self._playing: dict[str, ClaimedRun] = {}
         self._building: dict[asyncio.Task[None], VersionRow] = {}
         self._checking: dict[asyncio.Task[None], DatasetVersion] = {}
+        self._syncing: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._looked = self._cleaned = 0.0
 
@@ -321,7 +324,7 @@ class _Worker:
                 await self._wait(pause)
 
     async def _take(self) -> bool:
-        """Claim at most one build, check and run if there is capacity; return whether anything was claimed."""
+        """Claim at most one sync, build, check and run if there is capacity; return whether anything was claimed."""
         service, settings = self._service, self._service.settings
         if not await asyncio.to_thread(service.store.workers.waiting):
             return False
@@ -330,6 +333,11 @@ class _Worker:
             version = await asyncio.to_thread(service.store.environments.claim_build, self.id, settings.lease_s)
             if version is not None:
                 self._build(version)
+                took = True
+        if len(self._syncing) < settings.builds_at_once:
+            sync = await asyncio.to_thread(service.store.syncs.claim, self.id, settings.lease_s)
+            if sync is not None:
+                self._sync(sync)
                 took = True
         if not self._checking:
             dataset = await asyncio.to_thread(service.store.datasets.claim_check, self.id, settings.lease_s)
@@ -405,6 +413,24 @@ class _Worker:
         task.add_done_callback(lambda ended: self._checking.pop(ended, None))
         self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
 
+    def _sync(self, sync: Sync) -> None:
+        key = ("sync", sync.repository_id, sync.number)
+        renew = partial(self._service.store.syncs.renew, sync, self._service.settings.lease_s)
+        loop = asyncio.get_running_loop()
+
+        async def run() -> None:
+            try:
+                await synchronize(self._service, sync)
+            except MesocosmError as error:
+                _log.warning("sync %d of repository %s could not be stored: %s", sync.number, key[1], error)
+            finally:
+                self._heartbeat.remove(key)
+
+        task = self._begin(run(), f"sync of {sync.repository_id}")
+        self._syncing.add(task)
+        task.add_done_callback(self._syncing.discard)
+        self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
+
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -451,7 +477,7 @@ class _Worker:
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
         builds, checks = dict(self._building), dict(self._checking)
-        for task in (*builds, *checks):
+        for task in (*builds, *checks, *self._syncing):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))

@@ -18,7 +18,8 @@ from mesocosm.server.schemas.workspace import WorkspaceChange
 NAMES = ("private", "team")
 
 
-def _planted(world: World) -> World:
+def planted(world: World) -> World:
+    """Make the workspaces, unless they are there."""
     workspaces = world.service.store.workspaces
     for name in NAMES:
         workspace = workspaces.add(secret(name), OWNER)
@@ -29,7 +30,7 @@ def _planted(world: World) -> World:
 
 def granted_workspaces(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
     """Return what a way of a grant returns for each workspace; the stranger of one does not even learn of it."""
-    _planted(world)
+    planted(world)
     found = []
     for name in NAMES:
         try:
@@ -42,7 +43,7 @@ def granted_workspaces(world: World, way: Callable[[str], Any]) -> Iterable[Any]
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
 OBJECTS: dict[type, Objects] = {
-    OwnWorkspaces: lambda world, grant, _role: [grant.workspaces()] if _planted(world) else [],
+    OwnWorkspaces: lambda world, grant, _role: [grant.workspaces()] if planted(world) else [],
     VisibleWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.workspace),
     WorkingWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.working_workspace),
     ManagedWorkspace: lambda world, grant, _role: granted_workspaces(world, grant.managed_workspace),
@@ -54,6 +55,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnWorkspaces.create": lambda workspaces, _world: workspaces.create("New"),
     "VisibleWorkspace.document": lambda workspace, _world: workspace.document(),
     "VisibleWorkspace.members": lambda workspace, _world: workspace.members(),
+    "VisibleWorkspace.repository": lambda workspace, _world: workspace.repository(),
+    "WorkingWorkspace.repository": lambda workspace, _world: workspace.repository(),
+    "ManagedWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "VisibleWorkspace.leave": lambda workspace, _world: workspace.leave(),
     "ManagedWorkspace.change": lambda workspace, _world: workspace.change(WorkspaceChange(budget_usd=1.0)),
     "ManagedWorkspace.add": lambda workspace, _world: workspace.add("nobody-here", "member"),

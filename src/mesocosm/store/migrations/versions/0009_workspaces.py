@@ -1,4 +1,4 @@
-"""Workspaces with their members, datasets and secrets."""
+"""Workspaces with their members, datasets, secrets, repositories and syncs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,6 +16,8 @@ def upgrade() -> None:
     _create_workspaces()
     _create_datasets()
     _create_secrets()
+    _create_repositories()
+    _create_syncs()
 
 
 def _create_workspaces() -> None:
@@ -127,6 +129,81 @@ def _create_secrets() -> None:
         _reference("workspace_secrets", "workspace_id", "workspaces"),
         _reference("workspace_secrets", "created_by", "users", ondelete="SET NULL"),
     )
+
+
+def _create_repositories() -> None:
+    op.create_table(
+        "repositories",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("id", "workspace_id", "identity")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("url", "folder", "branch")),
+        sa.Column("syncs", sa.Integer, nullable=False),
+        sa.Column("checked_at", sa.Double),
+        sa.Column("error", sa.Text, nullable=False),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("deleted_at", sa.Double),
+        sa.PrimaryKeyConstraint("id", name="pk_repositories"),
+        _reference("repositories", "workspace_id", "workspaces"),
+        _reference("repositories", "created_by", "users", ondelete="SET NULL"),
+    )
+    living = sa.text("deleted_at IS NULL")
+    op.create_index(
+        "ix_repositories_workspace_id",
+        "repositories",
+        ["workspace_id"],
+        unique=True,
+        sqlite_where=living,
+        postgresql_where=living,
+    )
+    op.create_index("ix_repositories_identity", "repositories", ["identity"])
+
+
+def _create_syncs() -> None:
+    op.create_table(
+        "snapshots",
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.Column("files", sa.Integer, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("digest", name="pk_snapshots"),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_snapshots_digest"),
+    )
+    op.create_table(
+        "snapshot_blobs",
+        sa.Column("snapshot", _DIGEST, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.PrimaryKeyConstraint("snapshot", "digest", name="pk_snapshot_blobs"),
+        sa.ForeignKeyConstraint(
+            ["snapshot"], ["snapshots.digest"], ondelete="CASCADE", name="fk_snapshot_blobs_snapshot"
+        ),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_snapshot_blobs_digest"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_snapshot_blobs_digest", "snapshot_blobs", ["digest"])
+    op.create_table(
+        "syncs",
+        sa.Column("repository_id", _WORD, nullable=False),
+        sa.Column("number", sa.Integer, autoincrement=False, nullable=False),
+        sa.Column("branch", sa.Text, nullable=False),
+        *(sa.Column(name, _WORD, nullable=False) for name in ("wanted", "cause", "state", "commit_id")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("author", "message")),
+        sa.Column("committed_at", sa.Double),
+        sa.Column("snapshot", _DIGEST),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("rollouts", "configurations", "faults", "error")),
+        sa.Column("requested_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        *(sa.Column(name, sa.Double) for name in ("started_at", "ended_at")),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("repository_id", "number", name="pk_syncs"),
+        sa.ForeignKeyConstraint(["snapshot"], ["snapshots.digest"], name="fk_syncs_snapshot"),
+        _reference("syncs", "repository_id", "repositories"),
+        _reference("syncs", "requested_by", "users", ondelete="SET NULL"),
+    )
+    op.create_index("ix_syncs_state_created_at", "syncs", ["state", "created_at"])
+    op.create_index("ix_syncs_repository_id_commit_id", "syncs", ["repository_id", "commit_id"])
+    op.create_index("ix_syncs_snapshot", "syncs", ["snapshot"])
 
 
 def _reference(table: str, column: str, target: str, ondelete: str = "CASCADE") -> sa.ForeignKeyConstraint:

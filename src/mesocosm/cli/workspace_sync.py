@@ -1,0 +1,189 @@
+"""`mesocosm workspace connect|sync|syncs …`: the Git repository of a workspace."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from mesocosm.cli.command import confirmed, options
+from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_for, workspace_option
+from mesocosm.cli.render import answer, emit, table
+from mesocosm.core.failure import UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.client.client import Client
+    from mesocosm.server.schemas.repository import SyncDetail, SyncDocument
+
+EVERY_S = 0.5
+_GIT_S = 10.0
+_SSH = re.compile(r"(?:ssh://)?(?:[^/@:]+@)([^/:]+)(?::\d+/|[:/])/?(.+)")
+
+
+@click.command(cls=Remote)
+@click.option("--url", metavar="URL", help="URL of the repository  [origin of the one you are in].")
+@click.option("--folder", metavar="DIR", help="Folder of the workspace in it  [where rollouts/ and configs/ are].")
+@click.option("--branch", metavar="BRANCH", help="Branch to follow  [the repository's default branch].")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@workspace_option
+def connect(url: str | None, folder: str | None, branch: str | None, yes: bool, workspace: str | None) -> int:
+    """Connect the workspace with a Git repository, by default the one you are in. For admins and owners.
+
+    The server reads the repository; nothing is uploaded from here.
+    """
+    from mesocosm.server.schemas.repository import RepositoryInput
+
+    client = member_client()
+    place = client.workspaces.get(workspace_for(client, workspace))
+    if url is None:
+        url, found = _origin()
+        folder = found if folder is None else folder
+    wanted = document(RepositoryInput, {"url": url, "folder": folder, "branch": branch})
+    where = f"{wanted.url}{f', folder {wanted.folder}' if wanted.folder else ''}"
+    click.echo(f"repository: {where}\nbranch: {wanted.branch or 'the default one'}", err=True)
+    if not (yes or confirmed(f"connect the workspace {place.name!r} with it?")):
+        click.echo("nothing was connected", err=True)
+        return 1
+    made = client.repositories.connect(place.id, wanted.url, folder=wanted.folder, branch=wanted.branch)
+    answer(f"Connected {place.name} with {made.identity}. Its first sync has begun: mesocosm workspace syncs", made)
+    return 0
+
+
+@click.command(cls=Remote)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@workspace_option
+def disconnect(yes: bool, workspace: str | None) -> int:
+    """Disconnect the workspace from its repository. For admins and owners. Runs keep what was synced."""
+    client = member_client()
+    place = client.workspaces.get(workspace_for(client, workspace))
+    known = client.repositories.get(place.id)
+    if not (yes or confirmed(f"disconnect {known.identity} from the workspace {place.name!r}?")):
+        click.echo("nothing was changed", err=True)
+        return 1
+    client.repositories.disconnect(place.id)
+    answer(f"Disconnected {place.name} from {known.identity}.", {"disconnected": known.identity})
+    return 0
+
+
+@click.command(cls=Remote, always=True)
+@workspace_option
+def repository(workspace: str | None) -> None:
+    """Print the repository of the workspace as JSON."""
+    client = member_client()
+    emit(client.repositories.get(workspace_for(client, workspace)))
+
+
+@click.command(cls=Remote)
+@click.option("--branch", default="", metavar="BRANCH", help="Branch  [the one that the workspace follows].")
+@click.option("--commit", default="", metavar="COMMIT", help="All digits of a commit, instead of the newest one.")
+@click.option("--wait/--no-wait", "wait", default=None, help="Wait until it has ended  [on a terminal].")
+@workspace_option
+def sync(branch: str, commit: str, wait: bool | None, workspace: str | None) -> int:
+    """Sync the workspace with its repository: the newest commit of a branch, or another commit."""
+    from mesocosm.server.schemas.repository import SyncInput
+
+    client = member_client()
+    wanted = document(SyncInput, {"branch": branch, "commit": commit})
+    place = workspace_for(client, workspace)
+    started = client.repositories.sync(place, branch=wanted.branch, commit=wanted.commit)
+    if not (sys.stderr.isatty() if wait is None else wait):
+        answer(f"Sync {started.number} is {started.status}: mesocosm workspace syncs {started.number}", started)
+        return 0
+    return _told(_ended(client, place, started.number))
+
+
+@click.command(cls=Remote)
+@click.argument("number", type=click.IntRange(1), required=False)
+@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="Maximum number.")
+@workspace_option
+def syncs(number: int | None, limit: int, workspace: str | None) -> int:
+    """List the syncs of the workspace, newest first, or show what one of them found."""
+    client = member_client()
+    place = workspace_for(client, workspace)
+    if number is not None:
+        return _told(client.repositories.get_sync(place, number))
+    found = client.repositories.syncs(place, limit=limit)
+    if options().json:
+        emit(found)
+        return 0
+    if not found:
+        click.echo("there are no syncs; connect a repository with: mesocosm workspace connect", err=True)
+        return 0
+    rows = [
+        [
+            *(str(one.number), one.status, one.trigger, one.branch or "–", one.commit[:12] or "–"),
+            *(str(one.rollouts), str(one.faults), one.author, _subject(one)),
+        ]
+        for one in found
+    ]
+    names = ["sync", "status", "by", "branch", "commit", "rollouts", "faults", "author", "message"]
+    table(names, rows, options(), right=(0, 5, 6), whole=(0, 1, 4), spare=(8,))
+    return 0
+
+
+def _ended(client: "Client", workspace: str, number: int) -> "SyncDetail":
+    while (found := client.repositories.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
+        time.sleep(EVERY_S)
+    return found
+
+
+def _told(found: "SyncDetail") -> int:
+    """Print a sync; return the exit code."""
+    code = int(found.sync.status == "failed")
+    if options().json:
+        emit(found)
+        return code
+    one = found.sync
+    click.echo(f"sync {one.number}: {one.status}  {one.branch} {one.commit[:12]}  {_subject(one)}".rstrip())
+    if one.error:
+        click.echo(f"error: {one.error}", err=True)
+    for rollout in found.rollouts:
+        click.echo(f"  rollout {rollout.name}  {', '.join(rollout.entrypoints)}".rstrip())
+    for config in found.configurations:
+        click.echo(f"  configuration {config.path}  {'valid' if config.valid else 'invalid'}")
+    for fault in found.faults:
+        place = f"{fault.path}:{fault.line}" if fault.line else fault.path
+        told = ": ".join(filter(None, (place, fault.message)))
+        click.echo(f"  to mend: {told}{f' ({fault.fix})' if fault.fix else ''}")
+    return code
+
+
+def _subject(sync: "SyncDocument") -> str:
+    return sync.message.partition("\n")[0]
+
+
+def _origin() -> tuple[str, str]:
+    """Return the URL of origin and the folder of the workspace in the repository. Raises UsageError."""
+    from mesocosm.rollouts.project import find_workspace
+
+    top = _git("rev-parse", "--show-toplevel")
+    if top is None:
+        raise UsageError("you are in no git repository; go into one, or name it with --url")
+    url = _git("remote", "get-url", "origin")
+    if url is None:
+        raise UsageError(f"the repository {top} has no remote origin; name the repository with --url")
+    try:
+        root = find_workspace(Path.cwd()).root
+    except UsageError:
+        root = Path(top)
+    inside = root.relative_to(Path(top).resolve()) if root.is_relative_to(Path(top).resolve()) else Path()
+    return _https(url, Path(top)), "" if inside == Path() else inside.as_posix()
+
+
+def _https(url: str, top: Path) -> str:
+    """Return the URL by which a server reads what `origin` names; paths become absolute."""
+    if "://" not in url and (url.startswith((".", "/")) or (top / url).exists()):
+        return str((top / url).resolve())
+    found = _SSH.fullmatch(url)
+    return f"https://{found[1]}/{found[2]}" if found else re.sub(r"^(https?://)[^/@]*@", r"\1", url)
+
+
+def _git(*words: str) -> str | None:
+    try:
+        done = subprocess.run(["git", *words], capture_output=True, timeout=_GIT_S, check=False)  # noqa: S603, S607
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None

@@ -1,0 +1,46 @@
+"""Repositories of workspaces and their syncs."""
+
+from mesocosm.client.resource import Resource
+from mesocosm.client.workspaces import workspace_path
+from mesocosm.server.schemas.repository import (
+    RepositoryDocument,
+    RepositoryInput,
+    SyncDetail,
+    SyncDocument,
+    SyncedRolloutDocument,
+    SyncInput,
+)
+
+
+class RepositoriesResource(Resource):
+    """The repository of each workspace, its syncs, and the rollouts in it."""
+
+    def connect(self, workspace: str, url: str, *, folder: str = "", branch: str = "") -> RepositoryDocument:
+        """Connect a workspace with a repository. Only for admins and owners."""
+        body = RepositoryInput(url=url, folder=folder, branch=branch)
+        return self._one(RepositoryDocument, "PUT", f"{workspace_path(workspace)}/repository", body)
+
+    def get(self, workspace: str) -> RepositoryDocument:
+        """Return the repository of a workspace."""
+        return self._one(RepositoryDocument, "GET", f"{workspace_path(workspace)}/repository")
+
+    def disconnect(self, workspace: str) -> None:
+        """Disconnect the repository of a workspace. Only for admins and owners."""
+        self._done("DELETE", f"{workspace_path(workspace)}/repository")
+
+    def sync(self, workspace: str, *, branch: str = "", commit: str = "") -> SyncDocument:
+        """Queue a sync of the newest commit of a branch, or of a commit. Not for viewers."""
+        body = SyncInput(branch=branch, commit=commit)
+        return self._one(SyncDocument, "POST", f"{workspace_path(workspace)}/syncs", body)
+
+    def syncs(self, workspace: str, *, limit: int = 20, cursor: int | None = None) -> tuple[SyncDocument, ...]:
+        """Return the syncs of a workspace, newest first; `cursor` is the last number of the page before."""
+        return self._many(SyncDocument, f"{workspace_path(workspace)}/syncs", {"limit": limit, "cursor": cursor})
+
+    def get_sync(self, workspace: str, number: int) -> SyncDetail:
+        """Return a sync with what was found."""
+        return self._one(SyncDetail, "GET", f"{workspace_path(workspace)}/syncs/{number}")
+
+    def rollouts(self, workspace: str, *, branch: str = "") -> tuple[SyncedRolloutDocument, ...]:
+        """Return the rollouts at the newest synced commit of a branch, by default of the followed one."""
+        return self._many(SyncedRolloutDocument, f"{workspace_path(workspace)}/rollouts", {"branch": branch or None})

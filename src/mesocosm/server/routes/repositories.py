@@ -1,0 +1,81 @@
+"""`/api/workspaces/{workspace}/repository`, `…/syncs` and `…/rollouts`: Git Sync of a workspace."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from mesocosm.server.permissions.grant import Granted
+from mesocosm.server.permissions.route_access import Access, access
+from mesocosm.server.problems import refused
+from mesocosm.server.routes.workspaces import WorkspaceReference
+from mesocosm.server.schemas.repository import (
+    RepositoryDocument,
+    RepositoryInput,
+    SyncDetail,
+    SyncDocument,
+    SyncedRolloutDocument,
+    SyncInput,
+)
+
+router = APIRouter(prefix="/api/workspaces/{workspace}", tags=["repositories"])
+
+SyncNumber = Annotated[int, Path(ge=1, lt=2**31, description="Number of the sync.")]
+
+
+@router.put(
+    "/repository", status_code=201, response_model=RepositoryDocument, responses=refused(409), **access(Access.OWNER)
+)
+def connect_repository(workspace: WorkspaceReference, body: RepositoryInput, grant: Granted) -> RepositoryDocument:
+    """Connect a workspace with a Git repository (its admins and owners), and queue its first sync.
+
+    409 if it has another one, 422 for a host that this server does not allow.
+    """
+    return grant.managed_workspace(workspace).repository().connect(body)
+
+
+@router.get("/repository", response_model=RepositoryDocument, **access(Access.INSIDER))
+def get_repository(workspace: WorkspaceReference, grant: Granted) -> RepositoryDocument:
+    """Return the repository of a workspace. 404 if none is connected."""
+    return grant.workspace(workspace).repository().document()
+
+
+@router.delete("/repository", status_code=204, response_class=Response, **access(Access.OWNER))
+def disconnect_repository(workspace: WorkspaceReference, grant: Granted) -> None:
+    """Disconnect the repository of a workspace (its admins and owners). Runs keep what was synced."""
+    grant.managed_workspace(workspace).repository().disconnect()
+
+
+@router.get("/syncs", response_model=list[SyncDocument], **access(Access.INSIDER))
+def list_syncs(
+    workspace: WorkspaceReference,
+    grant: Granted,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number.")] = 20,
+    cursor: Annotated[
+        int | None, Query(ge=1, lt=2**31, description="Number of the last sync of the page before.")
+    ] = None,
+) -> Sequence[SyncDocument]:
+    """List the syncs of a workspace, newest first."""
+    return grant.workspace(workspace).repository().syncs(limit, cursor)
+
+
+@router.post("/syncs", status_code=202, response_model=SyncDocument, **access(Access.INSIDER))
+def start_sync(workspace: WorkspaceReference, body: SyncInput, grant: Granted) -> SyncDocument:
+    """Queue a sync of a branch or a commit, or return one of the same that has not begun. For members, not viewers."""
+    return grant.working_workspace(workspace).repository().start(body)
+
+
+@router.get("/syncs/{number}", response_model=SyncDetail, **access(Access.INSIDER))
+def get_sync(workspace: WorkspaceReference, number: SyncNumber, grant: Granted) -> SyncDetail:
+    """Return a sync with the rollouts and configurations found, and what to mend in them."""
+    return grant.workspace(workspace).repository().sync(number)
+
+
+@router.get("/rollouts", response_model=list[SyncedRolloutDocument], **access(Access.INSIDER))
+def list_rollouts(
+    workspace: WorkspaceReference,
+    grant: Granted,
+    branch: Annotated[str, Query(max_length=250, description="Branch; by default the one that is followed.")] = "",
+) -> Sequence[SyncedRolloutDocument]:
+    """List the rollouts of a workspace at the newest synced commit of a branch."""
+    return grant.workspace(workspace).repository().rollouts(branch)

@@ -1,0 +1,141 @@
+"""Snapshots of workspace directories, addressed by content: a list of files, each of which is a blob."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, exists, select
+from sqlalchemy.exc import IntegrityError
+
+from mesocosm.core.entry import Blob
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import digest_bytes
+from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
+from mesocosm.store.database import Database
+from mesocosm.store.rows import json_text
+from mesocosm.store.schema import blobs
+from mesocosm.store.tenancy import snapshot_blobs, snapshots, syncs
+
+_LIST = "application/json"
+_FILE = "application/octet-stream"
+_AT_ONCE = 16 * 1024 * 1024
+"""Bytes of files to store in one transaction."""
+
+
+class SnapshotFile(msgspec.Struct, frozen=True):
+    """A file of a snapshot: its path with slashes, and the digest of its content, for a link of its target."""
+
+    path: str
+    digest: str
+    size: int
+    executable: bool = False
+    link: bool = False
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The files of a workspace directory, by path; equal directories have equal digests."""
+
+    digest: str
+    files: tuple[SnapshotFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of bytes of all files."""
+        return sum(file.size for file in self.files)
+
+
+class Snapshots:
+    """Snapshots, looked up by digest."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._blobs = Blobs(database)
+
+    def add(self, files: Iterable[SnapshotFile], read: Callable[[SnapshotFile], bytes]) -> Snapshot:
+        """Store a snapshot and return it. Only files whose content is not stored yet are read.
+
+        `read` returns the content of a file. Raises InfrastructureError.
+        """
+        found = snapshot_of(files)
+        known = self._database.scalar(select(snapshots.c.digest).where(snapshots.c.digest == found.digest))
+        while known is None:
+            self._add_blobs(found, read)
+            try:
+                self._add_row(found)
+                break
+            except IntegrityError:
+                # The last run that needed one of the files was deleted meanwhile.
+                continue
+        return found
+
+    def get(self, digest: str) -> Snapshot:
+        """Return a snapshot. Raises UnknownName, InfrastructureError."""
+        if self._database.scalar(select(snapshots.c.digest).where(snapshots.c.digest == digest)) is None:
+            raise UnknownName(f"there is no snapshot {digest!r} in {self._database.place}")
+        listed = self._blobs.get(digest).data
+        return Snapshot(digest, msgspec.json.decode(listed, type=tuple[SnapshotFile, ...]))
+
+    def contents(self, snapshot: Snapshot) -> Iterator[tuple[SnapshotFile, bytes]]:
+        """Yield the files of a snapshot with their contents. Raises UnknownName, InfrastructureError."""
+        for file in snapshot.files:
+            yield file, self._blobs.get(file.digest).data
+
+    def drop_unused(self, older_than_s: float = 86_400.0) -> int:
+        """Delete snapshots older than `older_than_s` seconds that no sync needs; return how many."""
+        unused = ~exists().where(syncs.c.snapshot == snapshots.c.digest)
+        wanted = select(snapshots.c.digest).where(unused, snapshots.c.created_at < time.time() - older_than_s)
+
+        def work(digest: str, connection: Connection) -> int:
+            needed = select(snapshot_blobs.c.digest).where(snapshot_blobs.c.snapshot == digest)
+            digests = list(connection.scalars(needed))
+            gone = connection.execute(delete(snapshots).where(snapshots.c.digest == digest, unused)).rowcount
+            if gone:
+                drop_orphans(connection, digests)
+            return gone
+
+        found = self._database.all(wanted.limit(1_000))
+        return sum(self._database.write(partial(work, row["digest"])) for row in found)
+
+    def _add_row(self, snapshot: Snapshot) -> None:
+        listed = blob_row(Blob(snapshot.digest, _LIST, _text(snapshot)), self._database.objects)
+        row = (snapshot.digest, len(snapshot.files), snapshot.size, time.time())
+        needed = sorted({snapshot.digest, *(file.digest for file in snapshot.files)})
+
+        def work(connection: Connection) -> None:
+            self._database.add(connection, blobs, [listed], known="keep")
+            self._database.add(connection, snapshots, [row], known="keep")
+            rows = [(snapshot.digest, digest) for digest in needed]
+            self._database.add(connection, snapshot_blobs, rows, known="keep")
+
+        self._database.write(work)
+
+    def _add_blobs(self, snapshot: Snapshot, read: Callable[[SnapshotFile], bytes]) -> None:
+        contents = {file.digest: file for file in snapshot.files}
+        known = {row["digest"] for row in self._database.among(select(blobs.c.digest), blobs.c.digest, list(contents))}
+        batch: list[tuple[Any, ...]] = []
+        size = 0
+        for digest, file in contents.items():
+            if digest in known:
+                continue
+            batch.append(blob_row(Blob(digest, _FILE, read(file)), self._database.objects))
+            size += file.size
+            if size > _AT_ONCE:
+                self._store(batch)
+                batch, size = [], 0
+        self._store(batch)
+
+    def _store(self, rows: list[tuple[Any, ...]]) -> None:
+        if rows:
+            self._database.write(lambda connection: self._database.add(connection, blobs, rows, known="keep"))
+
+
+def snapshot_of(files: Iterable[SnapshotFile]) -> Snapshot:
+    """Return the snapshot of some files, with its digest."""
+    found = Snapshot("", tuple(sorted(files, key=lambda file: file.path)))
+    return msgspec.structs.replace(found, digest=digest_bytes(_text(found)))
+
+
+def _text(snapshot: Snapshot) -> bytes:
+    return json_text(snapshot.files).encode()
