@@ -180,6 +180,46 @@ def test_a_team_is_made_and_a_token_is_shown_once(visitor: Page, platform: Platf
     expect(visitor.get_by_text("mct_")).to_have_count(0)
 
 
+def test_members_of_a_workspace_come_and_go(visitor: Page, platform: Platform) -> None:
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}/admin?tab=users")
+    visitor.get_by_label("User name").fill("joan")
+    visitor.get_by_role("textbox", name="Password").fill(PASSWORD)
+    visitor.get_by_role("button", name="Add user").click()
+    expect(visitor.get_by_role("rowheader", name="joan")).to_be_visible()
+    visitor.get_by_role("link", name="Workspaces").click()
+    expect(visitor.get_by_role("heading", name="Workspaces")).to_be_visible()
+    check_axe(visitor)
+    visitor.get_by_label("Name").fill("Coral reefs")
+    visitor.get_by_role("button", name="Create workspace").click()
+    expect(visitor.get_by_role("heading", name="Coral reefs")).to_be_visible()
+    visitor.get_by_label("User name").fill("nobody-here")
+    visitor.get_by_role("button", name="Add member").click()
+    expect(visitor.get_by_role("alert")).to_contain_text("no active account 'nobody-here'")
+    visitor.get_by_label("User name").fill("joan")
+    visitor.get_by_label("Role").select_option("viewer")
+    visitor.get_by_role("button", name="Add member").click()
+    row = visitor.get_by_role("row", name="joan")
+    expect(row).to_contain_text("viewer")
+    check_axe(visitor)
+    visitor.get_by_role("button", name="Change joan").click()
+    visitor.get_by_role("menuitem", name="Make owner").click()
+    expect(row).to_contain_text("owner")
+    visitor.get_by_role("button", name="Leave workspace").click()
+    visitor.get_by_role("dialog").get_by_role("button", name="Leave").click()
+    card = visitor.get_by_role("listitem").filter(has_text="Coral reefs")
+    expect(card).to_contain_text("not a member")
+    card.get_by_role("link").click()
+    visitor.get_by_role("button", name="Change joan").click()
+    visitor.get_by_role("menuitem", name="Remove…").click()
+    visitor.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(visitor.get_by_text("make another member an owner first").first).to_be_visible()
+    visitor.get_by_role("dialog").get_by_role("button", name="Cancel").click()
+    visitor.get_by_role("button", name="Delete workspace").click()
+    visitor.get_by_role("dialog").get_by_role("button", name="Delete workspace").click()
+    expect(visitor.get_by_text("You are not in a workspace yet")).to_be_visible()
+
+
 def test_an_administrator_adds_somebody_who_signs_out_again(
     visitor: Page, platform: Platform, browser: Browser
 ) -> None:
@@ -253,7 +293,7 @@ def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, 
     pages = visitor.get_by_role("navigation", name="Pages").get_by_role("link")
     for width in (1440, 1200, 1024, 390):
         visitor.set_viewport_size({"width": width, "height": 800})
-        expect(pages).to_have_count(7 if width >= 1200 else 0)
+        expect(pages).to_have_count(8 if width >= 1200 else 0)
         expect(visitor.get_by_role("button", name="Pages")).to_have_count(0 if width >= 1200 else 1)
         assert visitor.evaluate("document.documentElement.scrollWidth") <= width
 

@@ -78,6 +78,18 @@ const team = createRoute({
   component: lazyRouteComponent(() => import('./teams/TeamPage'), 'TeamPage'),
 })
 
+const workspaces = createRoute({
+  getParentRoute,
+  path: '/workspaces',
+  component: lazyRouteComponent(() => import('./workspaces/WorkspacesPage'), 'WorkspacesPage'),
+})
+
+const workspace = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId',
+  component: lazyRouteComponent(() => import('./workspaces/WorkspacePage'), 'WorkspacePage'),
+})
+
 const account = createRoute({
   getParentRoute,
   path: '/account',
@@ -94,7 +106,7 @@ const admin = createRoute({
 const pages = [
   ...recordPages,
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
-  ...([newRun, teams, team, account, admin] as const),
+  ...([newRun, teams, team, workspaces, workspace, account, admin] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

@@ -4,7 +4,7 @@ import { isAdmin, isMember, type Me } from '../session/person'
 
 /** A page in the bar; `keys` is its shortcut. */
 export interface BarPage {
-  to: '/' | '/gallery' | '/environments' | '/compare' | '/benchmarks' | '/domains' | '/teams' | '/admin'
+  to: '/' | '/gallery' | '/environments' | '/compare' | '/benchmarks' | '/domains' | '/workspaces' | '/teams' | '/admin'
   label: string
   keys: string
 }
@@ -21,6 +21,7 @@ export function pagesFor(mode: Place['mode'], me: Me | undefined): BarPage[] {
     [RUNS, me !== undefined && me.type !== 'anonymous'],
     [COMPARE, true],
     [{ to: '/environments', label: 'Environments', keys: 'g e' }, isMember(me)],
+    [{ to: '/workspaces', label: 'Workspaces', keys: 'g w' }, isMember(me)],
     [{ to: '/teams', label: 'Teams', keys: 'g t' }, isMember(me)],
     [{ to: '/admin', label: 'Admin', keys: 'g a' }, isAdmin(me)],
   ]
