@@ -3,11 +3,20 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import pytest
 
-from mesocosm.compat.osmosis.osmosis_ai.rollout.controller import CallbackListener, CallbackStore
+from mesocosm.compat.osmosis.osmosis_ai.rollout.controller import (
+    CallbackListener,
+    CallbackStore,
+    TerminalCallbackResult,
+)
 from mesocosm.compat.osmosis.osmosis_ai.rollout.driver import RolloutRunRequest
-from mesocosm.compat.osmosis.osmosis_ai.rollout.http_driver import HttpRolloutDriver, RolloutProtocolError
+from mesocosm.compat.osmosis.osmosis_ai.rollout.http_driver import (
+    HttpRolloutDriver,
+    RolloutAdmissionTimeoutError,
+    RolloutProtocolError,
+)
 from mesocosm.rollouts.sdk.delivery import send
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
@@ -43,44 +52,49 @@ class Server(LoopbackServer):
     async def call_back(self, given: dict[str, Any]) -> None:
         key = {"authorization": f"Bearer {given['controller_api_key']}"}
         await send(given["completion_callback_url"], b'{"status":"success"}', key)
-        if "grader_callback_url" in given:
-            graded = b'{"status":"success","sample":{"reward":0.5,"messages":[{"role":"user","content":"x"}]}}'
-            await send(given["grader_callback_url"], graded, key)
+        graded = b'{"status":"success","sample":{"reward":0.5,"messages":[{"role":"user","content":"x"}]}}'
+        await send(given["grader_callback_url"], graded, key)
+
+
+async def accept(result: TerminalCallbackResult) -> None:
+    """Commit an end by doing nothing."""
 
 
 @asynccontextmanager
 async def driving(server: Server, **options: Any) -> AsyncIterator[HttpRolloutDriver]:
-    store = CallbackStore()
-    async with (
-        CallbackListener(store) as listener,
-        HttpRolloutDriver(server_url=server.url, store=store, listener=listener, **options) as driver,
-    ):
+    store = CallbackStore(on_terminal_commit=accept)
+    async with CallbackListener(store, auth_token="ours") as listener:
+        driver = HttpRolloutDriver(
+            rollout_base_url=server.url,
+            callback_store=store,
+            completion_url_for=listener.completion_url,
+            grader_url_for=listener.grader_url,
+            chat_completions_url_for=lambda rollout_id: f"http://m/{rollout_id}",
+            chat_api_key="mk",
+            controller_api_key="ours",
+            **options,
+        )
         yield driver
+        await driver.aclose()
 
 
 async def test_a_rollout_is_driven_to_its_reward() -> None:
-    async with Server() as server, driving(server, chat_completions_url="http://m/v1", llm_api_key="mk") as driver:
+    async with Server() as server, driving(server) as driver:
         outcome = await driver.run(ROW)
     assert (outcome.status, outcome.rollout_id, outcome.error) == (RolloutStatus.SUCCESS, "r1", None)
     assert outcome.sample is not None
     assert outcome.sample.reward == 0.5
     asked = server.asked[0].body
     assert (asked["initial_messages"], asked["label"], asked["extra_fields"]) == (ROW.messages, "4", {"row": 1})
-    assert (asked["chat_completions_url"], asked["llm_api_key"]) == ("http://m/v1", "mk")
+    assert (asked["chat_completions_url"], asked["llm_api_key"]) == ("http://m/r1", "mk")
 
 
-async def test_without_a_model_of_its_own_a_rollout_gets_the_listeners_with_a_key_of_its_own() -> None:
-    async with Server() as server, driving(server) as driver:
-        await driver.run(ROW)
-    asked = server.asked[0].body
-    assert asked["completion_callback_url"] == f"{asked['chat_completions_url']}/completion"
-    assert asked["llm_api_key"] != asked["controller_api_key"]
-
-
-async def test_without_grading_the_end_of_the_workflow_is_enough() -> None:
-    async with Server() as server, driving(server, grading=False) as driver:
-        outcome = await driver.run(ROW)
-    assert (outcome.status, outcome.sample) == (RolloutStatus.SUCCESS, None)
+async def test_a_client_of_the_callers_is_used() -> None:
+    async with Server() as server, httpx.AsyncClient(headers={"x-ours": "1"}) as client:
+        async with driving(server, http_client=client) as driver:
+            assert (await driver.run(ROW)).status is RolloutStatus.SUCCESS
+        assert not client.is_closed
+    assert server.asked[0].header("x-ours") == "1"
 
 
 async def test_a_full_server_is_asked_again() -> None:
@@ -88,6 +102,13 @@ async def test_a_full_server_is_asked_again() -> None:
     async with Server(full, full) as server, driving(server) as driver:
         assert (await driver.run(ROW)).status is RolloutStatus.SUCCESS
     assert len(server.asked) == 3
+
+
+async def test_a_server_that_stays_full_is_given_up() -> None:
+    full = response(429, b"", "retry-after: 9\r\n")
+    async with Server(full) as server, driving(server, admission_timeout_sec=1) as driver:
+        with pytest.raises(RolloutAdmissionTimeoutError, match="too full"):
+            await driver.run(ROW)
 
 
 async def test_a_server_that_refuses_is_a_protocol_error() -> None:
@@ -109,12 +130,15 @@ async def test_no_server_is_a_protocol_error() -> None:
 async def test_a_rollout_that_never_calls_back_is_given_up_and_cancelled() -> None:
     async with Server(mute=True) as server, driving(server, callback_timeout_sec=0.05) as driver:
         outcome = await driver.run(ROW)
-    assert (outcome.status, outcome.error) == (RolloutStatus.FAILURE, "no callback within 0.05 s")
+    assert (outcome.status, outcome.error) == (RolloutStatus.FAILURE, "callback_timeout")
     assert (server.asked[-1].path, server.asked[-1].body) == ("/rollout/cancel", {"ids": ["r1"]})
 
 
-async def test_cancelling_the_driver_cancels_the_rollout() -> None:
-    async with Server(mute=True) as server, driving(server) as driver:
+@pytest.mark.parametrize("options", [{}, {"fresh_cancel_client": True}, {"cancel_transport": ...}])
+async def test_cancelling_the_driver_cancels_the_rollout(options: dict[str, Any]) -> None:
+    if options.get("cancel_transport"):
+        options = {"cancel_transport": httpx.AsyncHTTPTransport()}
+    async with Server(mute=True) as server, driving(server, **options) as driver:
         running = asyncio.create_task(driver.run(ROW))
         async with asyncio.timeout(120):
             await server.met.wait()
@@ -124,14 +148,17 @@ async def test_cancelling_the_driver_cancels_the_rollout() -> None:
     assert server.asked[-1].path == "/rollout/cancel"
 
 
-async def test_an_id_is_free_again_after_its_rollout() -> None:
+async def test_a_rollout_needs_an_id_and_its_callbacks_a_key() -> None:
     async with Server() as server, driving(server) as driver:
-        await driver.run(ROW)
-        assert (await driver.run(ROW)).status is RolloutStatus.SUCCESS
-
-
-async def test_the_servers_key_is_shown() -> None:
-    async with Server() as server, driving(server, server_key="sk", max_concurrency=3) as driver:
-        await driver.run(ROW)
-        assert driver.max_concurrency == 3
-    assert server.asked[0].header("authorization") == "Bearer sk"
+        with pytest.raises(ValueError, match="rollout_id"):
+            await driver.run(RolloutRunRequest([]))
+    with pytest.raises(ValueError, match="controller_api_key"):
+        HttpRolloutDriver(
+            rollout_base_url=server.url,
+            callback_store=CallbackStore(on_terminal_commit=accept),
+            completion_url_for=str,
+            grader_url_for=str,
+            chat_completions_url_for=str,
+            chat_api_key=None,
+            controller_api_key=" ",
+        )

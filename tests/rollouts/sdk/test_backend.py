@@ -11,6 +11,7 @@ from tests.rollouts.sdk.executing import (
     answer,
     cause,
     executed,
+    playing,
     request,
     worked,
 )
@@ -20,7 +21,8 @@ from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, ConcurrencyConfig,
 from mesocosm.rollouts.sdk.context import (
     GraderContext,
 )
-from mesocosm.rollouts.sdk.request import ExecutionResult
+from mesocosm.rollouts.sdk.request import ExecutionOutcome, ExecutionResult
+from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow
 
@@ -270,3 +272,40 @@ async def test_times_are_in_the_diagnostics(backends: Make) -> None:
     assert set(facts) == {"queued_s", "workflow_s", "grader_s"}
     assert facts["workflow_s"] > 0
     assert facts["grader_s"] > 0
+
+
+async def test_without_callbacks_the_outcome_is_returned(backends: Make) -> None:
+    async def grade(ctx: GraderContext) -> None:
+        ctx.set_reward(0.5)
+
+    backend = backends(answer, grade)
+    outcome = await backend.execute(request("a", label="x"))
+    assert outcome.grader is not None
+    assert outcome.grader.sample is not None
+    assert (outcome.result, outcome.grader.sample.reward) == (outcome.grader, 0.5)
+    ungraded = await backend.execute(request("b", label="x").model_copy(update={"grade": False}))
+    assert (ungraded.grader, ungraded.result.status) == (None, RolloutStatus.SUCCESS)
+
+
+async def test_a_workflow_and_a_grader_run_by_themselves(backends: Make) -> None:
+    async def grade(ctx: GraderContext) -> None:
+        ctx.set_reward(len(ctx.label or ""))
+
+    backend = backends(answer, grade)
+    result = await backend.run_workflow(request("a", label="xy"))
+    graded = await backend.run_grader(request("a", label="xy"), result)
+    assert graded.sample is not None
+    assert (graded.sample.reward, graded.sample.messages) == (2.0, ANSWER)
+    assert await LocalBackend(workflow=playing(answer)).run_grader(request("a"), result) is result
+
+
+def test_the_outcome_that_counts() -> None:
+    passed = ExecutionResult(status=RolloutStatus.SUCCESS, sample=RolloutSample(reward=None))
+    graded = ExecutionResult(status=RolloutStatus.SUCCESS, sample=RolloutSample(reward=1.0))
+    failed = ExecutionResult(status=RolloutStatus.FAILURE, err_message="boom")
+    assert ExecutionOutcome(workflow=passed).result is passed
+    assert ExecutionOutcome(workflow=passed, grader=graded).result is graded
+    assert ExecutionOutcome(workflow=passed, grader=graded).result_to_save is graded
+    assert ExecutionOutcome(workflow=passed, grader=failed).result_to_save is passed
+    merged = ExecutionOutcome(workflow=failed, grader=graded).result
+    assert (merged.err_message, merged.sample) == ("boom", graded.sample)

@@ -140,3 +140,16 @@ def test_the_folder_for_files_is_made_when_it_is_asked_for(tmp_path: Path) -> No
     assert context.artifacts_dir == folder
     assert folder.is_dir()
     assert GraderContext().artifacts_dir is None
+
+
+@pytest.mark.parametrize("broken", ["a file is in its way", "it may not be written"])
+def test_without_a_folder_that_can_be_written_no_files_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, broken: str
+) -> None:
+    if broken == "a file is in its way":
+        (tmp_path / "deep").write_text("")
+    else:
+        monkeypatch.setattr("os.access", lambda *_: False)
+    context: AgentWorkflowContext[Any] = AgentWorkflowContext([], artifacts_dir=tmp_path / "deep" / "artifacts")
+    assert (context.artifacts_dir, context.artifacts_dir) == (None, None)
+    assert caplog.text.count("no files are kept") == 1

@@ -216,7 +216,6 @@ async def test_a_rollout_without_an_id_gets_one(controller: Controller) -> None:
         {"rollout_id": "a/b"},
         {"llm_api_key": ""},
         {"agent_timeout_sec": "soon"},
-        {"completion_callback_url": ...},
     ],
 )
 async def test_a_request_that_is_none_is_refused(controller: Controller, over: dict[str, Any]) -> None:
@@ -353,9 +352,11 @@ async def test_the_trajectory_keeps_what_the_controller_said_about_calls(control
 
 async def test_health_is_the_backends_with_the_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     async with serving(Scripted()) as client:
-        assert (await client.get("/health")).json() == {"status": "ok"}
+        said = (await client.get("/health")).json()
+        assert said.pop("process_id") == (await client.get("/health")).json()["process_id"]
+        assert said == {"status": "ok", "lifecycle": {"accepting_rollouts": True, "active_rollouts": 0}}
         monkeypatch.setenv("_OSMOSIS_ROLLOUT_INSTANCE_ID", "i-1")
-        assert (await client.get("/health")).json() == {"status": "ok", "instance_id": "i-1"}
+        assert (await client.get("/health")).json()["instance_id"] == "i-1"
 
 
 async def test_the_status_is_what_the_backend_says() -> None:

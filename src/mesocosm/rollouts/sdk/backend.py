@@ -1,6 +1,7 @@
 """Execution backends: the interface, and the one that executes rollouts on the running event loop."""
 
 import asyncio
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
-from mesocosm.rollouts.sdk.context import artifact_root
-from mesocosm.rollouts.sdk.execution import Execution
-from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.context import artifact_root, get_rollout_context
+from mesocosm.rollouts.sdk.execution import Execution, WorkflowRun
+from mesocosm.rollouts.sdk.request import ExecutionOutcome, ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.sample import copied
 from mesocosm.rollouts.sdk.status import RolloutStatus
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
 
@@ -36,13 +38,13 @@ class ExecutionBackend(ABC):
     """Executes rollouts for a server."""
 
     @abstractmethod
-    async def execute(
-        self,
-        request: ExecutionRequest,
-        on_workflow_complete: ResultCallback,
-        on_grader_complete: ResultCallback | None = None,
-    ) -> None:
-        """Execute one rollout and await each callback with its result; grade only if there is a grader callback."""
+    async def execute(self, request: ExecutionRequest, *args: Any, **kwargs: Any) -> Any:
+        """Execute one rollout, in either of two forms.
+
+        `execute(request, on_workflow_complete, on_grader_complete=None)` awaits each callback with its result, and
+        grades only if there is a grader callback. `execute(request)` grades as `request.grade` says, and returns an
+        ExecutionOutcome.
+        """
 
     @property
     def max_concurrency(self) -> int:
@@ -75,6 +77,32 @@ class ExecutionBackend(ABC):
         """Return the body of `/health`."""
         return {"status": "ok"}
 
+    async def shutdown(self) -> None:  # noqa: B027
+        """Release what the backend holds; the server calls this after the last rollout."""
+
+
+async def execute(
+    backend: ExecutionBackend, request: ExecutionRequest, complete: ResultCallback, grade: ResultCallback | None
+) -> None:
+    """Execute a rollout on a backend of either form: one that calls back, or one that returns the outcome.
+
+    Raises what the backend does, and TypeError if it takes no callbacks and returns no outcome.
+    """
+    run: Callable[..., Awaitable[Any]] = backend.execute
+    try:
+        inspect.signature(run).bind(request, complete, grade)
+    except TypeError:
+        outcome = await run(request.model_copy(update={"grade": grade is not None}))
+        if not isinstance(outcome, ExecutionOutcome):
+            raise TypeError(
+                f"{type(backend).__name__}.execute returned {type(outcome).__name__}, not an ExecutionOutcome"
+            ) from None
+        await complete(outcome.workflow)
+        if grade is not None:
+            await grade(outcome.grader or ExecutionResult(status=RolloutStatus.FAILURE))
+    else:
+        await run(request, complete, grade)
+
 
 @dataclass(slots=True)
 class RolloutRecord:
@@ -90,6 +118,13 @@ class RolloutRecord:
     def ended(self) -> bool:
         """Whether the rollout has ended."""
         return self.status in {RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.CANCELLED}
+
+    async def begin(self, status: RolloutStatus) -> None:
+        """Record that the rollout runs, or is graded, and tell those who wait for it."""
+        self.status = status
+        context = get_rollout_context()
+        if context is not None:
+            await context.set_status(status)
 
     def take(self, result: ExecutionResult) -> None:
         """Record the result."""
@@ -216,29 +251,48 @@ class LocalBackend(ExecutionBackend):
     async def execute(
         self,
         request: ExecutionRequest,
-        on_workflow_complete: ResultCallback,
+        on_workflow_complete: ResultCallback | None = None,
         on_grader_complete: ResultCallback | None = None,
-    ) -> None:
-        """Execute one rollout and await the callbacks on the caller's loop; grade only if there is a grader callback.
+    ) -> ExecutionOutcome:
+        """Execute one rollout, await the callbacks on the caller's loop, and return the outcome.
 
-        If nothing is graded (no grader, a failed workflow, a row with neither label nor metadata), the grader callback
-        gets a failure without a message. Raises CancelledError if the rollout was cancelled.
+        With a callback for the workflow, grade if there is one for the grader too; without, if `request.grade` is set.
+        If nothing is graded (no grader, a failed workflow, a row with neither label nor metadata), the grading is a
+        failure without a message. Raises CancelledError if the rollout was cancelled.
         """
+        grading = request.grade if on_workflow_complete is None else on_grader_complete is not None
         async with self._admitted(request) as (execution, record):
             worked = await execution.work()
             record.take(worked.result)
-            if on_grader_complete is not None and record.status is RolloutStatus.SUCCESS:
-                record.status = RolloutStatus.GRADING
-            await on_workflow_complete(worked.result)
-            if on_grader_complete is None:
-                return
+            if grading and record.status is RolloutStatus.SUCCESS:
+                await record.begin(RolloutStatus.GRADING)
+            if on_workflow_complete is not None:
+                await on_workflow_complete(worked.result)
+            if not grading:
+                return ExecutionOutcome(workflow=worked.result)
             if record.cancelled:
                 raise asyncio.CancelledError
             reason = execution.ungraded_reason(worked)
             graded = execution.ungraded(worked.result, reason) if reason else await execution.grade(worked)
             if record.status is RolloutStatus.GRADING:
                 record.take(graded)
-            await on_grader_complete(graded)
+            if on_grader_complete is not None:
+                await on_grader_complete(graded)
+            return ExecutionOutcome(workflow=worked.result, grader=graded)
+
+    async def run_workflow(self, request: ExecutionRequest, *, queued_sec: float = 0.0) -> ExecutionResult:
+        """Run only the workflow, without a slot."""
+        stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        return (await Execution(self, request, stop, queued_s=queued_sec).work()).result
+
+    async def run_grader(self, request: ExecutionRequest, result: ExecutionResult) -> ExecutionResult:
+        """Grade only the result of a workflow, without a slot; without a grader, return the result as it is."""
+        if self.grader_cls is None:
+            return result
+        samples = {} if result.sample is None else {"main": result.sample}
+        stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        worked = WorkflowRun(result, samples, copied(request.metadata))
+        return await Execution(self, request, stop, queued_s=0.0).grade(worked)
 
     def close(self) -> None:
         """Accept no more rollouts."""
@@ -253,8 +307,8 @@ class LocalBackend(ExecutionBackend):
         try:
             queued_s = await self._slot(record)
             try:
-                record.status = RolloutStatus.RUNNING
                 record.waits = stop = asyncio.get_running_loop().create_future()
+                await record.begin(RolloutStatus.RUNNING)
                 yield Execution(self, request, stop, queued_s=queued_s), record
             finally:
                 self._slots.give()

@@ -1,9 +1,11 @@
 """The contexts that workflows and graders receive, and the context variable around them."""
 
+import asyncio
 import inspect
+import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample, copied
+from mesocosm.rollouts.sdk.status import RolloutStatus
 
 TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
 
@@ -22,6 +25,10 @@ API_KEY_ENV = "OSMOSIS_API_KEY"
 ROLLOUT_ID_ENV = "OSMOSIS_ROLLOUT_ID"
 
 ARTIFACT_ROOT_ENV = "_OSMOSIS_ROLLOUT_ARTIFACT_ROOT"
+
+_LOG = logging.getLogger(__name__)
+ENDS = frozenset({RolloutStatus.SUCCESS, RolloutStatus.FAILURE, RolloutStatus.CANCELLED})
+"""States in which a rollout stays."""
 
 _number = TypeAdapter(float, config={"allow_inf_nan": False})
 
@@ -43,6 +50,40 @@ class SampleSource(ABC):
     async def get_sample(self) -> RolloutSample:
         """Return the current sample. Sources registered with a name may take that name as an argument."""
 
+    async def get_preview(self, max_messages: int) -> RolloutSample | None:
+        """Return None: mesocosm shows the calls of a running rollout as its proxy records them, and asks no source."""
+        return None
+
+
+@dataclass
+class RolloutProgress:
+    """The status of a rollout for those who wait for it. `on_status` is called after each change."""
+
+    status: RolloutStatus = RolloutStatus.QUEUED
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    on_status: Callable[[RolloutStatus], None] | None = field(default=None, repr=False)
+
+    async def set_status(self, status: RolloutStatus) -> None:
+        """Change the status; one that is an end stays."""
+        async with self.changed:
+            if self.status in ENDS or self.status is status:
+                return
+            self.status = status
+            self.changed.notify_all()
+        if self.on_status is not None:
+            try:
+                self.on_status(status)
+            except Exception:  # noqa: BLE001 - an observer must not end a rollout
+                _LOG.exception("the observer of a rollout's status failed")
+
+    async def wait_for_status_change(self) -> RolloutStatus:
+        """Return the next status, at once if this one is an end."""
+        async with self.changed:
+            before = self.status
+            if before not in ENDS:
+                await self.changed.wait_for(lambda: self.status is not before)
+            return self.status
+
 
 rollout_contextvar: ContextVar["RolloutContext | None"] = ContextVar("rollout_contextvar", default=None)
 
@@ -52,13 +93,18 @@ class RolloutContext:
     """The address of the rollout's model and the source of its sample; a context manager for get_rollout_context.
 
     Empty values are read from the environment (OSMOSIS_CHAT_COMPLETIONS_URL, OSMOSIS_API_KEY, OSMOSIS_ROLLOUT_ID).
-    On exit there is no context at all; the previous one is not restored.
+    On exit there is no context at all; the previous one is not restored. `process_id`, `preview_path` and
+    `preview_enabled` are accepted and have no effect.
     """
 
     chat_completions_url: str = ""
     api_key: str | None = field(default=None, repr=False)
     rollout_id: str = ""
     sample_source: SampleSource | None = None
+    progress: RolloutProgress | None = field(default=None, compare=False)
+    process_id: str | None = None
+    preview_path: Path | None = None
+    preview_enabled: bool = True
     sample_sources: dict[str, SampleSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -78,6 +124,11 @@ class RolloutContext:
         if self.sample_source is not None:
             raise ValueError("this rollout has a sample source already; a rollout has one")
         self.sample_source = source
+
+    async def set_status(self, status: RolloutStatus) -> None:
+        """Tell those who wait for this rollout what it does now."""
+        if self.progress is not None:
+            await self.progress.set_status(status)
 
     def register_sample_source(self, name: str, source: SampleSource) -> None:
         """Register a source by name, as older rollouts do. Raises ValueError if the name is taken."""
@@ -173,9 +224,16 @@ class _Folder:
 
     @property
     def artifacts_dir(self) -> Path | None:
-        """A folder for files to keep with the sample; None if no files are kept."""
-        if self._artifacts_dir is not None:
-            self._artifacts_dir.mkdir(parents=True, exist_ok=True)
+        """A folder for files to keep with the sample; None if no files are kept, or if it cannot be written."""
+        folder = self._artifacts_dir
+        try:
+            if folder is not None and not folder.is_dir():
+                folder.mkdir(parents=True, exist_ok=True)
+            if folder is not None and not os.access(folder, os.W_OK):
+                raise PermissionError(f"no permission to write into {folder}")
+        except OSError as error:
+            _LOG.warning("no files are kept, because their folder cannot be written: %s", error)
+            self._artifacts_dir = None
         return self._artifacts_dir
 
     @artifacts_dir.setter

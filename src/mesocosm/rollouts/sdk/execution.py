@@ -230,7 +230,7 @@ class Execution:
                 raise TypeError(f"{type(workflow).__name__}.run is not a coroutine: write `async def run(self, ctx)`")
             returned = await running
             step.cause = INVALID
-            output = _output(returned)
+            output = coerce_output(returned)
             samples = _own(output, request.label)
             if output is None:
                 step.cause = FAILED
@@ -362,16 +362,16 @@ class _Step:
     cause: str
 
 
-def _output(returned: Any) -> AgentWorkflowOutput | None:
+def coerce_output(value: Any) -> AgentWorkflowOutput | None:
     """Return what a workflow returned as AgentWorkflowOutput. Raises TypeError, pydantic's ValidationError."""
-    if returned is None:
+    if value is None:
         return None
-    if isinstance(returned, AgentWorkflowOutput):
-        return AgentWorkflowOutput.model_validate(returned)
-    if isinstance(returned, list):
-        return AgentWorkflowOutput(messages=returned)
+    if isinstance(value, AgentWorkflowOutput):
+        return AgentWorkflowOutput.model_validate(value)
+    if isinstance(value, list):
+        return AgentWorkflowOutput(messages=value)
     raise TypeError(
-        f"the workflow returned {type(returned).__name__}; return a list of messages, an AgentWorkflowOutput, or None "
+        f"the workflow returned {type(value).__name__}; return a list of messages, an AgentWorkflowOutput, or None "
         "when a sample source was registered"
     )
 

@@ -2,13 +2,16 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample, plain
 from mesocosm.rollouts.sdk.status import GraderStatus, RolloutErrorCategory, RolloutStatus
+
+POLLING_LEASE_HEADER = "X-Osmosis-Rollout-Lease"
+"""Header with the token that a poll for a result needs."""
 
 _LOG = logging.getLogger(__name__)
 _OFF_THE_WIRE: dict[str, Any] = {"sample": {"id", "trajectory_messages"}}
@@ -31,7 +34,7 @@ class ExecutionRequest(BaseModel):
     """One row to execute. Timeouts are in seconds; None is unlimited.
 
     `extra_fields["mesocosm"]` holds our extensions of the published protocol: row, trial, seed, model, judge (base_url,
-    api_key, model), artifacts (a folder).
+    api_key, model), artifacts (a folder). `grade` counts where no grader callback is passed.
     """
 
     id: RolloutId
@@ -40,12 +43,13 @@ class ExecutionRequest(BaseModel):
     metadata: dict[str, Any] | None = None
     agent_timeout_sec: Seconds | None = None
     grader_timeout_sec: Seconds | None = None
+    grade: bool = True
     extra_fields: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], rollout_id: str) -> Self:
         """Return the row in the fields of a RolloutInitRequest. Raises pydantic's ValidationError."""
-        shared = {name: fields.get(name) for name in cls.model_fields if name in fields}
+        shared: dict[str, Any] = {name: fields.get(name) for name in cls.model_fields if name in fields}
         return cls(id=rollout_id, prompt=fields["initial_messages"], **shared)
 
 
@@ -62,8 +66,33 @@ class ExecutionResult(BaseModel):
     extra_fields: dict[str, Any] | None = None
 
 
+class ExecutionOutcome(BaseModel):
+    """The results of one execution: of its workflow, and of its grading if there was one."""
+
+    workflow: ExecutionResult
+    grader: ExecutionResult | None = None
+
+    @property
+    def result(self) -> ExecutionResult:
+        """The result that counts: a failed workflow's own, with the best sample there is, else the grading's."""
+        if self.grader is None:
+            return self.workflow
+        if self.workflow.status is RolloutStatus.SUCCESS:
+            return self.grader
+        sample = self.workflow.sample if self.workflow.sample is not None else self.grader.sample
+        return self.workflow.model_copy(update={"sample": sample})
+
+    @property
+    def result_to_save(self) -> ExecutionResult:
+        """The result with the sample to keep: the grading's if it has one."""
+        return self.workflow if self.grader is None or self.grader.sample is None else self.grader
+
+
 class RolloutInitRequest(BaseModel):
-    """The body of `POST /rollout`: the row, the address of its model, and the addresses for callbacks."""
+    """The body of `POST /rollout`: the row, the address of its model, and the addresses for callbacks.
+
+    Without `completion_callback_url` nothing calls back: the result is polled, and `grade` says whether to grade.
+    """
 
     initial_messages: list[MessageDict]
     label: str | None = None
@@ -72,15 +101,39 @@ class RolloutInitRequest(BaseModel):
     chat_completions_url: str
     controller_api_key: str | None = Field(default=None, repr=False)
     llm_api_key: str | None = Field(default=None, min_length=1, repr=False)
-    completion_callback_url: str
+    completion_callback_url: str | None = None
     grader_callback_url: str | None = None
+    grade: bool = True
     agent_timeout_sec: Seconds | None = None
     grader_timeout_sec: Seconds | None = None
     extra_fields: dict[str, Any] | None = None
 
 
 class RolloutInitResponse(BaseModel):
-    """The response to `POST /rollout`: empty; the result comes by callbacks."""
+    """The response to `POST /rollout`: empty if callbacks follow, else how to poll for the result."""
+
+    rollout_id: str | None = None
+    status: RolloutStatus | None = None
+    polling_lease_token: str | None = Field(default=None, min_length=1, repr=False)
+    result_wait_timeout_sec: Seconds | None = Field(default=None, gt=0)
+    polling_lease_timeout_sec: Seconds | None = Field(default=None, gt=0)
+
+
+class RolloutResultResponse(BaseModel):
+    """The response to `GET /rollout/{id}/result`: until the end only the status."""
+
+    rollout_id: str
+    status: RolloutStatus
+    sample: RolloutSample | None = None
+    err_message: str | None = None
+    err_category: RolloutErrorCategory | None = None
+
+
+class RolloutLifecycle(BaseModel):
+    """Whether a server takes rollouts, and how many have not ended."""
+
+    accepting_rollouts: bool
+    active_rollouts: int = Field(ge=0)
 
 
 class GraderInitRequest(BaseModel):
@@ -162,11 +215,37 @@ def encode_completion(result: ExecutionResult, rollout_id: str) -> bytes:
 
 def encode_grading(result: ExecutionResult, rollout_id: str, *, short: bool = False) -> bytes:
     """Return the grader callback as JSON; without the messages if it is to be `short`, or if JSON cannot hold them."""
+    return _encoded(_encode_grading, result, rollout_id, short=short)
+
+
+def encode_result(result: ExecutionResult, rollout_id: str) -> bytes:
+    """Return the response to a poll as JSON; without the messages if JSON cannot hold them."""
+    return _encoded(_encode_result, result, rollout_id)
+
+
+def _encoded(
+    encode: Callable[[ExecutionResult, RolloutSample | None, str], bytes],
+    result: ExecutionResult,
+    rollout_id: str,
+    *,
+    short: bool = False,
+) -> bytes:
     try:
-        return _encode_grading(result, _least(result) if short else _shown(result), rollout_id)
+        return encode(result, _least(result) if short else _shown(result), rollout_id)
     except (ValueError, TypeError, RecursionError) as error:
         _LOG.warning("the sample of rollout %s is not JSON (%s); it is sent without its messages", rollout_id, error)
-        return _encode_grading(result, _least(result), rollout_id)
+        return encode(result, _least(result), rollout_id)
+
+
+def _encode_result(result: ExecutionResult, sample: RolloutSample | None, rollout_id: str) -> bytes:
+    body = RolloutResultResponse(
+        rollout_id=rollout_id,
+        status=result.status,
+        sample=sample.json_safe_copy() if sample is not None else None,
+        err_message=result.err_message,
+        err_category=result.err_category,
+    )
+    return _json(body, _OFF_THE_WIRE)
 
 
 def _encode_grading(result: ExecutionResult, sample: RolloutSample | None, rollout_id: str) -> bytes:

@@ -1,11 +1,13 @@
 """The server of a rollout: accept rollouts over HTTP, execute them with a backend, and call the controller back.
 
-`POST /rollout` answers 202 immediately; a completion callback follows when the workflow has ended, a grader callback
-when the sample has been graded. Each callback is delivered once, with retries until it is accepted. Posting a rollout
-id again while it is in flight does not run it twice.
+`POST /rollout` answers 202 immediately. If it has the address for a completion callback, that follows when the workflow
+has ended, and a grader callback when the sample has been graded. Each callback is delivered once, with retries until it
+is accepted. Posting a rollout id again while it is in flight does not run it twice.
 
-If the environment has `MESOCOSM_ROLLOUT_KEY`, every request except `GET /health` needs `Authorization: Bearer <key>`.
-This applies to this server only; the osmosis-ai package's server has no authentication.
+Without that address the result is polled (`sdk.polling`).
+
+If the environment has `MESOCOSM_ROLLOUT_KEY`, every request except `GET /health` needs `Authorization: Bearer <key>`;
+`create_rollout_server(api_key=…)` protects that one too.
 """
 
 import asyncio
@@ -15,18 +17,22 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from uuid import uuid4
 
-from mesocosm.rollouts.sdk.backend import ExecutionBackend
+from mesocosm.rollouts.sdk.backend import ExecutionBackend, execute
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.delivery import DeliveryError, deliver
+from mesocosm.rollouts.sdk.polling import LEASE_S, RETENTION_S, WAIT_S, LeaseError, PolledResult, PolledResults
 from mesocosm.rollouts.sdk.request import (
+    POLLING_LEASE_HEADER,
     CancelRolloutsRequest,
     CancelRolloutsResponse,
     ExecutionRequest,
     ExecutionResult,
     RolloutInitRequest,
+    RolloutInitResponse,
+    RolloutLifecycle,
     RolloutStatusResponse,
     encode_completion,
     encode_grading,
@@ -83,6 +89,7 @@ class Callbacks:
         self.report: TrajectoryReport | None = None
         self.completed = False
         self.graded = False
+        self.progress = None
         self._request = request
         self._id = rollout_id
         self._headers = ControllerAuth(request.controller_api_key).as_bearer_headers()
@@ -99,7 +106,9 @@ class Callbacks:
             return
         self.completed = True
         self.result = result
-        await self._tell(self._request.completion_callback_url, encode_completion(result, self._id))
+        url = self._request.completion_callback_url
+        if url is not None:
+            await self._tell(url, encode_completion(result, self._id))
 
     async def grade(self, result: ExecutionResult) -> None:
         """Report how the sample was graded. Further calls are ignored."""
@@ -122,6 +131,9 @@ class Callbacks:
         if self.wants_grade and not self.graded:
             await self.grade(ExecutionResult(status=RolloutStatus.FAILURE))
 
+    async def end(self) -> None:
+        """Do nothing: the callbacks have said it."""
+
     async def _tell(self, url: str, body: bytes) -> int | None:
         """Deliver a body; return None on success, else the status of the final refusal, if there was one."""
         try:
@@ -138,20 +150,25 @@ class Flight:
     """The rollouts in flight on a backend."""
 
     def __init__(self, backend: ExecutionBackend) -> None:
+        self.closing = False
         self._backend = backend
         self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
     def __contains__(self, rollout_id: str) -> bool:
         return rollout_id in self._tasks
 
-    def start(self, request: RolloutInitRequest) -> None:
+    def start(self, request: RolloutInitRequest, polled: PolledResult | None = None) -> None:
         """Start a rollout in the background."""
         rollout_id = request.rollout_id or uuid4().hex
-        task = asyncio.create_task(self._run(request, rollout_id), name=f"rollout {rollout_id}")
+        told = polled if polled is not None else Callbacks(request, rollout_id)
+        task = asyncio.create_task(self._run(request, rollout_id, told), name=f"rollout {rollout_id}")
         self._tasks[rollout_id] = task
         task.add_done_callback(lambda done: self._forget(rollout_id, done))
 
-    def cancel(self, ids: Sequence[str] | None, prefix: str | None, everything: bool) -> dict[str, str]:
+    def cancel(self, ids: Sequence[str] | None, prefix: str | None, *, everything: bool) -> dict[str, str]:
         """Cancel rollouts and return the result for each; those unknown to the backend are cancelled here."""
         outcomes = dict(self._backend.cancel_rollouts(ids=ids, prefix=prefix, all=everything))
         wanted = ids if ids is not None else [key for key in self._tasks if everything or key.startswith(prefix or "")]
@@ -167,7 +184,8 @@ class Flight:
         return outcomes
 
     async def close(self, seconds: float = SHUTDOWN_S) -> None:
-        """Wait up to `seconds` for the rollouts in flight, then cancel the rest."""
+        """Take no more rollouts, wait up to `seconds` for those in flight, then cancel the rest."""
+        self.closing = True
         tasks = list(self._tasks.values())
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=seconds)
@@ -175,8 +193,7 @@ class Flight:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
 
-    async def _run(self, request: RolloutInitRequest, rollout_id: str) -> None:
-        callbacks = Callbacks(request, rollout_id)
+    async def _run(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks | PolledResult) -> None:
         try:
             await self._execute(request, rollout_id, callbacks)
         except asyncio.CancelledError:
@@ -186,23 +203,25 @@ class Flight:
             _LOG.exception("rollout %s broke its backend", rollout_id)
             await callbacks.fail("Internal server error")
         await self._save(request, rollout_id, callbacks)
+        await callbacks.end()
 
-    async def _execute(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks) -> None:
+    async def _execute(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks | PolledResult) -> None:
         work = ExecutionRequest.of(vars(request), rollout_id)
         key = request.llm_api_key if request.llm_api_key is not None else request.controller_api_key
         graded = callbacks.wants_grade or self._backend.capture_final_result
-        with RolloutContext(chat_completions_url=request.chat_completions_url, api_key=key, rollout_id=rollout_id):
-            await self._backend.execute(work, callbacks.complete, callbacks.grade if graded else None)
+        with RolloutContext(request.chat_completions_url, key, rollout_id, progress=callbacks.progress):
+            await execute(self._backend, work, callbacks.complete, callbacks.grade if graded else None)
         await callbacks.fail("The backend ended without a result")
 
-    async def _last_word(self, callbacks: Callbacks, rollout_id: str) -> None:
+    async def _last_word(self, callbacks: Callbacks | PolledResult, rollout_id: str) -> None:
         try:
             async with asyncio.timeout(_LAST_WORD_S):
                 await callbacks.fail("The rollout was cancelled", RolloutStatus.CANCELLED)
+                await callbacks.end()
         except (TimeoutError, asyncio.CancelledError):
             _LOG.warning("the controller could not be told that rollout %s was cancelled", rollout_id)
 
-    async def _save(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks) -> None:
+    async def _save(self, request: RolloutInitRequest, rollout_id: str, callbacks: Callbacks | PolledResult) -> None:
         if callbacks.result is not None:
             await save_trajectory(
                 rollout_id=rollout_id,
@@ -220,15 +239,16 @@ class Flight:
 
 
 class KeyCheck:
-    """Requires the bearer key, except for `GET /health`: health checks may run without the key."""
+    """Requires the bearer key, except for the `open` paths."""
 
-    def __init__(self, app: App, key: str) -> None:
+    def __init__(self, app: App, key: str, open: frozenset[str] = frozenset()) -> None:  # noqa: A002
         self._app = app
         self._expected = f"Bearer {key}".encode()
+        self._open = open
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or respond with 401."""
-        if scope["type"] != "http" or scope["path"] == "/health" or self._shows_key(scope):
+        if scope["type"] != "http" or scope["path"] in self._open or self._shows_key(scope):
             await self._app(scope, receive, send)
             return
         headers = [(b"content-type", b"application/json"), (b"www-authenticate", b"Bearer")]
@@ -241,14 +261,25 @@ class KeyCheck:
 
 
 def create_rollout_server(
-    *, backend: ExecutionBackend, lifespan: Lifespan | None = None, configure_logging: bool = True
+    *,
+    backend: ExecutionBackend,
+    lifespan: Lifespan | None = None,
+    configure_logging: bool = True,
+    result_wait_timeout_sec: float = WAIT_S,
+    polling_lease_timeout_sec: float = LEASE_S,
+    result_retention_sec: float = RETENTION_S,
+    api_key: str | None = None,
 ) -> "FastAPI":
     """Return the app that serves a backend over the rollout protocol.
 
     `lifespan` is the caller's FastAPI lifespan, entered before the first rollout and left after the last.
-    `configure_logging` makes a process without a logging configuration log level INFO to standard error. Raises
-    ModuleNotFoundError if FastAPI is not installed.
+    `configure_logging` makes a process without a logging configuration log level INFO to standard error. A poll waits
+    up to `result_wait_timeout_sec`; a rollout that nobody polls for `polling_lease_timeout_sec` is cancelled; a result
+    is forgotten after `result_retention_sec`. With `api_key`, every request needs it as bearer key. Raises ValueError
+    for times that cannot work and an empty key, ModuleNotFoundError if FastAPI is not installed.
     """
+    if api_key is not None and not api_key.strip():
+        raise ValueError("api_key is empty; leave it out for a server without a key")
     try:
         from fastapi import FastAPI
     except ModuleNotFoundError as error:
@@ -258,18 +289,27 @@ def create_rollout_server(
     if configure_logging:
         logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     flight = Flight(backend)
-    app = FastAPI(title="Rollout server", lifespan=_lifespan(flight, lifespan))
+    results = PolledResults(
+        result_wait_timeout_sec,
+        polling_lease_timeout_sec,
+        result_retention_sec,
+        lambda rollout_id: flight.cancel([rollout_id], None, everything=False),
+    )
+    app = FastAPI(title="Rollout server", lifespan=_lifespan(backend, flight, results, lifespan))
     key = os.environ.get(KEY_ENV)
-    if key:
-        app.add_middleware(KeyCheck, key=key)
-    _add_rollout(app, backend, flight)
+    if api_key is not None:
+        app.add_middleware(KeyCheck, key=api_key)
+    elif key:
+        app.add_middleware(KeyCheck, key=key, open=frozenset({"/health"}))
+    _add_rollout(app, backend, flight, results)
+    _add_result(app, results)
     _add_questions(app, backend, flight)
     app.state.rollout_backend = backend
     replace_server(app, backend)
     return app
 
 
-def _lifespan(flight: Flight, inner: Lifespan | None) -> Lifespan:
+def _lifespan(backend: ExecutionBackend, flight: Flight, results: PolledResults, inner: Lifespan | None) -> Lifespan:
     @asynccontextmanager
     async def lifespan(app: Any) -> AsyncIterator[Any]:
         async with inner(app) if inner is not None else nullcontext() as state:
@@ -277,34 +317,71 @@ def _lifespan(flight: Flight, inner: Lifespan | None) -> Lifespan:
                 yield state
             finally:
                 await flight.close()
+                results.close()
+                await backend.shutdown()
 
     return lifespan
 
 
-def _add_rollout(app: "FastAPI", backend: ExecutionBackend, flight: Flight) -> None:
+def _add_rollout(app: "FastAPI", backend: ExecutionBackend, flight: Flight, results: PolledResults) -> None:
     from fastapi import HTTPException
 
-    @app.post("/rollout", status_code=202)
-    async def rollout(request: RolloutInitRequest) -> dict[str, Any]:
-        if request.rollout_id is not None and request.rollout_id in flight:
-            return {}
+    def polled(request: RolloutInitRequest) -> PolledResult:
+        if request.rollout_id is None:
+            raise HTTPException(422, "rollout_id is missing; only a rollout with completion_callback_url needs none")
+        if request.rollout_id in results or request.rollout_id in flight:
+            raise HTTPException(409, f"rollout {request.rollout_id!r} exists already")
+        return results.add(request.rollout_id, grading=request.grade)
+
+    @app.post("/rollout", status_code=202, response_model_exclude_none=True)
+    async def rollout(request: RolloutInitRequest) -> RolloutInitResponse:
+        calls_back = request.completion_callback_url is not None
+        if calls_back and request.rollout_id is not None and request.rollout_id in flight:
+            return RolloutInitResponse()
+        if flight.closing:
+            raise HTTPException(503, "The server is stopping")
         if not backend.has_capacity():
             raise HTTPException(
                 429, "The queue of rollouts is full; try again later", {"Retry-After": str(RETRY_AFTER_S)}
             )
-        flight.start(request)
-        return {}
+        if calls_back:
+            flight.start(request)
+            return RolloutInitResponse()
+        result = polled(request)
+        flight.start(request, result)
+        return results.admission(result)
 
     @app.post("/rollout/cancel")
     async def cancel(request: CancelRolloutsRequest) -> CancelRolloutsResponse:
-        return CancelRolloutsResponse(dispositions=flight.cancel(request.ids, request.prefix, request.all))
+        return CancelRolloutsResponse(dispositions=flight.cancel(request.ids, request.prefix, everything=request.all))
+
+
+def _add_result(app: "FastAPI", results: PolledResults) -> None:
+    from fastapi import Header, HTTPException
+    from fastapi.responses import Response
+
+    async def result(rollout_id: str, token: str) -> Response:
+        try:
+            return Response(await results.wait(rollout_id, token), media_type="application/json")
+        except KeyError:
+            raise HTTPException(404, f"there is no rollout {rollout_id!r}, or it was forgotten") from None
+        except LeaseError:
+            raise HTTPException(403, f"this is not the lease of rollout {rollout_id!r}") from None
+
+    # Set here, for this module does not import FastAPI globally.
+    result.__annotations__["token"] = Annotated[str, Header(alias=POLLING_LEASE_HEADER)]
+    app.get("/rollout/{rollout_id}/result", response_class=Response, response_model=None)(result)
 
 
 def _add_questions(app: "FastAPI", backend: ExecutionBackend, flight: Flight) -> None:
+    process = uuid4().hex
+
     @app.get("/health")
     async def health() -> dict[str, Any]:
         instance = os.environ.get(INSTANCE_ENV)
-        return {**backend.health(), **({"instance_id": instance} if instance else {})}
+        told = {**backend.health(), **({"instance_id": instance} if instance else {})}
+        lifecycle = RolloutLifecycle(accepting_rollouts=not flight.closing, active_rollouts=len(flight))
+        return {**told, "process_id": process, "lifecycle": lifecycle.model_dump()}
 
     @app.get("/rollout/{rollout_id}/status")
     async def status(rollout_id: str) -> RolloutStatusResponse:

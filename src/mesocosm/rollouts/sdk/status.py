@@ -28,9 +28,11 @@ class RolloutErrorCategory(StrEnum):
     """The category of an error, as the protocol names it."""
 
     TIMEOUT = "timeout"
+    LEASE_EXPIRED = "lease_expired"
     VALIDATION_ERROR = "validation_error"
     HTTP_ERROR = "http_error"
     AGENT_ERROR = "agent_error"
+    INTERNAL_ERROR = "internal_error"
 
 
 class MultiTurnMode(StrEnum):

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from mesocosm.rollouts.output import RowOutput, current_output
 from mesocosm.rollouts.processes import watch
-from mesocosm.rollouts.sdk.backend import ExecutionBackend
+from mesocosm.rollouts.sdk.backend import ExecutionBackend, execute
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.frames import (
     CANCEL,
@@ -173,7 +173,7 @@ class WorkerLoop(asyncio.Protocol):
             try:
                 request = ExecutionRequest.of(asked, name)
                 with RolloutContext(asked["chat_completions_url"], asked.get("llm_api_key"), name):
-                    await self._backend.execute(request, complete, grade)
+                    await execute(self._backend, request, complete, grade)
                 error = "the backend ended without a result"
             except Exception as broken:  # noqa: BLE001 - any exception of a backend ends this row
                 error = f"the backend failed: {type(broken).__name__}: {broken}"

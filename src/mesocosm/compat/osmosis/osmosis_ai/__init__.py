@@ -1,15 +1,13 @@
 """Replacement for the osmosis-ai package, for rollouts written for it when it is not installed.
 
-Every module path and name that rollouts import exists here and resolves to mesocosm's own SDK. The directory above this
-package is put on the module path. mesocosm itself is located relative to this file, so that other packages installed
-beside it do not become importable in the rollout's environment.
+The module paths and names that rollouts import resolve to mesocosm's own SDK, by the table in `names`. The directory
+above this package is put on the module path. mesocosm itself is located relative to this file, so that other packages
+installed beside it do not become importable in the rollout's environment.
 """
 
 import sys
-from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from typing import Any
 
 
 def _find_mesocosm() -> None:
@@ -30,18 +28,9 @@ _find_mesocosm()
 __version__ = "0.3.0+mesocosm"
 """Version of the interface; the suffix after the plus marks it as a replacement."""
 
-__all__ = [
-    "MissingAPIKeyError",
-    "ModelNotFoundError",
-    "ProviderRequestError",
-    "RubricResult",
-    "__version__",
-    "evaluate_rubric",
-]
+from .names import NameFinder  # noqa: E402 - it is code of this package, and imports nothing of mesocosm
 
-
-def __getattr__(name: str) -> Any:
-    import_module(".removed_names", __name__).refuse(name)
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("mesocosm.rollouts.sdk.rubric"), name)
+_finder = NameFinder(__name__)
+sys.meta_path.insert(0, _finder)
+__all__ = [*_finder.exported(""), "__version__"]  # noqa: PLE0604 - from the table
+__getattr__ = _finder.getter("")

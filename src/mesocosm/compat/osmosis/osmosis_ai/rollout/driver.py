@@ -7,10 +7,12 @@ from typing import Any
 from mesocosm.rollouts.sdk.sample import Messages, RolloutSample
 from mesocosm.rollouts.sdk.status import RolloutStatus
 
+__all__ = ["RolloutDriver", "RolloutOutcome", "RolloutRunRequest"]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass
 class RolloutRunRequest:
-    """One row to execute. Timeouts are in seconds (None: unlimited); an empty id lets the driver choose one."""
+    """One row to execute. Timeouts are in seconds; None is unlimited."""
 
     messages: Messages
     label: str | None = None
@@ -21,23 +23,23 @@ class RolloutRunRequest:
     extra_fields: dict[str, Any] | None = None
 
 
-@dataclass(slots=True)
+@dataclass
 class RolloutOutcome:
-    """The outcome of a rollout. `systemic_error` would affect the next one too; `tokens` is the total."""
+    """The outcome of a rollout. What follows `rollout_id` only drivers of 0.3.0 set."""
 
     status: RolloutStatus
     sample: RolloutSample | None = None
     error: str | None = None
-    duration_ms: float = 0.0
-    tokens: int = 0
-    systemic_error: str | None = None
     rollout_id: str | None = None
-    callback_diagnostics: dict[str, Any] = field(default_factory=dict)
-    skipped: bool = False
+    duration_ms: float = field(default=0.0, kw_only=True)
+    tokens: int = field(default=0, kw_only=True)
+    systemic_error: str | None = field(default=None, kw_only=True)
+    callback_diagnostics: dict[str, Any] = field(default_factory=dict, kw_only=True)
+    skipped: bool = field(default=False, kw_only=True)
 
 
 class RolloutDriver(ABC):
-    """Executes rollouts and returns their outcomes."""
+    """Executes rollouts and returns their outcomes; only 0.3.0 has this base class."""
 
     @property
     def max_concurrency(self) -> int:
@@ -45,5 +47,5 @@ class RolloutDriver(ABC):
         return 0
 
     @abstractmethod
-    async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
+    async def run(self, messages: Messages, label: str | None = None, rollout_id: str = "") -> RolloutOutcome:
         """Execute one rollout and return its outcome."""

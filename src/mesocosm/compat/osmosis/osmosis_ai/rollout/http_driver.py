@@ -1,158 +1,155 @@
-"""Run rollouts on a rollout server over its protocol."""
+"""Run rollouts on a server of the protocol up to 0.3.2, which calls back."""
 
 import asyncio
-import json
-import math
-import time
+import logging
+from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
-from typing import Self
-from uuid import uuid4
+from typing import Any
 
-from mesocosm.rollouts.sdk.delivery import CallbackReply, DeliveryError, send
+from mesocosm.rollouts.sdk.delivery import DeliveryError
 from mesocosm.rollouts.sdk.request import RolloutInitRequest
-from mesocosm.rollouts.sdk.status import RolloutStatus
+from mesocosm.rollouts.sdk.status import GraderStatus, RolloutStatus
 
-from .controller import CallbackListener, CallbackStore, TerminalCallbackResult
-from .driver import RolloutDriver, RolloutOutcome, RolloutRunRequest
+from .client import RolloutAdmissionTimeoutError, RolloutProtocolError, ServerConnection, retry_after
+from .controller.store import CallbackStore, TerminalCallbackResult
+from .driver import RolloutOutcome, RolloutRunRequest
 
-_TOO_MANY = 429
-_TAKEN = 202
-_SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.05, 60.0
+__all__ = ["HttpRolloutDriver", "RolloutAdmissionTimeoutError", "RolloutProtocolError"]
 
-
-class RolloutProtocolError(Exception):
-    """A rollout server did not accept a rollout. `status_code` is None if it did not answer."""
-
-    def __init__(self, message: str, status_code: int | None = None) -> None:
-        super().__init__(message)
-        self.status_code = status_code
+_LOG = logging.getLogger(__name__)
+_TAKEN, _TOO_MANY = 202, 429
 
 
-class HttpRolloutDriver(RolloutDriver):
-    """Posts rollouts to a server and waits for their callbacks. An async context manager.
+class HttpRolloutDriver:
+    """Posts rollouts to a server and waits for their callbacks, which the caller serves into `callback_store`.
 
-    `server_url` is the server's root. `chat_completions_url` and `llm_api_key` select the model; without them the
-    listener's own bridge is used. `callback_timeout_sec` limits the wait for the last callback, independent of the
-    rollout's own timeouts; `server_key` is the server's bearer key, if it needs one.
+    The three functions return a rollout's addresses; `chat_api_key` is for its model, `controller_api_key` for the
+    callbacks. `http_client` is an httpx client to use instead of the standard library. Cancelling goes the same way,
+    unless `fresh_cancel_client` asks for a connection of its own or `cancel_transport`, an httpx transport, is given.
+    `admission_timeout_sec` limits the wait for a full server, `callback_timeout_sec` that for the grade.
     """
 
     def __init__(
         self,
         *,
-        server_url: str,
-        store: CallbackStore,
-        listener: CallbackListener,
-        chat_completions_url: str | None = None,
-        llm_api_key: str | None = None,
+        rollout_base_url: str,
+        callback_store: CallbackStore,
+        completion_url_for: Callable[[str], str],
+        grader_url_for: Callable[[str], str],
+        chat_completions_url_for: Callable[[str], str],
+        chat_api_key: str | None,
+        controller_api_key: str,
+        http_client: Any = None,
+        cancel_transport: Any = None,
+        fresh_cancel_client: bool = False,
+        admission_timeout_sec: float | None = None,
         callback_timeout_sec: float | None = None,
-        max_concurrency: int = 0,
-        grading: bool = True,
-        server_key: str | None = None,
     ) -> None:
-        self._url = server_url.rstrip("/")
-        self._store = store
-        self._listener = listener
-        self._model = chat_completions_url, llm_api_key
-        self._seconds = callback_timeout_sec
-        self._most = max_concurrency
-        self._grading = grading
-        self._headers = {"authorization": f"Bearer {server_key}"} if server_key else {}
+        if not controller_api_key or not controller_api_key.strip():
+            raise ValueError("controller_api_key is empty, so no callback could show it")
+        self._store = callback_store
+        self._completion_url_for = completion_url_for
+        self._grader_url_for = grader_url_for
+        self._chat_completions_url_for = chat_completions_url_for
+        self._keys = chat_api_key, controller_api_key
+        self._server = ServerConnection(rollout_base_url, http_client)
+        self._cancelling = self._server
+        if cancel_transport is not None:
+            import httpx
 
-    @property
-    def max_concurrency(self) -> int:
-        """Maximum number of concurrent rollouts; 0 is unlimited."""
-        return self._most
+            # Never closed: the transport is its owner's.
+            self._cancelling = ServerConnection(rollout_base_url, httpx.AsyncClient(transport=cancel_transport))
+        elif fresh_cancel_client:
+            self._cancelling = ServerConnection(rollout_base_url)
+        self._admission_s = admission_timeout_sec
+        self._callback_s = callback_timeout_sec
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Do nothing: there is nothing to release."""
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to release, and a given client is its owner's."""
 
     async def run(self, request: RolloutRunRequest) -> RolloutOutcome:
-        """Execute one rollout and return its outcome. Missing callbacks are a failure.
+        """Execute one rollout and return its outcome; no grade in time is a failure called `callback_timeout`.
 
-        Retry while the server is full (429). Raises RolloutProtocolError if it does not accept the rollout. Cancelling
-        this call cancels the rollout too.
+        Asks again while the server is full. Raises ValueError without a rollout id, RolloutAdmissionTimeoutError, and
+        RolloutProtocolError if the server does not accept the rollout. Cancelling this call cancels the rollout too.
         """
-        rollout_id = request.rollout_id or uuid4().hex
-        began = time.monotonic()
-        self._store.register(rollout_id, grading=self._grading)
+        rollout_id = request.rollout_id
+        if not rollout_id:
+            raise ValueError("the request has no rollout_id")
+        await self._store.register(rollout_id)
         try:
-            await self._post(self._init(rollout_id, request))
-            ended = await self._store.wait_terminal(rollout_id, self._seconds)
-        except TimeoutError:
-            await self._cancel(rollout_id)
-            return RolloutOutcome(
-                RolloutStatus.FAILURE,
-                error=f"no callback within {self._seconds:g} s",
-                rollout_id=rollout_id,
-                duration_ms=_since(began),
-            )
+            await self._post(self._init(request))
+            return _outcome(await self._ended(rollout_id))
         except asyncio.CancelledError:
+            # What goes wrong here must not hide that the call was cancelled.
+            with suppress(Exception):
+                await self._store.acknowledge_without_commit(rollout_id)
             await self._cancel(rollout_id)
             raise
         finally:
-            self._store.discard(rollout_id)
-        return _outcome(ended, began)
+            await self._store.discard(rollout_id)
 
-    def _init(self, rollout_id: str, request: RolloutRunRequest) -> bytes:
-        base = self._listener.base_url(rollout_id)
-        model, key = self._model
-        init = RolloutInitRequest(
+    def _init(self, request: RolloutRunRequest) -> RolloutInitRequest:
+        rollout_id = request.rollout_id
+        model_key, controller_key = self._keys
+        return RolloutInitRequest(
             initial_messages=request.messages,
             label=request.label,
             metadata=request.metadata,
             rollout_id=rollout_id,
-            chat_completions_url=model or base,
-            controller_api_key=self._listener.controller_key,
-            llm_api_key=key or (self._listener.bridge_key if model is None else None),
-            completion_callback_url=f"{base}/completion",
-            grader_callback_url=f"{base}/grader" if self._grading else None,
+            chat_completions_url=self._chat_completions_url_for(rollout_id),
+            controller_api_key=controller_key,
+            llm_api_key=model_key,
+            completion_callback_url=self._completion_url_for(rollout_id),
+            grader_callback_url=self._grader_url_for(rollout_id),
             agent_timeout_sec=request.agent_timeout_sec,
             grader_timeout_sec=request.grader_timeout_sec,
             extra_fields=request.extra_fields,
         )
-        return init.model_dump_json(exclude_none=True).encode()
 
-    async def _post(self, body: bytes) -> None:
+    async def _post(self, init: RolloutInitRequest) -> None:
+        now = asyncio.get_running_loop().time
+        began = now()
         while True:
             try:
-                reply = await send(f"{self._url}/rollout", body, self._headers)
+                reply = await self._server.ask("POST", "/rollout", init)
             except DeliveryError as error:
-                raise RolloutProtocolError(str(error)) from error
+                raise RolloutProtocolError(str(error), status_code=None) from error
             if reply.status == _TAKEN:
                 return
             if reply.status != _TOO_MANY:
                 said = reply.body[:500].decode("utf-8", "replace")
-                raise RolloutProtocolError(f"{self._url} answered {reply.status}: {said}", reply.status)
-            await asyncio.sleep(_wait(reply))
+                raise RolloutProtocolError(f"POST /rollout answered {reply.status}: {said}", status_code=reply.status)
+            wait = retry_after(reply)
+            if self._admission_s is not None and now() + wait - began > self._admission_s:
+                raise RolloutAdmissionTimeoutError(
+                    f"the server was too full for rollout {init.rollout_id!r} for {self._admission_s:g} s"
+                )
+            await asyncio.sleep(wait)
+
+    async def _ended(self, rollout_id: str) -> TerminalCallbackResult:
+        try:
+            async with asyncio.timeout(self._callback_s):
+                return await self._store.wait_terminal(rollout_id)
+        except TimeoutError:
+            late = {"ok": True, "error_type": "callback_timeout"}
+            end = await self._store.finalize_timeout(rollout_id, acknowledgment=late)
+            if end.source == "timeout":
+                await self._cancel(rollout_id)
+            return end
 
     async def _cancel(self, rollout_id: str) -> None:
-        with suppress(DeliveryError):
-            body = json.dumps({"ids": [rollout_id]}).encode()
-            await send(f"{self._url}/rollout/cancel", body, self._headers, seconds=2)
+        try:
+            await self._cancelling.cancel(rollout_id)
+        except Exception as error:  # noqa: BLE001 - httpx has errors of its own; the rollout is given up anyway
+            _LOG.warning("rollout %s could not be cancelled: %s", rollout_id, error)
 
 
-def _wait(reply: CallbackReply) -> float:
-    """Return the seconds to wait before the next request to a full server."""
-    try:
-        seconds = float(reply.headers.get("retry-after", "1"))
-    except ValueError:
-        seconds = 1.0
-    if not math.isfinite(seconds):
-        seconds = 1.0
-    return min(max(seconds, _SHORTEST_WAIT_S), _LONGEST_WAIT_S)
-
-
-def _since(began: float) -> float:
-    return (time.monotonic() - began) * 1000
-
-
-def _outcome(ended: TerminalCallbackResult, began: float) -> RolloutOutcome:
-    return RolloutOutcome(
-        ended.status, ended.sample, ended.err_message, duration_ms=_since(began), rollout_id=ended.rollout_id
-    )
+def _outcome(end: TerminalCallbackResult) -> RolloutOutcome:
+    if end.source == "timeout":
+        return RolloutOutcome(RolloutStatus.FAILURE, None, "callback_timeout", end.rollout_id)
+    if end.grader is None:
+        return RolloutOutcome(RolloutStatus.CANCELLED, None, "cancelled", end.rollout_id)
+    passed = end.grader.status is GraderStatus.SUCCESS
+    status = RolloutStatus.SUCCESS if passed else RolloutStatus.FAILURE
+    return RolloutOutcome(status, end.grader.sample, end.grader.err_message, end.rollout_id)

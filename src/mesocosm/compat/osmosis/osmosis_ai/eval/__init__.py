@@ -1,1 +1,0 @@
-"""Graders used by older rollouts."""

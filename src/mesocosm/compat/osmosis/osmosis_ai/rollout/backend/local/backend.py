@@ -1,7 +1,0 @@
-"""Names of `osmosis_ai.rollout.backend.local.backend`."""
-
-from mesocosm.rollouts.sdk.backend import LocalBackend
-
-__all__ = [
-    "LocalBackend",
-]

@@ -1,1 +1,0 @@
-"""Agent frameworks, one module each; importing a module imports its framework."""
