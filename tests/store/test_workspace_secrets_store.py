@@ -10,18 +10,26 @@ OLD, NEW = "a1.old.", "a1.new."
 
 
 @pytest.fixture
-def workspace(store: Store) -> str:
-    """Return the id of a workspace; user 1 is ada."""
-    made = store.workspaces.add("Reefs", store.users.add("ada").id)
+def ada(store: Store) -> int:
+    """Return the id of an account."""
+    return store.users.add("ada").id
+
+
+@pytest.fixture
+def workspace(store: Store, ada: int) -> str:
+    """Return the id of a workspace of hers."""
+    made = store.workspaces.add("Reefs", ada)
     assert made is not None
     return made.id
 
 
-def test_a_secret_is_listed_by_holder_with_the_beginning_of_its_ciphertext(store: Store, workspace: str) -> None:
+def test_a_secret_is_listed_by_holder_with_the_beginning_of_its_ciphertext(
+    store: Store, workspace: str, ada: int
+) -> None:
     secrets = store.workspace_secrets
-    own = personal_holder(1)
-    for holder, name in ((WORKSPACE, "B"), (own, "A"), (personal_holder(2), "C")):
-        assert secrets.put(workspace, holder, name, f"{OLD}{name}", 1, 9)
+    own = personal_holder(ada)
+    for holder, name in ((WORKSPACE, "B"), (own, "A"), (personal_holder(ada + 1), "C")):
+        assert secrets.put(workspace, holder, name, f"{OLD}{name}", ada, 9)
     rows = secrets.list(workspace, [WORKSPACE, own], 7)
     assert [(row.name, row.holder, row.key, row.creator) for row in rows] == [
         ("A", own, OLD, "ada"),
@@ -31,10 +39,10 @@ def test_a_secret_is_listed_by_holder_with_the_beginning_of_its_ciphertext(store
     assert secrets.list("elsewhere", [WORKSPACE], 7) == ()
 
 
-def test_the_last_holder_that_has_a_name_counts(store: Store, workspace: str) -> None:
-    secrets, own = store.workspace_secrets, personal_holder(1)
-    secrets.put(workspace, own, "A", "mine", 1, 9)
-    secrets.put(workspace, WORKSPACE, "A", "ours", 1, 9)
+def test_the_last_holder_that_has_a_name_counts(store: Store, workspace: str, ada: int) -> None:
+    secrets, own = store.workspace_secrets, personal_holder(ada)
+    secrets.put(workspace, own, "A", "mine", ada, 9)
+    secrets.put(workspace, WORKSPACE, "A", "ours", ada, 9)
     secrets.put(workspace, WORKSPACE, "B", "ours", None, 9)
     found = secrets.stored(workspace, [WORKSPACE, own], ["A", "B", "C"])
     assert {name: one.value for name, one in found.items()} == {"A": "mine", "B": "ours"}
@@ -44,19 +52,21 @@ def test_the_last_holder_that_has_a_name_counts(store: Store, workspace: str) ->
     assert used[WORKSPACE] is None
 
 
-def test_there_are_as_many_as_allowed_and_each_can_be_replaced(store: Store, workspace: str) -> None:
+def test_there_are_as_many_as_allowed_and_each_can_be_replaced(store: Store, workspace: str, ada: int) -> None:
     secrets = store.workspace_secrets
-    assert secrets.put(workspace, WORKSPACE, "A", "1", 1, 1)
-    assert not secrets.put(workspace, WORKSPACE, "B", "1", 1, 1)
-    assert secrets.put(workspace, WORKSPACE, "A", "2", 1, 1)
+    assert secrets.put(workspace, WORKSPACE, "A", "1", ada, 1)
+    assert not secrets.put(workspace, WORKSPACE, "B", "1", ada, 1)
+    assert secrets.put(workspace, WORKSPACE, "A", "2", ada, 1)
     assert secrets.stored(workspace, [WORKSPACE], ["A", "B"])["A"].value == "2"
 
 
-def test_values_are_replaced_page_by_page_unless_they_were_set_meanwhile(store: Store, workspace: str) -> None:
+def test_values_are_replaced_page_by_page_unless_they_were_set_meanwhile(
+    store: Store, workspace: str, ada: int
+) -> None:
     secrets = store.workspace_secrets
     for name in "ABCDE":
-        secrets.put(workspace, WORKSPACE, name, f"{OLD}{name}", 1, 9)
-    secrets.put(workspace, WORKSPACE, "F", f"{NEW}F", 1, 9)
+        secrets.put(workspace, WORKSPACE, name, f"{OLD}{name}", ada, 9)
+    secrets.put(workspace, WORKSPACE, "F", f"{NEW}F", ada, 9)
     seen, after = list[StoredSecret](), ""
     while page := secrets.under_other_keys(NEW, after, 2):
         after = page[-1].id
@@ -66,7 +76,7 @@ def test_values_are_replaced_page_by_page_unless_they_were_set_meanwhile(store: 
     assert first.place == (workspace, WORKSPACE, first.name)
     assert secrets.replace(first, f"{NEW}x")
     assert not secrets.replace(first, f"{NEW}y")
-    secrets.put(workspace, WORKSPACE, second.name, f"{NEW}set", 1, 9)
+    secrets.put(workspace, WORKSPACE, second.name, f"{NEW}set", ada, 9)
     assert not secrets.replace(second, f"{NEW}x")
     assert secrets.delete(workspace, WORKSPACE, third.name)
     assert not secrets.delete(workspace, WORKSPACE, third.name)
