@@ -165,6 +165,26 @@ def test_a_part_whose_connection_is_lost_is_sent_again(
     assert "the connection was lost; trying again" in done.err
 
 
+def test_an_upload_that_is_given_up_elsewhere_ends_with_the_reason(
+    reef: "Platform", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_datasets, "PART_BYTES", 4 << 20)
+    large = tmp_path / "large.csv"
+    large.write_text("user_prompt\n" + ("x" * 100_000 + "\n") * 90)
+    real = DatasetsResource.put_part
+
+    def put(self: DatasetsResource, workspace: str, dataset: str, version: int, part: int, data: bytes) -> Any:
+        if part == 2:
+            self.delete(workspace, dataset)
+        return real(self, workspace, dataset, version, part, data)
+
+    monkeypatch.setattr(DatasetsResource, "put_part", put)
+    done = reef("dataset", "upload", large)
+    assert done.code != 0
+    assert "has no dataset" in done.err
+    assert "trying again" not in done.err
+
+
 def test_a_download_that_breaks_off_is_continued(
     reef: "Platform", hard: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,8 @@ def upload(
     roles = mapped(columns)
     if not file.is_file():
         raise UsageError(f"{file}: no such file; a dataset is one CSV, JSONL or Parquet file")
+    client = member_client()
+    place = workspace_for(client, workspace)
     checked = _check(file, roles)
     if checked is not None and checked.faults:
         return _refused(str(file), checked.faults, checked.faults_total)
@@ -55,8 +57,6 @@ def upload(
         raise UsageError(f"{file} is empty; a dataset has at least one row")
     fields = {"file_name": file.name, "name": name, "size": size, "digest": digest, "overwrite": overwrite}
     wanted = document(DatasetInput, {**fields, "columns": _columns(roles)})
-    client = member_client()
-    place = workspace_for(client, workspace)
     if overwrite and not (yes or confirmed(f"upload {file.name} as a new version of the dataset {wanted.name!r}?")):
         click.echo("nothing was uploaded", err=True)
         return 1

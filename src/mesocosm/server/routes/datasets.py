@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import StreamingResponse
 
+from mesocosm.server.permissions.datasets import WorkingDataset
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import problem_response, refused
@@ -34,6 +35,8 @@ Version = Annotated[
     int | None, Query(ge=1, lt=2**31, description="Number of a version; by default the newest uploaded one.")
 ]
 PartNumber = Annotated[int, Path(ge=1, lt=2**31, description="Number of the part, from 1.")]
+_DRAINED = 8 << 20
+"""Maximum number of bytes to read of a part that is refused; it is larger than any part."""
 _BINARY = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 _PART = {
     "application/octet-stream": {"schema": {"type": "string", "format": "binary", "examples": ["question,answer"]}}
@@ -152,14 +155,32 @@ async def put_part(
     digest: Annotated[Sha256, Query(description="SHA-256 of the part, in hexadecimal.")],
 ) -> DatasetPart:
     """Store a part of a file. Each has `part_size` bytes, except the last. It may be sent again."""
-    found = await run_in_threadpool(lambda: grant.working_workspace(workspace).dataset(dataset))
-    size = await run_in_threadpool(found.part_size, number, part)
+    place = await run_in_threadpool(grant.working_workspace, workspace)
+
+    def find() -> tuple[WorkingDataset, int]:
+        found = place.dataset(dataset)
+        return found, found.part_size(number, part)
+
+    try:
+        found, size = await run_in_threadpool(find)
+    except Refusal:
+        # Clients see the reason only once they have sent everything.
+        await _read(request, _DRAINED)
+        raise
+    data = await _read(request, size)
+    if len(data) > size:
+        raise Refusal(413, f"part {part} has {size:,} bytes, and more were sent; send exactly those")
+    return await run_in_threadpool(found.add_part, number, part, bytes(data), digest)
+
+
+async def _read(request: Request, most: int) -> bytearray:
+    """Return the body of a request, or its beginning if that has more than `most` bytes."""
     data = bytearray()
     async for piece in request.stream():
         data += piece
-        if len(data) > size:
-            raise Refusal(413, f"part {part} has {size:,} bytes, and more were sent; send exactly those")
-    return await run_in_threadpool(found.add_part, number, part, bytes(data), digest)
+        if len(data) > most:
+            break
+    return data
 
 
 @router.post(
