@@ -74,8 +74,8 @@ def test_no_value_in_a_body_is_a_defect(land: Landscape) -> None:
     for method, path in operations():
         document = bodies(land).get((method, path))
         known = operation(method, path).get("requestBody")
-        if known is None:
-            continue
+        if known is None or isinstance(document, bytes):
+            continue  # bytes have no fields
         extra = dict.fromkeys(_fields(known), 1)
         document = {**extra, **(document or {})}
         for ask in default_asks(land, method, path)[:1]:
