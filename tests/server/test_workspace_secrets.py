@@ -284,6 +284,7 @@ def test_a_value_that_is_set_while_keys_are_changed_wins(place: Place, monkeypat
 
 
 def test_two_who_change_keys_at_once_lose_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workspace_secrets, "_BATCH", 2)
     for number in range(5):
         place.set(f"KEY_{number}", f"value {number}")
     replace, others = type(place.store.workspace_secrets).replace, list[Any]()
