@@ -46,12 +46,12 @@ def set_(name: str, scope: "Scope", variable: str | None, file: Path | None, wor
 
     _check_name(name)
     client = member_client()
-    place = workspace_for(client, workspace)
+    place = client.workspaces.get(workspace_for(client, workspace))
     value = _value(name, variable, file)
     if fault := value_fault(value):
         raise UsageError(f"the value for {name} {fault}")
-    made = client.workspace_secrets.set(place, scope, name, value)
-    answer(f"set the {made.scope} secret {made.name} in the workspace {place}", made)
+    made = client.workspace_secrets.set(place.id, scope, name, value)
+    answer(f"Set the {made.scope} secret {made.name} in {place.name}.", made)
 
 
 @secret.command("list")
@@ -66,7 +66,7 @@ def list_(scope: "Scope | None", workspace: str | None) -> None:
         emit(found)
         return
     if not found:
-        click.echo(f"no secrets in the workspace {place}; store one with: mesocosm secret set NAME", err=True)
+        click.echo("no secrets in the workspace; store one with: mesocosm secret set NAME", err=True)
         return
     rows = [
         [
@@ -91,11 +91,11 @@ def delete(name: str, scope: "Scope", yes: bool, workspace: str | None) -> None:
     """Delete a secret. Runs that need it cannot be submitted until it is set again."""
     _check_name(name)
     client = member_client()
-    place = workspace_for(client, workspace)
-    if not yes and not confirmed(f"delete the {scope} secret {name} of the workspace {place}?"):
+    place = client.workspaces.get(workspace_for(client, workspace))
+    if not yes and not confirmed(f"delete the {scope} secret {name} of {place.name}?"):
         return
-    client.workspace_secrets.delete(place, scope, name)
-    answer(f"deleted the {scope} secret {name}", {"deleted": name, "scope": scope})
+    client.workspace_secrets.delete(place.id, scope, name)
+    answer(f"Deleted the {scope} secret {name} of {place.name}.", {"deleted": name, "scope": scope})
 
 
 def _check_name(name: str) -> None:

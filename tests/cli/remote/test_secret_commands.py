@@ -47,7 +47,7 @@ def test_a_value_comes_from_standard_input_without_its_last_line_break(platform:
     for given, kept in ((f"{CANARY}\n", CANARY), (f"{CANARY}\r\n", CANARY), ("a\nb\n\n", "a\nb\n"), (" x ", " x ")):
         seen = platform("secret", "set", "API_KEY", stdin=given)
         assert seen.code == 0, seen.err
-        assert seen.out.startswith("set the personal secret API_KEY in the workspace ")
+        assert seen.out == "Set the personal secret API_KEY in Reefs.\n"
         assert CANARY not in seen.out + seen.err
         assert reefs.value() == kept
 
@@ -80,7 +80,7 @@ def test_on_a_terminal_a_value_is_asked_for_and_not_shown(reefs: Reefs) -> None:
                 shown += more
         assert program.wait(60) == 0, shown
     os.close(ours)
-    assert b"set the personal secret API_KEY" in shown
+    assert b"Set the personal secret API_KEY" in shown
     assert CANARY.encode() not in shown
     assert reefs.value() == CANARY
 
@@ -139,7 +139,7 @@ def test_deleting_asks_and_needs_a_terminal_or_yes(platform: "Platform", reefs: 
     assert (refused.code, "--yes" in refused.err) == (2, True)
     assert platform("secret", "delete", "API_KEY", stdin="n\n").code == 0
     assert reefs.value() == CANARY
-    assert platform("secret", "delete", "API_KEY", "-y").out == "deleted the personal secret API_KEY\n"
+    assert platform("secret", "delete", "API_KEY", "-y").out == "Deleted the personal secret API_KEY of Reefs.\n"
     gone = platform("secret", "delete", "API_KEY", "-y")
     assert (gone.code, "API_KEY" in gone.err) == (1, True)
 
