@@ -226,6 +226,7 @@ async def test_an_id_that_is_in_use_and_a_full_server_are_told() -> None:
     async with polling(backend) as poller:
         await poller.start()
         assert (await poller.start()).status_code == 409
+        assert (await poller.start(completion_callback_url="http://c.test")).status_code == 409
         health = (await poller.client.get("/health")).json()
         assert health["lifecycle"] == {"accepting_rollouts": True, "active_rollouts": 1}
         backend.capacity = False

@@ -12,7 +12,7 @@ import pytest
 from mesocosm.rollouts.sdk import delivery
 from mesocosm.rollouts.sdk.backend import ExecutionBackend, ResultCallback
 from mesocosm.rollouts.sdk.context import ARTIFACT_ROOT_ENV, RolloutContext, get_rollout_context
-from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult
+from mesocosm.rollouts.sdk.request import ExecutionOutcome, ExecutionRequest, ExecutionResult
 from mesocosm.rollouts.sdk.sample import RolloutSample
 from mesocosm.rollouts.sdk.server import Flight, create_rollout_server
 from mesocosm.rollouts.sdk.status import RolloutErrorCategory, RolloutStatus
@@ -465,3 +465,23 @@ def test_a_server_without_fastapi_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "fastapi", None)
     with pytest.raises(ModuleNotFoundError, match="pip install"):
         create_rollout_server(backend=Scripted())
+
+
+class Returning(Scripted):
+    """Returns the outcome instead of calling back."""
+
+    async def execute(self, request: ExecutionRequest) -> Any:  # type: ignore[override]
+        self.asked.append(request)
+        grade = ExecutionResult(status=OK, sample=sample()) if request.grade else None
+        return ExecutionOutcome(workflow=ExecutionResult(status=OK, sample=sample(reward=None)), grader=grade)
+
+
+async def test_a_backend_that_returns_its_outcome_is_told_by_callbacks_too(controller: Controller) -> None:
+    backend = Returning()
+    async with serving(backend) as client:
+        await client.post("/rollout", json=body(controller))
+        assert (await controller.next())[1]["status"] == "success"
+        assert (await controller.next())[1]["sample"]["reward"] == 0.5
+        await client.post("/rollout", json=body(controller, rollout_id="r2", grader_callback_url=...))
+        assert (await controller.next())[1]["rollout_id"] == "r2"
+    assert [asked.grade for asked in backend.asked] == [True, False]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mesocosm.rollouts.sdk.request import (
         CancelRolloutsRequest,
         CancelRolloutsResponse,
+        ExecutionOutcome,
         ExecutionRequest,
         ExecutionResult,
         GraderCompleteRequest,
@@ -49,6 +50,7 @@ __all__ = [
     "ConcurrencyConfig",
     "ControllerAuth",
     "ExecutionBackend",
+    "ExecutionOutcome",
     "ExecutionRequest",
     "ExecutionResult",
     "Grader",
@@ -96,6 +98,7 @@ _MODULES = {
     "request": (
         "CancelRolloutsRequest",
         "CancelRolloutsResponse",
+        "ExecutionOutcome",
         "ExecutionRequest",
         "ExecutionResult",
         "GraderCompleteRequest",

@@ -122,7 +122,7 @@ class PolledResults:
         self._results: dict[str, PolledResult] = {}
         self._expiring: set[asyncio.Task[None]] = set()
 
-    def __contains__(self, rollout_id: str) -> bool:
+    def __contains__(self, rollout_id: object) -> bool:
         return rollout_id in self._results
 
     def add(self, rollout_id: str, *, grading: bool) -> PolledResult:

@@ -329,13 +329,15 @@ def _add_rollout(app: "FastAPI", backend: ExecutionBackend, flight: Flight, resu
     def polled(request: RolloutInitRequest) -> PolledResult:
         if request.rollout_id is None:
             raise HTTPException(422, "rollout_id is missing; only a rollout with completion_callback_url needs none")
-        if request.rollout_id in results or request.rollout_id in flight:
+        if request.rollout_id in flight:
             raise HTTPException(409, f"rollout {request.rollout_id!r} exists already")
         return results.add(request.rollout_id, grading=request.grade)
 
     @app.post("/rollout", status_code=202, response_model_exclude_none=True)
     async def rollout(request: RolloutInitRequest) -> RolloutInitResponse:
         calls_back = request.completion_callback_url is not None
+        if request.rollout_id in results:
+            raise HTTPException(409, f"rollout {request.rollout_id!r} exists already, and its result is polled")
         if calls_back and request.rollout_id is not None and request.rollout_id in flight:
             return RolloutInitResponse()
         if flight.closing:
