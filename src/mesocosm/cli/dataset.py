@@ -1,24 +1,22 @@
 """`mesocosm dataset`: inspect datasets before anything is run on them."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options, plural, vars_of
+from mesocosm.cli.dataset_cells import COLUMN_HEADS, cell_text, column_cells, mapped
 from mesocosm.cli.remote.connection import Remote, workspace_option
 from mesocosm.cli.render import emit, table
-from mesocosm.core.failure import InvalidInput, UsageError
+from mesocosm.core.failure import InvalidInput
 
 if TYPE_CHECKING:
     from mesocosm.datasets import DataTable
-    from mesocosm.datasets.summary import ColumnSummary
     from mesocosm.rollouts.rows import RolloutRow, Rows
-    from mesocosm.rollouts.tables import Columns
 
-_CELL = 48
 _THERE = "mesocosm.cli.remote.datasets"
 TREE = {
     "upload": (f"{_THERE}:upload", "Upload a file to a workspace, in parts."),
@@ -27,9 +25,6 @@ TREE = {
     "rename": (f"{_THERE}:rename", "Rename a dataset of a workspace."),
     "delete": (f"{_THERE}:delete", "Delete a dataset of a workspace."),
 }
-COLUMN_HEADS = [
-    *("column", "types", "missing", "null", "empty", "distinct", "length min/median/max", "number min/mean/max"),
-]
 
 
 @click.group(cls=MesocosmGroup, tree=TREE)
@@ -180,21 +175,6 @@ def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", l
         return None, list(error.problems)
 
 
-def mapped(columns: Iterable[str]) -> "Columns":
-    """Return the roles that `ROLE=NAME` words assign to columns. Raises UsageError."""
-    from mesocosm.rollouts.tables import Columns
-
-    roles = ("user_prompt", "system_prompt", "ground_truth", "metadata")
-    given: dict[str, Any] = {}
-    for word in columns:
-        role, equals, name = word.partition("=")
-        role = "ground_truth" if role == "label" else role
-        if not equals or role not in roles:
-            raise UsageError(f"--columns {word!r}: write ROLE=NAME, with a role of {', '.join(roles)}")
-        given[role] = (*given.get(role, ()), name) if role == "ground_truth" else name
-    return Columns(**given)
-
-
 def _head(opened: "DataTable") -> dict[str, Any]:
     return {
         "name": opened.name,
@@ -255,28 +235,3 @@ def _warnings(read: "Rows | None") -> list[str]:
 
 def _joined(name: Any) -> str:
     return name if isinstance(name, str) else ", else ".join(name)
-
-
-def cell_text(row: Any, name: str) -> str:
-    """Return a cell for a table."""
-    import msgspec
-
-    if name not in row:
-        return ""
-    value = row[name]
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = " ".join(text[: 4 * _CELL].split())
-    return text if len(text) <= _CELL else text[: _CELL - 1] + "…"
-
-
-def column_cells(column: "ColumnSummary") -> list[str]:
-    """Return the cells of a column for a table with `COLUMN_HEADS`."""
-    lengths, span = column.lengths, column.range
-    return [
-        column.name,
-        ", ".join(kind if len(column.types) == 1 else f"{n:,} {kind}" for kind, n in column.types.items()) or "–",
-        *(f"{count:,}" if count else "–" for count in (column.missing, column.null, column.empty)),
-        f"{column.distinct:,}" + "+" * column.distinct_capped,
-        f"{lengths.min:,} / {lengths.median:,.10g} / {lengths.max:,}" if lengths else "–",
-        f"{span.min:,.10g} / {span.mean:,.10g} / {span.max:,.10g}" if span else "–",
-    ]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import confirmed, options, plural
+from mesocosm.cli.dataset_cells import COLUMN_HEADS, cell_text, column_cells, mapped
 from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_for, workspace_option
 from mesocosm.cli.render import answer, emit, table
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
@@ -40,7 +41,6 @@ def upload(
     The same file again is the same version. An interrupted upload continues when the command is repeated. The server
     checks the file too; exit code 1 if a row is invalid.
     """
-    from mesocosm.cli.dataset import mapped
     from mesocosm.client.datasets import describe_file
     from mesocosm.server.schemas.dataset import DatasetInput
 
@@ -194,8 +194,6 @@ def remote_info(name: str, number: int | None, workspace: str | None) -> int:
 
 def remote_preview(name: str, rows: int, number: int | None, workspace: str | None) -> None:
     """Show the first rows of a dataset of a workspace."""
-    from mesocosm.cli.dataset import cell_text
-
     client = member_client()
     found = client.datasets.preview(workspace_for(client, workspace), name, version=number, limit=min(rows, 20))
     if options().json:
@@ -210,7 +208,6 @@ def remote_preview(name: str, rows: int, number: int | None, workspace: str | No
 
 
 def _print_columns(current: "DatasetVersionDocument") -> None:
-    from mesocosm.cli.dataset import COLUMN_HEADS, column_cells
     from mesocosm.datasets.summary import ColumnSummary
 
     def summary(column: "DatasetColumn") -> ColumnSummary:
