@@ -77,6 +77,20 @@ def repository(workspace: str | None) -> None:
 
 
 @click.command(cls=Remote)
+@workspace_option
+def hook(workspace: str | None) -> None:
+    """Make a new secret for the webhook of the repository, and print both. For admins and owners.
+
+    The Git host calls it after each push. The secret is shown once; a former one is no longer accepted.
+    """
+    client = member_client()
+    made = client.repositories.renew_hook(workspace_for(client, workspace))
+    url = made.url if made.url.startswith("http") else f"{client.base_url.rstrip('/')}{made.url}"
+    told = f"Payload URL: {url}\nContent type: application/json\nSecret: {made.secret}"
+    answer(told, {"url": url, "secret": made.secret})
+
+
+@click.command(cls=Remote)
 @click.option("--branch", default="", metavar="BRANCH", help="Branch  [the one that the workspace follows].")
 @click.option("--commit", default="", metavar="COMMIT", help="All digits of a commit, instead of the newest one.")
 @click.option("--wait/--no-wait", "wait", default=None, help="Wait until it has ended  [on a terminal].")

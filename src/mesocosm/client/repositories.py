@@ -4,6 +4,7 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.workspaces import workspace_path
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
+    RepositoryHookDocument,
     RepositoryInput,
     SyncDetail,
     SyncDocument,
@@ -27,6 +28,10 @@ class RepositoriesResource(Resource):
     def disconnect(self, workspace: str) -> None:
         """Disconnect the repository of a workspace. Only for admins and owners."""
         self._done("DELETE", f"{workspace_path(workspace)}/repository")
+
+    def renew_hook(self, workspace: str) -> RepositoryHookDocument:
+        """Give the webhook of the repository a new secret, which is shown once. Only for admins and owners."""
+        return self._one(RepositoryHookDocument, "POST", f"{workspace_path(workspace)}/repository/hook")
 
     def sync(self, workspace: str, *, branch: str = "", commit: str = "") -> SyncDocument:
         """Queue a sync of the newest commit of a branch, or of a commit. Not for viewers."""

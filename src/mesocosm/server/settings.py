@@ -171,6 +171,9 @@ class Settings(BaseSettings):
         description="allowed hosts of submitted repositories",
     )
     local_git: bool = Field(default=False, description="allow file:// URLs and paths on this machine as sources")
+    git_poll_s: float = Field(
+        300.0, ge=0, description="seconds between checks of a workspace's repository for new commits; 0: never"
+    )
     sandbox: Literal["auto", "bubblewrap", "docker", "plain"] = Field(
         "auto", description="how submitted code is sandboxed; `auto` means bubblewrap"
     )

@@ -251,6 +251,14 @@ class Syncs:
         """Return the last successful sync of a branch's newest commit; an empty branch is the default one."""
         return self._last(repository_id, syncs.c.branch == plain(branch), syncs.c.wanted == "")
 
+    def last_tried(self, repository_id: str, branch: str) -> Sync | None:
+        """Return the last sync of a branch's newest commit, in any state."""
+        wanted = select(syncs).where(
+            syncs.c.repository_id == plain(repository_id), syncs.c.branch == plain(branch), syncs.c.wanted == ""
+        )
+        row = self._database.one(wanted.order_by(syncs.c.number.desc()).limit(1))
+        return None if row is None else _sync(row)
+
     def of_commit(self, repository_id: str, commit: str) -> Sync | None:
         """Return the last successful sync of a commit, given by all of its digits or the first ones."""
         return self._last(repository_id, syncs.c.commit_id.startswith(plain(commit), autoescape=True))

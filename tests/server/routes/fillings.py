@@ -18,6 +18,7 @@ REMOTE = {"X-Forwarded-For": "203.0.113.9"}
 """What a proxy says of somebody who is not on this machine."""
 UNMET = {
     ("PUT", "/api/workspaces/{workspace}/repository"): {409},
+    ("POST", "/api/hooks/git/{hook_id}"): {404},
     ("GET", "/api/auth/oidc/start"): {404},
     ("GET", "/api/auth/oidc/callback"): {404},
     ("POST", "/api/test-episodes"): {504},

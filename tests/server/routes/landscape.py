@@ -139,8 +139,8 @@ class Landscape(Runs):
         self.token_id = made["id"]
         return Person(self.hosted, made["token"], self.ann.user_id, "ann")
 
-    def _repository(self, workspace_id: str) -> None:
-        """Connect a workspace with a repository that was synced once."""
+    def _repository(self, workspace_id: str) -> str:
+        """Connect a workspace with a repository that was synced once; return its id."""
         store = self.service.store
         row = store.repositories.connect(
             new_repository(workspace_id, f"github.com/a/{TEAM}", f"https://github.com/a/{TEAM}", branch=TEAM)
@@ -152,6 +152,7 @@ class Landscape(Runs):
         found = {"author": TEAM, "message": TEAM, "rollouts": (SyncedRollout(TEAM),)}
         over = {"state": SyncState.SUCCESS, "ended_at": time.time()}
         assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
+        return row.id
 
     def _session(self) -> str:
         """Return the id of a sign-in of Ann's."""
@@ -208,12 +209,13 @@ class Landscape(Runs):
         self.service.store.workspaces.add_member(workspace.id, self.bob.user_id or 0, "member")
         for holder in (WORKSPACE, *(personal_holder(one.user_id or 0) for one in (self.ann, self.bob))):
             set_secret(self.service, workspace.id, holder, STORED, SecretStr(NOBODY_READS), self.ann.user_id)
-        self._repository(workspace.id)
+        hook_id = self._repository(workspace.id)
+        shared = {"workspace": workspace.id, "name": STORED, "number": "1", "hook_id": hook_id}
         own = frozenset(ann)
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
-            "workspace": Ground({"workspace": workspace.id, "name": STORED, "number": "1"}, frozenset(mates), own),
+            "workspace": Ground(shared, frozenset(mates), own),
             "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),

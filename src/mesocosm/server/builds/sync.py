@@ -13,9 +13,9 @@ from pathlib import Path
 import msgspec
 
 from mesocosm.core.failure import MesocosmError
-from mesocosm.core.ids import DIGEST_HEX, digest_bytes
+from mesocosm.core.ids import DIGEST_HEX, digest_bytes, new_id
 from mesocosm.sandboxes.disk import remove
-from mesocosm.server.builds.checkout import BRANCHES, FetchedCommit, fetch_commit, list_branches, walk
+from mesocosm.server.builds.checkout import BRANCHES, FetchedCommit, RemoteBranches, fetch_commit, list_branches, walk
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.inspection import Inspection, inspect_workspace
@@ -57,6 +57,43 @@ async def synchronize(service: Service, sync: Sync) -> None:
         await asyncio.to_thread(service.store.syncs.drop, sync)
     else:
         await asyncio.to_thread(service.store.syncs.save, done)
+
+
+async def poll(service: Service, repository: Repository) -> None:
+    """Ask a repository for new commits of the branches that are followed, and queue their syncs.
+
+    Raises InfrastructureError if the store cannot be used.
+    """
+    store, settings = service.store, service.settings
+    directory = BuildDirectory(_folder(settings) / f"{repository.id}-poll-{new_id()}")
+    log = BuildLog(directory.folder)
+    try:
+        await asyncio.to_thread(directory.clear)
+        source = read_repository(settings, repository.url, "", "")
+        found = await list_branches(settings, source, directory.folder, log)
+        error = await asyncio.to_thread(_queue_new, service, repository, found)
+    except (MesocosmError, OSError) as failure:
+        error = log.clean(str(failure))
+    finally:
+        await asyncio.to_thread(remove, directory.folder)
+    await asyncio.to_thread(store.repositories.note_checked, repository.id, error)
+
+
+def _queue_new(service: Service, repository: Repository, found: RemoteBranches) -> str:
+    """Queue syncs of branches with another newest commit than the last sync tried; return what is wrong, or nothing."""
+    syncs = service.store.syncs
+    followed = repository.branch or found.default
+    if not repository.branch and found.default:
+        service.store.repositories.follow(repository.id, found.default)
+    for branch in dict.fromkeys((followed, *syncs.branches(repository.id))):
+        commit = found.commits.get(branch)
+        last = syncs.last_tried(repository.id, branch)
+        if commit is not None and (last is None or last.commit_id != commit):
+            wanted = Sync(repository_id=repository.id, number=0, branch=branch, cause=SyncCause.POLL, commit_id=commit)
+            syncs.add(wanted)
+    if not found.commits:
+        return "it has no commit yet; push one"
+    return "" if followed in found.commits else f"it has no branch {followed!r} any more; connect it with another one"
 
 
 def sweep_folders(settings: Settings, before: float) -> int:

@@ -26,6 +26,7 @@ from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.server.permissions.domains import OwnedDomain, VisibleDomain, VisibleDomains
 from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.permissions.owned_runs import OwnedRun
+from mesocosm.server.permissions.repository_hooks import RepositoryHook
 from mesocosm.server.permissions.route_access import Served, principal_of
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
@@ -138,6 +139,10 @@ class Grant:
     def owned_workspace(self, reference: str) -> OwnedWorkspace:
         """Return a workspace that the caller owns. Raises Refusal 404, or 403 for lesser roles."""
         return OwnedWorkspace.find(self._service, self._viewer, reference)
+
+    def repository_hook(self, repository_id: str) -> RepositoryHook:
+        """Return the webhook of a repository, which accepts only those who know its secret."""
+        return RepositoryHook.find(self._service, self._viewer, repository_id)
 
     def batch_runs(self, authorization: str = "") -> VisibleBatchRuns:
         """Return the caller's batch runs, or all with the workers' secret. Raises Refusal 401, 403, 503."""

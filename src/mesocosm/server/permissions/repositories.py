@@ -1,14 +1,19 @@
 """The repository of a workspace and its syncs, reached from a workspace that was granted."""
 
+import secrets
 from collections.abc import Sequence
+
+from pydantic import SecretStr
 
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.builds.sync import identity_of, read_repository
 from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.repository_hooks import HOOK_SECRET, hook_holder
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
+    RepositoryHookDocument,
     RepositoryInput,
     RolloutDocument,
     SyncDetail,
@@ -19,6 +24,7 @@ from mesocosm.server.schemas.repository import (
     SyncInput,
 )
 from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import set_secret
 from mesocosm.store.repositories import Repository, Sync, new_repository
 from mesocosm.store.workspaces import Workspace
 
@@ -145,9 +151,19 @@ class ManagedRepository(WorkingRepository):
         self._queue(row, source.ref, "", self._viewer.account_id)
         return _repository(row)
 
+    def renew_hook(self) -> RepositoryHookDocument:
+        """Give the webhook a new secret, and return it. Raises Refusal 404 if no repository is connected."""
+        repository, secret = self._connected(), secrets.token_urlsafe(32)
+        holder = hook_holder(repository.id)
+        set_secret(self._service, self._workspace.id, holder, HOOK_SECRET, SecretStr(secret), self._viewer.account_id)
+        self._note("hook", {"identity": repository.identity})
+        base = self._service.settings.public_url.rstrip("/")
+        return RepositoryHookDocument(url=f"{base}/api/hooks/git/{repository.id}", secret=secret)
+
     def disconnect(self) -> None:
         """Disconnect the repository. Runs keep what was synced. Raises Refusal 404 if none is connected."""
         repository = self._connected()
+        self._store.workspace_secrets.delete(self._workspace.id, hook_holder(repository.id), HOOK_SECRET)
         if self._store.repositories.disconnect(repository.id):
             self._note("disconnect", {"identity": repository.identity})
 

@@ -41,6 +41,19 @@ class RepositoryDocument(Document):
     created_at: datetime = Field(description="When it was connected.")
 
 
+class RepositoryHookDocument(Document):
+    """The webhook of a repository. The secret is shown once."""
+
+    url: str = Field(description="URL that the Git host calls after a push.")
+    secret: str = Field(description="Secret to enter at the Git host; a new one replaces it.")
+
+
+class RepositoryHookAnswer(Document):
+    """What a webhook did."""
+
+    sync: int | None = Field(description="Number of the queued sync; null if there is nothing new to sync.")
+
+
 class SyncInput(BaseModel):
     """What to sync."""
 

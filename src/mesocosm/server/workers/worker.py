@@ -26,7 +26,7 @@ from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
 from mesocosm.server.builds.build import build
-from mesocosm.server.builds.sync import synchronize
+from mesocosm.server.builds.sync import poll, synchronize
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
@@ -38,7 +38,7 @@ from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
 from mesocosm.store.queue import SUSPECT
-from mesocosm.store.repositories import Sync
+from mesocosm.store.repositories import Repository, Sync
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker as Row
 
@@ -286,6 +286,7 @@ class _Worker:
         self._checking: dict[asyncio.Task[None], DatasetVersion] = {}
         self._syncing: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._polling: asyncio.Task[None] | None = None
         self._looked = self._cleaned = 0.0
 
     async def work(self) -> None:
@@ -451,9 +452,21 @@ class _Worker:
             for dead in await asyncio.to_thread(self._service.store.workers.reap_dead, settings.lease_s):
                 _log.warning("worker %s (%s) is gone; other workers take over its work", dead.id, dead.holder)
                 await asyncio.to_thread(stop_cancelled, self._service)
+            if not self._once and settings.git_poll_s and self._polling is None:
+                due = await asyncio.to_thread(self._service.store.repositories.due, settings.git_poll_s)
+                if due is not None:
+                    self._polling = self._begin(self._poll(due), f"poll of {due.identity}")
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
             self._begin(self._clean(), "cleaning up")
+
+    async def _poll(self, repository: Repository) -> None:
+        try:
+            await poll(self._service, repository)
+        except MesocosmError as error:
+            _log.warning("repository %s could not be asked for new commits: %s", repository.id, error)
+        finally:
+            self._polling = None
 
     async def _clean(self) -> None:
         try:
@@ -477,7 +490,7 @@ class _Worker:
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
         builds, checks = dict(self._building), dict(self._checking)
-        for task in (*builds, *checks, *self._syncing):
+        for task in (*builds, *checks, *self._syncing, *filter(None, [self._polling])):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))

@@ -10,6 +10,7 @@ from tests.server.auth.granted.world import World, secret
 
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
+from mesocosm.server.permissions.repository_hooks import RepositoryHook
 from mesocosm.server.schemas.repository import RepositoryInput, SyncInput
 from mesocosm.store.repositories import (
     Sync,
@@ -46,6 +47,15 @@ def _plant(world: World) -> None:
         assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
 
 
+def _ids(world: World) -> Iterable[str]:
+    _plant(world)
+    for name in workspaces.NAMES:
+        membership = world.service.store.workspaces.membership(secret(name), None)
+        found = world.service.store.repositories.of(membership.workspace.id) if membership else None
+        if found is not None:
+            yield found.id
+
+
 def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
     _plant(world)
     return [workspace.repository() for workspace in workspaces.granted_workspaces(world, way)]
@@ -54,6 +64,7 @@ def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
 OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
     VisibleRepository: lambda world, grant, _role: _granted(world, grant.workspace),
     WorkingRepository: lambda world, grant, _role: _granted(world, grant.working_workspace),
+    RepositoryHook: lambda world, grant, _role: [grant.repository_hook(found) for found in _ids(world)],
     ManagedRepository: lambda world, grant, _role: _granted(world, grant.managed_workspace),
 }
 
@@ -66,6 +77,8 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "ManagedRepository.connect": lambda repository, _world: repository.connect(
         RepositoryInput(url="https://github.com/a/other")
     ),
+    "ManagedRepository.renew_hook": lambda repository, _world: repository.renew_hook(),
+    "RepositoryHook.receive": lambda hook, _world: hook.receive({"x-mesocosm-token": "wrong"}, b"{}"),
     "ManagedRepository.disconnect": lambda repository, _world: repository.disconnect(),
 }
 

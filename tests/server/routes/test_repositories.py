@@ -1,0 +1,164 @@
+"""Git Sync of a workspace over the API, and the webhook that Git hosts call."""
+
+import hashlib
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from mesocosm.store.repositories import SyncState
+
+if TYPE_CHECKING:
+    from tests.server.routes.conftest import Hosted, Person
+
+URL = "https://github.com/Ada/Evals"
+COMMIT = "a" * 40
+
+
+def connected(owner: "Person", **given: str) -> str:
+    place: str = owner.post("/api/workspaces", {"name": "Reefs"}).json()["id"]
+    answer = owner.request("PUT", f"/api/workspaces/{place}/repository", json={"url": URL, **given})
+    assert answer.status_code == 201, answer.text
+    return f"/api/workspaces/{place}"
+
+
+def synced(hosted: "Hosted", commit: str = COMMIT, branch: str = "main") -> None:
+    """Do what a worker does with every waiting sync."""
+    syncs = hosted.service.store.syncs
+    while (claimed := syncs.claim("worker", 30.0)) is not None:
+        hosted.service.store.repositories.follow(claimed.repository_id, branch)
+        over = {"state": SyncState.SUCCESS, "commit_id": commit, "branch": claimed.branch or branch, "ended_at": 1.0}
+        assert syncs.save(msgspec.structs.replace(claimed, **over))
+
+
+def numbers(owner: "Person", path: str) -> list[int]:
+    return [one["number"] for one in owner.get(f"{path}/syncs").json()]
+
+
+def test_a_workspace_has_one_repository_and_its_first_sync_waits(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada, folder="evals/")
+    document = ada.get(f"{path}/repository").json()
+    assert (document["identity"], document["url"]) == ("github.com/ada/evals", "https://github.com/ada/evals")
+    assert (document["folder"], document["branch"]) == ("evals", "")
+    (sync,) = ada.get(f"{path}/syncs").json()
+    assert (sync["number"], sync["status"], sync["trigger"], sync["requested_by"]) == (
+        1,
+        "pending",
+        "hand",
+        ada.user_id,
+    )
+    again = ada.request("PUT", f"{path}/repository", json={"url": "https://github.com/ada/other"})
+    assert again.status_code == 409
+    assert "github.com/ada/evals already" in again.json()["detail"]
+    assert ada.request("DELETE", f"{path}/repository").status_code == 204
+    assert ada.get(f"{path}/repository").status_code == 404
+    assert ada.get(f"{path}/syncs").json() == []
+
+
+@pytest.mark.parametrize("url", ["https://evil.example/a/b", "/etc", "file:///etc", "git@github.com:a/b.git", "x"])
+def test_addresses_that_this_server_does_not_take_are_refused(hosted: "Hosted", url: str) -> None:
+    ada = hosted.member("ada")
+    path = f"/api/workspaces/{ada.post('/api/workspaces', {'name': 'Reefs'}).json()['id']}"
+    assert ada.request("PUT", f"{path}/repository", json={"url": url}).status_code == 422
+    assert ada.get(f"{path}/repository").status_code == 404
+
+
+def test_members_sync_and_viewers_read(hosted: "Hosted") -> None:
+    ada, ben, cid = (hosted.member(name) for name in ("ada", "ben", "cid"))
+    path = connected(ada)
+    synced(hosted)
+    ada.post(f"{path}/members", {"username": "ben", "role": "viewer"})
+    assert ben.post(f"{path}/syncs", {}).status_code == 403
+    assert ben.get(f"{path}/syncs/1").json()["sync"]["commit"] == COMMIT
+    assert cid.get(f"{path}/syncs/1").status_code == 404
+    ada.request("PATCH", f"{path}/members/{ben.user_id}", json={"role": "member"})
+    answer = ben.post(f"{path}/syncs", {"commit": "b" * 40})
+    assert (answer.status_code, answer.json()["commit"], answer.json()["branch"]) == (202, "b" * 40, "main")
+    assert ben.request("DELETE", f"{path}/repository").status_code == 403
+    assert ben.post(f"{path}/repository/hook").status_code == 403
+    for body in ({"commit": "b" * 7}, {"branch": "--upload-pack=x"}, {"branch": "a..b"}):
+        assert ben.post(f"{path}/syncs", body).status_code == 422
+
+
+def pushed(hosted: "Hosted", url: str, body: Any, **headers: str) -> tuple[int, Any]:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    answer = hosted.anonymous.request("POST", url, content=content, headers=given)
+    return answer.status_code, answer.json().get("sync", answer.json().get("detail"))
+
+
+def signed(secret: str, body: bytes) -> str:
+    return f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+
+
+def test_a_push_queues_a_sync_whoever_the_git_host_is(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+    synced(hosted)
+    hook = ada.post(f"{path}/repository/hook").json()
+    url, secret = hook["url"], hook["secret"]
+    body = json.dumps({"ref": "refs/heads/main", "after": "b" * 40}).encode()
+    form = b"payload=%7B%22ref%22%3A%22refs%2Fheads%2Fmain%22%7D"
+    for content, headers in (
+        (body, {"X_Hub_Signature_256": signed(secret, body)}),
+        (form, {"X_Hub_Signature_256": signed(secret, form)}),
+        (body, {"X_Gitlab_Token": secret}),
+        (b"not JSON", {"X_Mesocosm_Token": secret}),
+    ):
+        queued = pushed(hosted, url, content, **headers)
+        assert queued[0] == 202
+        # Until a worker begins it, further pushes are the same sync.
+        assert pushed(hosted, url, content, **headers) == queued
+        synced(hosted)
+    assert numbers(ada, path) == [5, 4, 3, 2, 1]
+    assert ada.get(f"{path}/syncs").json()[0]["trigger"] == "push"
+
+
+def test_what_brings_nothing_new_changes_nothing(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+    synced(hosted)
+    hook = ada.post(f"{path}/repository/hook").json()
+    url, token = hook["url"], {"X_Mesocosm_Token": hook["secret"]}
+    for body in (
+        {"ref": "refs/heads/main", "after": COMMIT},
+        {"ref": "refs/heads/main", "after": "0" * 40},
+        {"ref": "refs/heads/other", "after": "b" * 40},
+        {"ref": "refs/tags/main"},
+        {"ref": "refs/heads/--upload-pack=x"},
+    ):
+        assert pushed(hosted, url, body, **token) == (202, None), body
+    assert pushed(hosted, url, {}, X_GitHub_Event="ping", **token) == (202, None)
+    assert numbers(ada, path) == [1]
+    # A branch that somebody synced is followed.
+    ada.post(f"{path}/syncs", {"branch": "other"})
+    synced(hosted)
+    assert pushed(hosted, url, {"ref": "refs/heads/other", "after": "b" * 40}, **token) == (202, 3)
+
+
+def test_a_wrong_secret_and_no_webhook_are_answered_alike(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+    synced(hosted)
+    hook_id = ada.get(f"{path}/repository").json()["id"]
+    unset = pushed(hosted, f"/api/hooks/git/{hook_id}", {})
+    hook = ada.post(f"{path}/repository/hook").json()
+    body = json.dumps({"ref": "refs/heads/main"}).encode()
+    tries: list[dict[str, str]] = [
+        *({}, {"X_Mesocosm_Token": ""}, {"X_Gitlab_Token": "wrong"}, {"X_Hub_Signature_256": "sha256="}),
+        *({"X_Hub_Signature_256": signed("wrong", body)}, {"X_Hub_Signature_256": signed(hook["secret"], b"other")}),
+    ]
+    told = {pushed(hosted, hook["url"], body, **headers) for headers in tries}
+    told |= {pushed(hosted, f"/api/hooks/git/{hook_id[::-1]}", body, X_Mesocosm_Token=hook["secret"]), unset}
+    assert told == {(404, "there is no such webhook, or its secret is another one")}
+    renewed = ada.post(f"{path}/repository/hook").json()
+    assert pushed(hosted, hook["url"], body, X_Mesocosm_Token=hook["secret"])[0] == 404
+    assert pushed(hosted, hook["url"], body, X_Mesocosm_Token=renewed["secret"])[0] == 202
+    assert numbers(ada, path) == [2, 1]
+    assert hook["secret"] not in str(hosted.service.store.audit.list())
+    assert ada.get(f"{path}/secrets").json() == []
+    ada.request("DELETE", f"{path}/repository")
+    assert pushed(hosted, hook["url"], body, X_Mesocosm_Token=renewed["secret"])[0] == 404
