@@ -1,7 +1,8 @@
-"""Rows per second of a rollout that does nothing, without the engine: in worker processes, and in this process."""
+"""Rows per second of a rollout that does nothing, without the engine: in processes, sandboxed ones, and this one."""
 
 import asyncio
 import resource
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 from mesocosm.rollouts.executor import ModelAccess, RolloutExecutor, RowJob
 from mesocosm.rollouts.local import InProcessExecutor
 from mesocosm.rollouts.processes.executor import ProcessExecutor
+from mesocosm.rollouts.processes.sandboxed import WorkerSandbox
+from mesocosm.sandboxes.bubblewrap import available
 from perf.machine import line
 
 AT_ONCE = 64
+ROUNDS, COMPARED = 7, 5_000
 BUDGET = 2_000.0
 MAIN = """
 from mesocosm.rollouts import AgentWorkflow, AgentWorkflowConfig, Grader, LocalBackend
@@ -38,7 +42,26 @@ def rollouts() -> None:
         (folder / "main.py").write_text(MAIN)
         for rows in (1_000, 10_000, 100_000):
             _show("worker processes", rows, ProcessExecutor(folder, "main.py", environment={}, installs=folder))
+        _compare(folder)
         _show("this process", 10_000, InProcessExecutor(folder, "main.py"))
+
+
+def _compare(folder: Path) -> None:
+    """Print the rates in worker processes with and without a sandbox, and their ratio; rounds alternate."""
+    works = available()
+    if not works:
+        print(f"    rows in a sandbox: not measured, {works.reason}")
+        return
+    found: dict[str, list[float]] = {"plain": [], "sandboxed": []}
+    for _ in range(ROUNDS):
+        for kind, rates in found.items():
+            sandbox = WorkerSandbox() if kind == "sandboxed" else None
+            executor = ProcessExecutor(folder, "main.py", environment={}, installs=folder, sandbox=sandbox)
+            rates.append(COMPARED / asyncio.run(_rows(COMPARED, executor)))
+    plain, sandboxed = (statistics.median(rates) for rates in found.values())
+    print(
+        f"    {COMPARED:,} rows: {plain:,.0f} rows/s plainly, {sandboxed:,.0f} in a sandbox, {sandboxed / plain:.2f}×"
+    )
 
 
 def _show(where: str, rows: int, executor: RolloutExecutor) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.failure import Cause, EpisodeError, MesocosmError
 from mesocosm.proxy.server import ProxyReply, ProxyRequest, ProxyServer
 from mesocosm.rollouts.executor import LineLog, ModelAccess, RowJob, RowOutcome
 from mesocosm.rollouts.processes.executor import ProcessExecutor
@@ -433,3 +433,18 @@ async def test_a_model_elsewhere_is_refused(boxed: Opened, working: Working) -> 
     with pytest.raises(EpisodeError, match="only through the proxy") as caught:
         await play(place, job)
     assert caught.value.cause is Cause.SANDBOX_FAILED
+
+
+async def test_nothing_is_installed_outside_of_the_sandbox(boxed: Opened, rollout: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    for name in ("uv", "python3", "python3.12"):
+        program = rollout / "bin" / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho {name} >> {mark}\n")
+        program.chmod(0o755)
+    (rollout / "pyproject.toml").write_text(
+        '[project]\nname = "r"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = ["./evil"]\n'
+    )
+    with pytest.raises(MesocosmError, match="nothing is installed for a rollout in a sandbox"):
+        await boxed({"PATH": f"{rollout / 'bin'}:/usr/bin:/bin"})
+    assert not mark.exists()

@@ -71,7 +71,8 @@ class ProcessExecutor:
     values of `environment` that look like secrets. Starting a process fails if the files no longer match `content`.
 
     With `sandbox` the rollout is foreign code: its processes see only their folder, their packages and `environment`,
-    and reach nothing but the models of their rows, the listener for callbacks and the sandbox's hosts.
+    and reach nothing but the models of their rows, the listener for callbacks and the sandbox's hosts. Nothing is
+    installed for it: `open` fails if its virtual environment is missing.
     """
 
     def __init__(
@@ -111,9 +112,13 @@ class ProcessExecutor:
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Create the virtual environment if needed, and start the rollout. Raises MesocosmError."""
-        python = await Installation(self._folder, self._installs, self._variables()).python(notice)
+        # What runs outside of the sandbox must not see variables that the rollout's author chose.
+        plain = self._sandbox is None
+        declared = self._variables() if plain else _inherited()
+        installation = Installation(self._folder, self._installs, declared, installing=plain)
+        python = await installation.python(notice)
         client, callbacks = HttpClient(idle_timeout=IDLE_S), Callbacks(notice)
-        files = ServerFiles(self._prefix, self._variables())
+        files = ServerFiles(self._prefix, declared)
         self._stack.push_async_callback(asyncio.to_thread, files.clear)
         self._log.open()
         self._stack.callback(self._log.close)
@@ -191,14 +196,16 @@ class ProcessExecutor:
 
     def _variables(self, programs: Path | None = None) -> dict[str, str]:
         """Return the complete environment of a process of the rollout."""
-        inherited = INHERITED if self._sandbox is None or programs is None else ()
-        variables = {**OFF, **{name: os.environ[name] for name in inherited if name in os.environ}}
-        variables.update(self._environment)
+        variables = {**OFF, **(_inherited() if self._sandbox is None else {}), **self._environment}
         for name in ("NO_PROXY", "no_proxy"):
             variables[name] = ",".join(filter(None, (variables.get(name, ""), LOOPBACK)))
         if programs is not None and self._sandbox is None:
             variables["PATH"] = os.pathsep.join(filter(None, (str(programs), variables.get("PATH", ""))))
         return variables
+
+
+def _inherited() -> dict[str, str]:
+    return {name: os.environ[name] for name in INHERITED if name in os.environ}
 
 
 def _cache() -> Path:

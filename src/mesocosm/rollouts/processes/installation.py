@@ -40,10 +40,16 @@ _LOCAL = re.compile(r"@|[/\\]|^\s*[.-]")
 
 
 class Installation:
-    """Finds or creates the environment for the rollout in `folder`, below `installs`."""
+    """Finds or creates the environment for the rollout in `folder`, below `installs`.
 
-    def __init__(self, folder: Path, installs: Path, environment: Mapping[str, str]) -> None:
+    With `installing` unset it only finds: installing may run code of the packages, with all our rights.
+    """
+
+    def __init__(
+        self, folder: Path, installs: Path, environment: Mapping[str, str], *, installing: bool = True
+    ) -> None:
         self._folder = folder
+        self._installing = installing
         self._installs = installs.absolute()
         self._declared = environment
         ours = {name: value for name, value in os.environ.items() if name.startswith(INSTALLER)}
@@ -91,6 +97,12 @@ class Installation:
     ) -> str:
         place = self._place(interpreter, lines)
         if not _whole(place):
+            if not self._installing:
+                raise MesocosmError(
+                    f"rollout {self._folder.name}: what it declares ({', '.join(lines)}) is not installed, and nothing "
+                    "is installed for a rollout in a sandbox; install it where the server runs, or make the virtual "
+                    f"environment {place} by playing the rollout once without a sandbox"
+                )
             await self._make(place, interpreter, lines, notice)
         return str(_program(place))
 

@@ -352,11 +352,13 @@ class _Start:
         try:
             with theirs:
                 self._worker.process = await (self._plain(theirs) if self._folder is None else self._sandboxed(theirs))
-        except EpisodeError as error:
+        except BaseException as error:
             ours.close()
             if self._folder is not None:
                 self._folder.remove()
-            raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
+            if isinstance(error, EpisodeError):
+                raise RunAborted(f"rollout {launch.folder.name}: {error}") from error
+            raise
         self._worker.transport = self._socket
         await self._socket.connect(ours)
         return self._worker
@@ -376,6 +378,7 @@ class _Start:
         launch, folder = self._launch, self._folder
         assert launch.sandbox is not None
         assert folder is not None
+        callbacks = await launch.callbacks.start()
         process = await launch.sandbox.start(
             self._command(INHERITED_AS),
             folder,
@@ -383,7 +386,7 @@ class _Start:
             variables=self._variables(folder.rows),
             connection=connection.dup(),
             port=self._port,
-            reachable=(await launch.callbacks.start(),),
+            reachable=(callbacks,),
             heard=lambda stream, data: self._worker.logs[stream].write(data),
         )
         self._worker.client = self._client = HttpClient(idle_timeout=IDLE_S, socket=process.socket)

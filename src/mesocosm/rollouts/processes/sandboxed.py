@@ -32,8 +32,11 @@ DOORS = 4
 CONNECTIONS = 4096
 """Maximum number of connections of one process; it may play a thousand rows at once."""
 
-DEEPEST, MOST_FILES, MOST_BYTES = 32, 10_000, 64 * MIB
+DEEPEST, MOST_FILES, MOST_BYTES = 32, 1_000, 64 * MIB
 """Maximum depth, number and total size of the artifacts of one row; others are not kept."""
+
+_REMOVE_S = 0.3
+"""Seconds to wait for the removal of a row's files. It ends later if foreign code has made very many."""
 
 _ROOTS = (("rows",), ("home", ".osmosis"))
 """Where the rows of a process have their folders; servers that do not know the variable for it take the second."""
@@ -105,6 +108,7 @@ class WorkerFolder:
         self.home = self.path / "home"
         self.rows = self.path / "rows"
         self.watch = self.path / "watch.json"
+        self._removing: set[asyncio.Future[None]] = set()
         for folder in (self.path, self.home, self.rows):
             folder.mkdir()
 
@@ -114,7 +118,14 @@ class WorkerFolder:
 
     async def keep(self, name: str, artifacts: Path) -> list[str]:
         """Copy the artifacts of a finished row to our own folder and remove them here; return what was left out."""
-        return await asyncio.to_thread(self._keep, name, artifacts) if self._has(name) else []
+        if not self._has(name):
+            return []
+        left_out = await asyncio.to_thread(self._copy, name, artifacts)
+        removing = asyncio.ensure_future(asyncio.to_thread(self._drop, name))
+        self._removing.add(removing)
+        removing.add_done_callback(self._removing.discard)
+        await asyncio.wait({removing}, timeout=_REMOVE_S)
+        return left_out
 
     def remove(self) -> None:
         """Remove all files. The process must have ended."""
@@ -125,16 +136,18 @@ class WorkerFolder:
         """Return whether a row has a folder; most have none, and need no thread."""
         return any(os.path.lexists(self.path.joinpath(*root, name)) for root in _ROOTS)
 
-    def _keep(self, name: str, artifacts: Path) -> list[str]:
+    def _copy(self, name: str, artifacts: Path) -> list[str]:
         copying = ArtifactCopy()
         for root in _ROOTS:
-            with suppress(OSError), _folder(self.path, root) as found:
-                with suppress(OSError), _folder(name, ("artifacts",), found) as source:
-                    copying.copy(source, artifacts)
-                # What is left here is removed with the process.
-                with suppress(OSError, RecursionError):
-                    shutil.rmtree(name, ignore_errors=True, dir_fd=found)
+            with suppress(OSError), _folder(self.path, (*root, name, "artifacts")) as source:
+                copying.copy(source, artifacts)
         return copying.left_out
+
+    def _drop(self, name: str) -> None:
+        # rmtree follows no links, not even such that appear meanwhile. What it leaves is removed with the process.
+        for root in _ROOTS:
+            with suppress(OSError, RecursionError), _folder(self.path, root) as found:
+                shutil.rmtree(name, ignore_errors=True, dir_fd=found)
 
 
 class ArtifactCopy:
@@ -153,6 +166,10 @@ class ArtifactCopy:
         """Copy the content of an open folder, which lies at `above` among the artifacts."""
         for name in os.listdir(folder):
             shown = f"{above}{name}"
+            if not self._files:
+                self._leave_out(shown, f"more than {MOST_FILES:,} files and folders")
+                return
+            self._files -= 1
             try:
                 opened = _opened(name, folder)
             except OSError as error:
@@ -164,8 +181,8 @@ class ArtifactCopy:
                     self.copy(opened, target / name, f"{shown}/", depth - 1)
                 elif not stat.S_ISREG(found.st_mode):
                     self._leave_out(shown, "in too many folders" if stat.S_ISDIR(found.st_mode) else "not a plain file")
-                elif found.st_size > self._room or not self._files:
-                    self._leave_out(shown, f"more than {MOST_BYTES // MIB} MB or {MOST_FILES:,} files")
+                elif found.st_size > self._room:
+                    self._leave_out(shown, f"more than {MOST_BYTES // MIB} MB in all")
                 else:
                     self._copy_file(opened, target / name)
             except OSError as error:
@@ -174,7 +191,6 @@ class ArtifactCopy:
                 os.close(opened)
 
     def _copy_file(self, opened: int, target: Path) -> None:
-        self._files -= 1
         # The folder is ours, so nothing in it is a link that foreign code made.
         target.parent.mkdir(parents=True, exist_ok=True)
         with target.open("wb") as file:
@@ -193,9 +209,9 @@ def _opened(name: str | Path, folder: int | None, kind: int = 0) -> int:
 
 
 @contextmanager
-def _folder(name: str | Path, below: Sequence[str], above: int | None = None) -> Iterator[int]:
+def _folder(root: Path, below: Sequence[str]) -> Iterator[int]:
     """Open a folder inside of another, step by step, without following links. Raises OSError."""
-    folder = _opened(name, above, os.O_DIRECTORY)
+    folder = _opened(root, None, os.O_DIRECTORY)
     try:
         for step in below:
             inner = _opened(step, folder, os.O_DIRECTORY)
