@@ -45,7 +45,7 @@ class RepositoryHookDocument(Document):
     """The webhook of a repository. The secret is shown once."""
 
     url: str = Field(description="URL that the Git host calls after a push.")
-    secret: str = Field(description="Secret to enter at the Git host; a new one replaces it.")
+    secret: str = Field(repr=False, description="Secret to enter at the Git host; a new one replaces it.")
 
 
 class RepositoryHookAnswer(Document):

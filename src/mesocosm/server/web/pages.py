@@ -60,6 +60,7 @@ PAGES = (
 
 SERVER_PAGES = (
     *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
+    *("/workspaces", "/workspaces/$workspaceId"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
 """Additional paths of the app on a server."""
