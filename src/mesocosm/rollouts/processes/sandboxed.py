@@ -108,6 +108,7 @@ class WorkerFolder:
         self.home = self.path / "home"
         self.rows = self.path / "rows"
         self.watch = self.path / "watch.json"
+        self._places = [str(self.path.joinpath(*root)) for root in _ROOTS]
         self._removing: set[asyncio.Future[None]] = set()
         for folder in (self.path, self.home, self.rows):
             folder.mkdir()
@@ -134,7 +135,7 @@ class WorkerFolder:
 
     def _has(self, name: str) -> bool:
         """Return whether a row has a folder; most have none, and need no thread."""
-        return any(os.path.lexists(self.path.joinpath(*root, name)) for root in _ROOTS)
+        return any(os.path.lexists(f"{root}/{name}") for root in self._places)
 
     def _copy(self, name: str, artifacts: Path) -> list[str]:
         copying = ArtifactCopy()
