@@ -140,6 +140,13 @@ def test_columns_of_the_same_name_are_refused(write: Write) -> None:
     assert problems(write("a.csv", "q,a\n1,2\n").with_suffix(".parquet")) == ["header: several columns are named 'q'"]
 
 
+@pytest.mark.parametrize(("mark", "called"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_another_separator_than_commas_is_named(write: Write, mark: str, called: str) -> None:
+    found = problems(write("a.csv", f'q{mark}a\n"1"{mark}2\n'))
+    assert len(found) == 1
+    assert found[0].startswith(f"header: its columns (q, a) are separated by {called}, not by commas")
+
+
 def test_ragged_rows_are_all_named(write: Write) -> None:
     assert problems(write("a.csv", "q,a\n1\n1,2\n1,2,3\n")) == [
         "row 1: has 1 columns, not the 2 of the header (line 2)",

@@ -35,6 +35,7 @@ class DelimitedReader:
         self.over = False
         self._faults = faults
         self._begin = 1
+        self._separator = separator
         self._reader = csv.reader(lines, delimiter=separator, strict=True)
 
     def read(self, most: int | None = None) -> FileRows:
@@ -51,6 +52,8 @@ class DelimitedReader:
                     if not self.header:
                         self.header = fields
                         _twice(fields, self._faults)
+                        if self._is_separated_otherwise(fields):
+                            break
                         continue
                     self.number += 1
                     if len(fields) == len(self.header):
@@ -66,6 +69,17 @@ class DelimitedReader:
                 self._faults.add(f"row {self.number + 1}", what)
         self.over = True
         return FileRows(rows, places, tuple(self.header))
+
+    def _is_separated_otherwise(self, header: Sequence[str]) -> bool:
+        """Report a header that is one column here because another character separates its names."""
+        others = {";": "semicolons", "\t": "tabs", "|": "bars"}
+        found = next((mark for mark in others if mark in header[0]), "") if len(header) == 1 else ""
+        if not found or self._separator != ",":
+            return False
+        names = ", ".join(header[0].split(found)[:4])
+        what = f"its columns ({names}) are separated by {others[found]}, not by commas"
+        self._faults.add("header", what, "save the file with commas")
+        return True
 
 
 def _twice(header: Sequence[str], faults: DatasetProblems) -> None:
