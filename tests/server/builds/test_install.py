@@ -16,9 +16,10 @@ from tests.server.builds.conftest import adapter, manifest
 
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
-from mesocosm.server.builds.install import install, make_venv, read_index_settings
+from mesocosm.server.builds.install import install, make_venv
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.manifest import check_manifest
+from mesocosm.server.builds.package_index import read_index_settings
 from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import read_settings
 
@@ -229,7 +230,7 @@ async def test_what_takes_too_long_is_ended(directory: BuildDirectory, log: Buil
 async def test_what_takes_too_much_room_is_ended(directory: BuildDirectory, log: BuildLog, index: Path) -> None:
     with zipfile.ZipFile(index / "sunfish-2.0-py3-none-any.whl", "a") as archive:
         archive.writestr("sunfish_data.bin", b"\0" * 30_000_000)
-    assert "have 1 MB for packages" in await fault(directory, log, "sunfish==2.0", packages_mb=1)
+    assert "are 1 MB for packages" in await fault(directory, log, "sunfish==2.0", packages_mb=1)
 
 
 async def test_code_of_packages_does_not_see_the_platform(
