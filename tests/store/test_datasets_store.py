@@ -14,7 +14,7 @@ from sqlalchemy import update
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store import Store, datasets, open_store
+from mesocosm.store import Store, datasets, open_store, parts
 from mesocosm.store.datasets import DatasetFile, DatasetState, DatasetVersion, Upload, pieces
 from mesocosm.store.objects import open_objects
 from mesocosm.store.tenancy import dataset_versions
@@ -418,7 +418,7 @@ def test_what_breaks_in_the_middle_leaves_nothing_half_written(
     def kill(*_: Any, **__: Any) -> None:
         raise Killed
 
-    target = store.database if method == "add" else datasets
+    target = store.database if method == "add" else parts
     with patch.object(target, method, kill), pytest.raises(Killed):
         store.datasets.add_part(version, 2, DATA[10:20])
     other = open_store(place)

@@ -13,23 +13,18 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from mesocosm.core.entry import Blob
-from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
+from mesocosm.core.ids import new_id
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
+from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
 from mesocosm.store.rows import json_text, plain, record_of, values_of
-from mesocosm.store.schema import blobs
 from mesocosm.store.tenancy import dataset_parts as parts
 from mesocosm.store.tenancy import dataset_versions as versions
 from mesocosm.store.tenancy import datasets, users
 
-PART_BYTES = 4 << 20
-"""Size of a part: a server keeps a few of them in memory for each upload."""
 MOST_CHECKS = 3
 """Checks of a version after which it is an error: if each ends its worker, the file is at fault."""
 
-_BYTES = "application/octet-stream"
 _SHORT = [column for column in versions.c if column.name not in ("summary", "preview", "faults")]
 _UNFINISHED = ("uploading", "error", "cancelled")
 """States in which an upload may begin again."""
@@ -91,11 +86,11 @@ class DatasetVersion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def part_count(self) -> int:
         """Number of parts."""
-        return -(-self.size // self.part_size)
+        return part_count(self.size, self.part_size)
 
     def part_length(self, number: int) -> int:
         """Return the size of a part, counted from 1."""
-        return min(self.part_size, self.size - (number - 1) * self.part_size)
+        return part_length(self.size, self.part_size, number)
 
 
 class DatasetFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,7 +123,7 @@ class Datasets:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._blobs = Blobs(database)
+        self._parts = UploadedParts(database, parts)
 
     def get(self, workspace_id: str, name_or_id: str) -> Dataset | None:
         """Return a dataset by its id, or else by its name; None if the workspace has no such dataset."""
@@ -207,38 +202,16 @@ class Datasets:
 
     def parts(self, dataset_id: str, version: int) -> dict[int, str]:
         """Return the digests of the parts that are there, by their numbers from 1."""
-        wanted = select(parts.c.number, parts.c.digest).where(_of(dataset_id, version)).order_by(parts.c.number)
-        return {row["number"]: row["digest"] for row in self._database.all(wanted)}
+        return self._parts.digests(dataset_id, version)
 
     def read_part(self, digest: str) -> bytes:
         """Return the bytes of a part. Raises UnknownName if it was removed meanwhile."""
-        return self._blobs.get(digest).data
+        return self._parts.read(digest)
 
     def add_part(self, version: DatasetVersion, number: int, data: bytes) -> bool:
         """Store a part of a version that is being uploaded, in place of an earlier one; return whether it still is."""
-        blob = Blob(digest_bytes(data), _BYTES, data)
-        row = blob_row(blob, self._database.objects)
-        same = (version.dataset_id, version.version)
-
-        def work(connection: Connection) -> bool:
-            if not connection.execute(_uploading(*same).values(updated_at=time.time())).rowcount:
-                return False
-            wanted = select(parts.c.digest).where(_of(*same), parts.c.number == number)
-            before = connection.scalar(wanted)
-            self._database.add(connection, blobs, [row], known="keep")
-            if before != blob.digest:
-                connection.execute(delete(parts).where(_of(*same), parts.c.number == number))
-                fields = {"dataset_id": same[0], "version": same[1], "number": number}
-                connection.execute(insert(parts).values(**fields, digest=blob.digest, size=len(data)))
-            if before is not None and before != blob.digest:
-                drop_orphans(connection, [before])
-            return True
-
-        try:
-            return self._database.write(work)
-        except IntegrityError:
-            # Another upload removed the same content in this moment.
-            return self._database.write(work)
+        key = (version.dataset_id, version.version)
+        return self._parts.add(key, number, data, _uploading(*key).values(updated_at=time.time()))
 
     def submit(self, version: DatasetVersion) -> bool:
         """Queue a version for its check; return whether it is or was queued. False if parts are missing."""
@@ -248,9 +221,7 @@ class Datasets:
             row = connection.execute(select(versions).where(_is(*key)).with_for_update()).mappings().first()
             if row is None or row["state"] != DatasetState.UPLOADING:
                 return row is not None and row["state"] in (DatasetState.PROCESSING, DatasetState.UPLOADED)
-            there = select(func.count(), func.sum(parts.c.size)).where(_of(*key))
-            count, size = connection.execute(there).one()
-            if (count, size) != (version.part_count, version.size):
+            if self._parts.total(connection, *key) != (version.part_count, version.size):
                 return False
             fields = {"state": DatasetState.PROCESSING.value, "updated_at": time.time(), "tries": 0}
             connection.execute(update(versions).where(_is(*key)).values(**fields, claimed_by=None, lease_until=None))
@@ -280,7 +251,7 @@ class Datasets:
                 still = select(versions.c.state).where(_is(*key), or_(over, left)).with_for_update()
                 state = connection.scalar(still)
                 if state == DatasetState.ERROR:
-                    return _drop_parts(connection, *key) > 0
+                    return self._parts.drop(connection, *key) > 0
                 return state is not None and self._end_upload(connection, *key)
 
             count += self._database.write(work)
@@ -357,7 +328,7 @@ class Datasets:
             wrong = select(versions.c.state).where(_is(version.dataset_id, version.version)).with_for_update()
             if connection.scalar(wrong) != DatasetState.ERROR:
                 return 0
-            return _drop_parts(connection, version.dataset_id, version.version)
+            return self._parts.drop(connection, version.dataset_id, version.version)
 
         return self._database.write(work)
 
@@ -379,7 +350,7 @@ class Datasets:
                 return False
             unfinished = and_(versions.c.dataset_id == dataset.id, versions.c.state != DatasetState.UPLOADED)
             for number in connection.scalars(select(versions.c.version).where(unfinished)).all():
-                _drop_parts(connection, dataset.id, number)
+                self._parts.drop(connection, dataset.id, number)
             over = {"state": DatasetState.CANCELLED.value, "ended_at": time.time(), "claimed_by": None}
             connection.execute(update(versions).where(unfinished).values(over))
             return True
@@ -397,7 +368,7 @@ class Datasets:
         fields = {"state": DatasetState.CANCELLED.value, "ended_at": time.time()}
         if not connection.execute(_uploading(dataset_id, version).values(fields)).rowcount:
             return False
-        _drop_parts(connection, dataset_id, version)
+        self._parts.drop(connection, dataset_id, version)
         others = select(versions.c.version).where(
             versions.c.dataset_id == dataset_id, versions.c.state != DatasetState.CANCELLED
         )
@@ -434,10 +405,6 @@ def _version(row: Any) -> DatasetVersion:
 
 def _is(dataset_id: str, version: int) -> ColumnElement[bool]:
     return and_(versions.c.dataset_id == dataset_id, versions.c.version == version)
-
-
-def _of(dataset_id: str, version: int) -> ColumnElement[bool]:
-    return and_(parts.c.dataset_id == dataset_id, parts.c.version == version)
 
 
 def _same_version() -> ColumnElement[bool]:
@@ -516,17 +483,10 @@ def _first_part(
     older = connection.scalar(select(versions.c.version).where(same).order_by(versions.c.version.desc()).limit(1))
     if older is not None:
         copied = select(parts.c.dataset_id, literal(version.version), parts.c.number, parts.c.digest, parts.c.size)
+        copied = copied.where(parts.c.dataset_id == dataset.id, parts.c.version == older)
         names = ["dataset_id", "version", "number", "digest", "size"]
-        connection.execute(insert(parts).from_select(names, copied.where(_of(dataset.id, older))))
+        connection.execute(insert(parts).from_select(names, copied))
     return version
-
-
-def _drop_parts(connection: Connection, dataset_id: str, version: int) -> int:
-    """Remove the parts of a version, and those blobs that nothing else needs; return how many parts there were."""
-    digests = connection.scalars(select(parts.c.digest).where(_of(dataset_id, version))).all()
-    connection.execute(delete(parts).where(_of(dataset_id, version)))
-    drop_orphans(connection, sorted(set(digests)))
-    return len(digests)
 
 
 def pieces(store: Datasets, digests: Sequence[str], part_size: int, begin: int, end: int) -> Iterator[bytes]:

@@ -13,7 +13,8 @@ from mesocosm.client import datasets as client_datasets
 from mesocosm.client.datasets import describe_file
 from mesocosm.client.error import ApiError
 from mesocosm.server.schemas.dataset import DatasetInput
-from mesocosm.store.datasets import PART_BYTES, DatasetState
+from mesocosm.store.datasets import DatasetState
+from mesocosm.store.parts import PART_BYTES
 
 
 def test_an_upload_and_its_check_survive_kills_of_server_and_worker(
