@@ -1,7 +1,7 @@
 """Runs submitted to a server: their owners, their visibility, and what they cost; `queue.py` has their queue."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
@@ -11,6 +11,9 @@ from mesocosm.store.database import Database
 from mesocosm.store.rows import SUMMARY, json_text, plain, run_from, values_of
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import attempts, requests
+
+RunKind = Literal["environment", "rollout", "benchmark", "imported"]
+"""What a run is of; `imported`: it was played elsewhere."""
 
 OPEN = ("queued", "claimed")
 """States of requests with a run still to be executed."""
@@ -29,18 +32,21 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A submitted run. Times are UNIX seconds.
 
     `actor` is `user:ID`, `guest:ID` or `system:WORD`; `purpose` run, test or full_bench; `state` queued, claimed, ended
-    or cancelled; `config` a RunConfig as JSON. `protocol` is the version of the domain's protocol for an official run,
-    None for every other run.
+    or cancelled; `config` what was asked for, as JSON: a RunConfig for an environment. `protocol` is the version of the
+    domain's protocol for an official run, None for every other run. Only environments have a domain and a vow version.
+
+    `name` is unique among the runs of its workspace. `snapshot` is the digest of the rollout's code, of the commit
+    `commit_id` of `branch` if it was synced; `configuration` is the path of its configuration file.
     """
 
     run_id: str
     actor: str
     actor_name: str = ""
     team_id: str | None = None
-    domain_id: str
+    domain_id: str = ""
     environment_id: str | None = None
     environment_version: int | None = None
-    vow_version: str
+    vow_version: str = ""
     model: str
     visibility: str = PRIVATE
     purpose: str = "run"
@@ -55,6 +61,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
     reason: str = ""
     protocol: int | None = None
+    kind: RunKind = "environment"
+    workspace_id: str | None = None
+    name: str = ""
+    commit_id: str = ""
+    branch: str = ""
+    configuration: str = ""
+    dataset_id: str | None = None
+    dataset_version: int | None = None
+    snapshot: str | None = None
 
     @property
     def official(self) -> bool:
@@ -83,6 +98,8 @@ class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     actor: str | None = None
     team_id: str | None = None
+    workspace_id: str | None = None
+    name: str | None = None
     domain_id: str | None = None
     environment_id: str | None = None
     job_id: str | None = None
@@ -150,15 +167,21 @@ class RunRequests:
         statement = update(requests).where(requests.c.run_id == plain(run_id)).values(visibility=visibility)
         return self._database.execute(statement) > 0
 
-    def spent(self, *, actor: str | None = None, team_id: str | None = None, since: float) -> Spent:
-        """Return the cost of runs submitted by an actor, or for a team, since a UNIX time; includes deleted runs."""
-        whose = requests.c.team_id == team_id if team_id is not None else requests.c.actor == actor
+    def spent(
+        self, *, actor: str | None = None, team_id: str | None = None, workspace_id: str | None = None, since: float
+    ) -> Spent:
+        """Return the cost of runs since a UNIX time: of an actor, for a team, or in a workspace; with deleted runs."""
+        if workspace_id is not None:
+            whose, key = requests.c.workspace_id == workspace_id, f"spent:workspace:{workspace_id}"
+        elif team_id is not None:
+            whose, key = requests.c.team_id == team_id, f"spent:team:{team_id}"
+        else:
+            whose, key = requests.c.actor == actor, f"spent:{actor}"
         query = (
             select(func.coalesce(func.sum(runs.c.cost_usd), 0.0), func.coalesce(func.sum(runs.c.cost_unknown), 0))
             .join(requests, requests.c.run_id == runs.c.id)
-            .where(whose, requests.c.created_at >= since)
+            .where(whose, requests.c.kind != "imported", requests.c.created_at >= since)
         )
-        key = f"spent:team:{team_id}" if team_id is not None else f"spent:{actor}"
         gone = select(func.coalesce(func.sum(attempts.c.count), 0))
         gone = gone.where(attempts.c.key == key, attempts.c.stretch >= int(since // 3600))
 
@@ -171,7 +194,9 @@ class RunRequests:
     def remember_cost(self, order: RunRequest, usd: float) -> None:
         """Record the cost of a run about to be deleted, so that deleting runs does not restore a budget."""
         micro = min(round(usd * _MICRO), _MOST_KEPT)
-        keys = [f"spent:{order.actor}", *([f"spent:team:{order.team_id}"] if order.team_id else [])]
+        keys = [f"spent:{order.actor}"]
+        keys += [f"spent:team:{order.team_id}"] if order.team_id else []
+        keys += [f"spent:workspace:{order.workspace_id}"] if order.workspace_id else []
         row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
 
         def work(connection: Connection) -> None:
@@ -197,7 +222,7 @@ _REMEMBERED = "deleted"
 
 
 def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
-    for name in ("actor", "team_id", "domain_id", "environment_id", "job_id"):
+    for name in ("actor", "team_id", "workspace_id", "name", "domain_id", "environment_id", "job_id"):
         value = getattr(wanted, name)
         if value is not None:
             query = query.where(requests.c[name] == plain(value))

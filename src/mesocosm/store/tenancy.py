@@ -375,9 +375,13 @@ environment_versions = Table(
 
 # The tables `orders`, `jobs` and `attempts` keep the names of their first release, although the code calls them run
 # requests, batch runs and rate limits: the names are only visible in SQL, and views, backups and users' queries use
-# them. Submitted runs: owner, visibility, and the worker executing them. `actor` is `user:ID`, `guest:ID` or
-# `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended, cancelled. `config` is a RunConfig
-# as JSON. `protocol` is the version of the domain's protocol for an official run.
+# them. Submitted runs: owner, visibility, and the worker executing them. `kind`: environment, rollout, benchmark. `actor`
+# is `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended,
+# cancelled. `config` is what was asked for, as JSON. `protocol` is the version of the domain's protocol for an official
+# run. `domain_id` and `vow_version` are empty for other kinds than environments.
+#
+# Runs of a workspace have a `name`, which no other run of it has. `configuration` is the path of the configuration file,
+# `snapshot` the code with its `commit_id` and `branch`, empty if it is not that of a commit.
 requests = Table(
     "orders",
     metadata,
@@ -403,12 +407,35 @@ requests = Table(
     Column("tries", Integer, nullable=False),
     Column("reason", Text, nullable=False),
     Column("protocol", Integer),
+    Column("kind", Word, nullable=False, server_default=text("'environment'")),
+    Column("workspace_id", Word),
+    Column("name", Word, nullable=False, server_default=_NO_TEXT),
+    Column("commit_id", Word, nullable=False, server_default=_NO_TEXT),
+    Column("branch", Word, nullable=False, server_default=_NO_TEXT),
+    Column("configuration", Word, nullable=False, server_default=_NO_TEXT),
+    Column("dataset_id", Word),
+    Column("dataset_version", Integer),
+    Column("snapshot", Digest),
+    Index(None, "workspace_id", "name", unique=True, sqlite_where=text("name <> ''")),
+    Index(None, "workspace_id", "created_at"),
+    Index(None, "dataset_id"),
+    Index(None, "snapshot"),
     Index(None, "state", "created_at"),
     Index(None, "actor", "created_at"),
     Index(None, "team_id", "created_at"),
     Index(None, "domain_id", "visibility"),
     Index(None, "environment_id"),
     Index(None, "job_id"),
+)
+
+# What the programs of a run print, in pieces numbered from 1.
+run_output = Table(
+    "run_output",
+    metadata,
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", Double, nullable=False),
+    Column("text", Text, nullable=False),
 )
 
 # Rules for official runs of a domain: server.schemas.protocol.Protocol. Rows are never changed.
@@ -508,6 +535,17 @@ TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
     *(datasets, dataset_versions, dataset_parts, workspace_secrets, repositories, snapshots, snapshot_blobs, syncs),
     *(domains, environments),
-    *(environment_versions, requests, protocols, deleted_runs, batch_runs, workers, attempts, cooldowns, audit_log),
+    *(
+        environment_versions,
+        requests,
+        run_output,
+        protocols,
+        deleted_runs,
+        batch_runs,
+        workers,
+        attempts,
+        cooldowns,
+        audit_log,
+    ),
 )
 """All tables, in an order in which they can be created."""

@@ -13,7 +13,15 @@ from mesocosm.core.ids import new_id
 from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
-from mesocosm.store.tenancy import dataset_parts, datasets, users, workspace_members, workspace_secrets, workspaces
+from mesocosm.store.tenancy import (
+    dataset_parts,
+    datasets,
+    requests,
+    users,
+    workspace_members,
+    workspace_secrets,
+    workspaces,
+)
 from mesocosm.store.workspace_secrets import personal_holder
 
 Role = Literal["viewer", "member", "admin", "owner"]
@@ -141,13 +149,18 @@ class Workspaces:
         self._database.execute(changed.values(budget_usd=budget_usd))
 
     def delete(self, workspace_id: str) -> bool:
-        """Delete a workspace with its members, datasets and secrets. Return whether it existed."""
+        """Delete a workspace with its members, datasets and secrets; runs stay with those who submitted them.
+
+        Return whether it existed.
+        """
+        left = update(requests).where(requests.c.workspace_id == plain(workspace_id)).values(workspace_id=None)
         gone = delete(workspaces).where(workspaces.c.id == plain(workspace_id))
         needed = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
         needed = needed.where(datasets.c.workspace_id == plain(workspace_id)).distinct()
 
         def work(connection: Connection) -> bool:
             blobs = connection.scalars(needed).all()
+            connection.execute(left)
             existed = connection.execute(gone).rowcount > 0
             drop_orphans(connection, blobs)
             return existed
