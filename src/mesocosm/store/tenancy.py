@@ -375,13 +375,13 @@ environment_versions = Table(
 
 # The tables `orders`, `jobs` and `attempts` keep the names of their first release, although the code calls them run
 # requests, batch runs and rate limits: the names are only visible in SQL, and views, backups and users' queries use
-# them. Submitted runs: owner, visibility, and the worker executing them. `kind`: environment, rollout, benchmark. `actor`
-# is `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued, claimed, ended,
-# cancelled. `config` is what was asked for, as JSON. `protocol` is the version of the domain's protocol for an official
-# run. `domain_id` and `vow_version` are empty for other kinds than environments.
+# them. Submitted runs: owner, visibility, and the worker executing them. `kind`: environment, rollout, benchmark,
+# imported. `actor` is `user:ID`, `guest:ID` or `system:WORD`. `purpose`: run, test, full_bench. `state`: queued,
+# claimed, ended, cancelled. `config` is what was asked for, as JSON. `protocol` is the version of the domain's protocol
+# for an official run. `domain_id` and `vow_version` are empty for other kinds than environments.
 #
-# Runs of a workspace have a `name`, which no other run of it has. `configuration` is the path of the configuration file,
-# `snapshot` the code with its `commit_id` and `branch`, empty if it is not that of a commit.
+# Runs of a workspace have a `name`, which no other run of it has. `configuration` is the path of the configuration
+# file, `snapshot` the code with its `commit_id` and `branch`, empty if it is not that of a commit.
 requests = Table(
     "orders",
     metadata,
