@@ -1,30 +1,19 @@
 """`mesocosm export` and `mesocosm import`: write runs to files, and read them into the store."""
 
-import math
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options, plural
 from mesocosm.cli.render import answer, emit
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.model import ModelName
-from mesocosm.core.run import AS_IMPORTED, RESCORING, UNVERIFIED, RunStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from mesocosm.core.episode import Episode
-    from mesocosm.core.run import Run
     from mesocosm.store import Store
 
-
-MOST_OWED = 1_000_000
-"""Maximum number of planned episodes that a file may lack: each counts as the worst value in one metric reading."""
 
 TABLES = frozenset({".parquet", ".csv", ".jsonl"})
 """Suffixes of files that hold samples as a table."""
@@ -124,10 +113,11 @@ def import_(file: str) -> None:
 
 
 def _import_replay(path: Path) -> list[tuple[str, int]]:
+    from mesocosm.engine.imported import measured
     from mesocosm.interop.replayed import read_replay
 
     replay = read_replay(path)
-    run = _measured(replay.run, [entry.episode for entry in replay.entries])
+    run = measured(replay.run, [entry.episode for entry in replay.entries])
     store = command_store(create=True)
     with suppress(UnknownName):
         here = store.runs.get(run.id)
@@ -137,77 +127,8 @@ def _import_replay(path: Path) -> list[tuple[str, int]]:
     return [(run.id, store.bundles.insert(run, replay.entries))]
 
 
-def _measured(run: "Run", episodes: "Iterable[Episode]") -> "Run":
-    """Return a run with metrics computed from its finished episodes.
-
-    If the scoring is unknown, the metrics stay as imported, and are marked. Raises UsageError if its row contradicts
-    its episodes.
-    """
-    from mesocosm.engine.metrics import disagreements, of_episodes, outcome
-
-    differences, made = [], run.spec.model.name
-    # A file from another system may use any model name.
-    with suppress(UsageError):
-        made = ModelName.parse(made).shown()
-    if run.model.partition("@")[0] != made.partition("@")[0]:
-        differences.append(f"its model is {run.model!r}, and it was made with {made!r}")
-    if run.info.get("metrics"):
-        try:
-            metrics = of_episodes(run, _whole(run, episodes))
-        except (ValueError, OverflowError, msgspec.MsgspecError) as error:
-            raise UsageError(f"run {run.id} cannot be measured: {error}; the file is damaged, or was edited") from error
-        differences += disagreements(run, metrics)
-        differences += [
-            f"{one.n_scored:,} episodes have its {one.name}, and {one.n_planned:,} were planned to"
-            for one in metrics
-            if one.n_scored > one.n_planned
-        ]
-        # Episodes scored in two ways give no metrics: the earlier ones stay, as after an interrupted rescoring.
-        if not run.provenance.get(RESCORING):
-            run = msgspec.structs.replace(run, metrics=metrics)
-            status, why = outcome(metrics, run.spec.limits.max_missing)
-            if run.status is RunStatus.FINISHED and status is not RunStatus.FINISHED:
-                run = msgspec.structs.replace(run, status=status, error=why)
-    elif run.metrics:
-        differences += _other_means(run, list(episodes))
-        marked = {**run.provenance, UNVERIFIED: True}
-        run = msgspec.structs.replace(
-            run, provenance=marked, warnings=tuple(dict.fromkeys((*run.warnings, AS_IMPORTED)))
-        )
-    if differences:
-        raise UsageError(
-            f"run {run.id} is not what was exported: {'; '.join(differences)}; the file is damaged, or it was edited"
-        )
-    return run
-
-
-def _whole(run: "Run", episodes: "Iterable[Episode]") -> "Iterator[Episode]":
-    """Yield all episodes. Raises UsageError if the file lacks too many of them for any export."""
-    held = 0
-    for episode in episodes:
-        held += 1
-        yield episode
-    planned = max([run.counts.planned, *run.terms.parts.values()])
-    if planned > held + MOST_OWED:
-        raise UsageError(
-            f"run {run.id} plans {planned:,} episodes, and the file holds {held:,}; at most {MOST_OWED:,} "
-            "may be missing"
-        )
-
-
-def _other_means(run: "Run", episodes: "Sequence[Episode]") -> "Iterator[str]":
-    """Yield the means that differ from those of the scores of the same name, if every episode has one."""
-    for metric in run.metrics:
-        values = [score.value for one in episodes for score in one.scores if score.name == metric.name]
-        known = [value for value in values if value is not None]
-        if metric.aggregation != "mean" or metric.value is None or not known or len(known) != len(episodes):
-            continue
-        mean = sum(known) / len(known)
-        if not math.isclose(metric.value, mean, rel_tol=1e-6, abs_tol=1e-9):
-            yield f"its {metric.name} is stored as {metric.value}, its episodes give {mean}"
-
-
 def _import_bundle(path: Path) -> list[tuple[str, int]]:
+    from mesocosm.engine.imported import measured
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled
     from mesocosm.store.blobs import Artifact
@@ -221,7 +142,7 @@ def _import_bundle(path: Path) -> list[tuple[str, int]]:
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
                 for item in bundle.artifacts(run_id)
             ]
-            run = _measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
+            run = measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
             new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             taken.append((run_id, new))
         for grouped in bundle.groups():

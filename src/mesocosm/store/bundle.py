@@ -1,6 +1,6 @@
 """Lossless export and import of whole runs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -92,12 +92,14 @@ class Bundles:
         entries: Iterable[Entry],
         blobs: Iterable[Blob] = (),
         artifacts: Sequence[Artifact] = (),
+        *,
+        ending: Callable[[Connection], None] | None = None,
     ) -> int:
         """Insert a run with everything that belongs to it in one transaction; return the number of new episodes.
 
         The entries of one episode must be adjacent. The call is idempotent: rows with known ids stay. A stored run with
         fewer finished episodes gets the missing ones, and takes over the state, specification and info given here. The
-        run is not leased afterwards.
+        run is not leased afterwards. `ending` is called last in the transaction.
 
         Raises UsageError if the id belongs to another experiment, if both copies were continued or scored separately,
         or if checksums do not match; RunLeased while a process works on the run; and any exception of the iterables.
@@ -129,6 +131,8 @@ class Bundles:
             recount(connection, run.id)
             self._seal(connection, run, given)
             refresh_index_row(connection, run.id)
+            if ending is not None:
+                ending(connection)
         keep_means(self._database, run.id)
         return new
 

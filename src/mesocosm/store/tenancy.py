@@ -438,6 +438,49 @@ run_output = Table(
     Column("text", Text, nullable=False),
 )
 
+# Runs that were played elsewhere and are pushed here: uploads of their bundles. `source` is the id of the run where it
+# was played, on the machine `host`; `run_id` is the run here, NULL until it is stored. `state`: uploading, processing,
+# imported, error. `digest` is that of the bundle, `faults` what is wrong with it: JSON. `updated_at` is when its last
+# part came. A worker checks it under a lease.
+run_imports = Table(
+    "run_imports",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("actor", Word, nullable=False),
+    Column("actor_name", Text, nullable=False),
+    Column("team_id", Word, ForeignKey(teams.c.id, ondelete="SET NULL")),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="SET NULL")),
+    Column("visibility", Word, nullable=False),
+    Column("source", Word, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("part_size", BigInteger, nullable=False),
+    Column("digest", Word, nullable=False),
+    Column("state", Word, nullable=False),
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE")),
+    Column("faults", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("updated_at", Double, nullable=False),
+    Column("ended_at", Double),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Column("tries", Integer, nullable=False),
+    Index(None, "actor", "source"),
+    Index(None, "state", "updated_at"),
+    Index(None, "run_id"),
+)
+
+# The bytes of a bundle in parts of `part_size`, numbered from 1, until its run is stored. Each part is a blob.
+run_import_parts = Table(
+    "run_import_parts",
+    metadata,
+    Column("import_id", Word, ForeignKey(run_imports.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Digest, ForeignKey(blobs.c.digest), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Index(None, "digest"),
+)
+
 # Rules for official runs of a domain: server.schemas.protocol.Protocol. Rows are never changed.
 protocols = Table(
     "protocols",

@@ -12,7 +12,8 @@ from mesocosm.store.datasets import DatasetState, waits_for_check
 from mesocosm.store.lease_owner import alive
 from mesocosm.store.repositories import next_sync
 from mesocosm.store.rows import holder_from, json_text, record_of
-from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, syncs, workers
+from mesocosm.store.run_imports import import_waits
+from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, run_imports, syncs, workers
 
 BUILDING = ("cloning", "checking", "installing", "testing")
 """States of a version that a worker is building."""
@@ -91,7 +92,7 @@ class Workers:
         return dead
 
     def waiting(self) -> bool:
-        """Return whether a run, a build or the check of a dataset could be claimed. Read-only."""
+        """Return whether a run, a build or a check of a dataset or bundle could be claimed. Read-only."""
 
         def work(connection: Connection) -> bool:
             at = now(connection)
@@ -103,7 +104,8 @@ class Workers:
             build = select(environment_versions.c.version).where(environment_versions.c.ended_at.is_(None), lapsed)
             run, check = select(requests.c.run_id).where(free), select(dataset_versions.c.version)
             check = check.where(waits_for_check(at))
-            waiting = (exists(one) for one in (run, build, check, next_sync(at)))
+            bundle = select(run_imports.c.id).where(import_waits(at))
+            waiting = (exists(one) for one in (run, build, check, bundle, next_sync(at)))
             return bool(connection.scalar(select(or_(*waiting))))
 
         return self._database.read(work)

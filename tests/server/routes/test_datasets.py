@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
-from mesocosm.server.workers import dataset_checks
+from mesocosm.server.workers import dataset_checks, foreign_files
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.worker import work
@@ -415,7 +415,7 @@ def test_a_worker_that_is_killed_in_a_check_leaves_it_to_the_next_one(
 
 
 def test_a_check_that_takes_too_long_ends_with_what_to_do(reef: Reef, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dataset_checks, "CHECK_S", 0.0)
+    monkeypatch.setattr(foreign_files, "CHECK_S", 0.0)
     found = reef.upload()
     assert found["status"] == "error"
     assert found["current"]["faults"][0]["fix"] == "split it into smaller files"

@@ -1,4 +1,4 @@
-"""A worker process: executes builds, checks of datasets and runs from the queue of a server, until it is stopped.
+"""A worker process: executes builds, checks, imports and runs from the queue of a server, until it is stopped.
 
 It leases everything that it works on, and its heartbeat renews the leases. If a worker dies, its leases expire and
 another worker continues. Finished episodes are never run again.
@@ -33,12 +33,14 @@ from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
+from mesocosm.server.workers.run_imports import import_run
 from mesocosm.store.datasets import DatasetVersion
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
 from mesocosm.store.queue import SUSPECT
 from mesocosm.store.repositories import Repository, Sync
+from mesocosm.store.run_imports import RunImport
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker as Row
 
@@ -284,6 +286,7 @@ class _Worker:
         self._playing: dict[str, ClaimedRun] = {}
         self._building: dict[asyncio.Task[None], VersionRow] = {}
         self._checking: dict[asyncio.Task[None], DatasetVersion] = {}
+        self._importing: dict[asyncio.Task[None], RunImport] = {}
         self._syncing: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
@@ -325,7 +328,7 @@ class _Worker:
                 await self._wait(pause)
 
     async def _take(self) -> bool:
-        """Claim at most one sync, build, check and run if there is capacity; return whether anything was claimed."""
+        """Claim at most one sync, build, check, import and run if there is capacity; return whether any was claimed."""
         service, settings = self._service, self._service.settings
         if not await asyncio.to_thread(service.store.workers.waiting):
             return False
@@ -344,6 +347,11 @@ class _Worker:
             dataset = await asyncio.to_thread(service.store.datasets.claim_check, self.id, settings.lease_s)
             if dataset is not None:
                 self._check(dataset)
+                took = True
+        if not self._importing:
+            pushed = await asyncio.to_thread(service.store.run_imports.claim, self.id, settings.lease_s)
+            if pushed is not None:
+                self._import(pushed)
                 took = True
         # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
@@ -412,6 +420,24 @@ class _Worker:
         task = self._begin(run(), f"check of dataset {key[0]}")
         self._checking[task] = version
         task.add_done_callback(lambda ended: self._checking.pop(ended, None))
+        self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
+
+    def _import(self, pushed: RunImport) -> None:
+        key = ("import", pushed.id)
+        renew = partial(self._service.store.run_imports.renew, pushed, self._service.settings.lease_s)
+        loop = asyncio.get_running_loop()
+
+        async def run() -> None:
+            try:
+                await import_run(self._service, pushed)
+            except MesocosmError as error:
+                _log.warning("import %s could not be stored: %s", pushed.id, error)
+            finally:
+                self._heartbeat.remove(key)
+
+        task = self._begin(run(), f"import {pushed.id}")
+        self._importing[task] = pushed
+        task.add_done_callback(lambda ended: self._importing.pop(ended, None))
         self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
 
     def _sync(self, sync: Sync) -> None:
@@ -489,8 +515,8 @@ class _Worker:
         """Stop all work and return unfinished work to the queue."""
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
-        builds, checks = dict(self._building), dict(self._checking)
-        for task in (*builds, *checks, *self._syncing, *filter(None, [self._polling])):
+        builds, checks, pushed = dict(self._building), dict(self._checking), dict(self._importing)
+        for task in (*builds, *checks, *pushed, *self._syncing, *filter(None, [self._polling])):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
@@ -499,6 +525,8 @@ class _Worker:
                 await asyncio.to_thread(self._service.store.environments.release_build, version)
             for check in checks.values():
                 await asyncio.to_thread(self._service.store.datasets.release_check, check)
+            for one in pushed.values():
+                await asyncio.to_thread(self._service.store.run_imports.release, one)
             await self._pool.close()
         finally:
             self._heartbeat.stop()

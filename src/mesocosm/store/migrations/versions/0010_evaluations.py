@@ -1,4 +1,4 @@
-"""Run requests of every kind, in workspaces, and what the programs of runs print."""
+"""Run requests of every kind, in workspaces, what the programs of runs print, and imports of runs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,6 +15,7 @@ def upgrade() -> None:
     """Add the columns and create the table."""
     _extend_requests()
     _create_output()
+    _create_imports()
 
 
 def _extend_requests() -> None:
@@ -49,3 +50,44 @@ def _create_output() -> None:
         sa.PrimaryKeyConstraint("run_id", "number", name="pk_run_output"),
         sa.ForeignKeyConstraint(["run_id"], ["runs.id"], name="fk_run_output_run_id", ondelete="CASCADE"),
     )
+
+
+def _create_imports() -> None:
+    op.create_table(
+        "run_imports",
+        *(sa.Column(name, kind, nullable=False) for name, kind in (("id", _WORD), ("actor", _WORD))),
+        sa.Column("actor_name", sa.Text, nullable=False),
+        *(sa.Column(name, _WORD) for name in ("team_id", "workspace_id")),
+        *(sa.Column(name, _WORD, nullable=False) for name in ("visibility", "source")),
+        sa.Column("host", sa.Text, nullable=False),
+        *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("size", "part_size")),
+        *(sa.Column(name, _WORD, nullable=False) for name in ("digest", "state")),
+        sa.Column("run_id", _WORD),
+        sa.Column("faults", sa.Text, nullable=False),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("created_at", "updated_at")),
+        sa.Column("ended_at", sa.Double),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_run_imports"),
+        _reference("run_imports", "team_id", "teams", "SET NULL"),
+        _reference("run_imports", "workspace_id", "workspaces", "SET NULL"),
+        _reference("run_imports", "run_id", "runs", "CASCADE"),
+    )
+    for names in (["actor", "source"], ["state", "updated_at"], ["run_id"]):
+        op.create_index(f"ix_run_imports_{'_'.join(names)}", "run_imports", names)
+    op.create_table(
+        "run_import_parts",
+        sa.Column("import_id", _WORD, nullable=False),
+        sa.Column("number", sa.Integer, nullable=False, autoincrement=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("import_id", "number", name="pk_run_import_parts"),
+        _reference("run_import_parts", "import_id", "run_imports", "CASCADE"),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_run_import_parts_digest"),
+    )
+    op.create_index("ix_run_import_parts_digest", "run_import_parts", ["digest"])
+
+
+def _reference(table: str, column: str, target: str, ondelete: str) -> sa.ForeignKeyConstraint:
+    return sa.ForeignKeyConstraint([column], [f"{target}.id"], ondelete=ondelete, name=f"fk_{table}_{column}")

@@ -1,0 +1,306 @@
+"""Runs pushed to a server: bundles uploaded in parts, checked by a worker before their runs are stored."""
+
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Update, and_, delete, func, insert, or_, select, update
+
+from mesocosm.core.failure import Problem
+from mesocosm.core.ids import digest, new_id
+from mesocosm.store.clock import now
+from mesocosm.store.database import Database
+from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
+from mesocosm.store.rows import json_text, plain, record_of, values_of
+from mesocosm.store.run_requests import RunRequest, request_values
+from mesocosm.store.tenancy import requests
+from mesocosm.store.tenancy import run_import_parts as parts
+from mesocosm.store.tenancy import run_imports as imports
+
+MOST_CHECKS = 3
+"""Checks of a bundle after which it is an error: if each ends its worker, the bundle is at fault."""
+
+_problems = msgspec.json.Decoder(list[Problem])
+
+
+class ImportState(StrEnum):
+    """State of an import."""
+
+    UPLOADING = "uploading"
+    PROCESSING = "processing"
+    IMPORTED = "imported"
+    ERROR = "error"
+
+
+class ImportTaken(Exception):
+    """Another worker has taken the check of an import over, so this one must store nothing."""
+
+
+class RunImport(msgspec.Struct, frozen=True, kw_only=True):
+    """An upload of the bundle of one run. Times are UNIX seconds.
+
+    `source` is the id of the run where it was played, on a machine called `host`. `digest` is the SHA-256 of the
+    bundle. `run_id` is the run on this server, None until it is stored. `faults` is JSON.
+    """
+
+    id: str = ""
+    actor: str
+    actor_name: str = ""
+    team_id: str | None = None
+    workspace_id: str | None = None
+    visibility: str = "private"
+    source: str
+    host: str = ""
+    size: int
+    part_size: int = 0
+    digest: str
+    state: ImportState = ImportState.UPLOADING
+    run_id: str | None = None
+    faults: str = "[]"
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    ended_at: float | None = None
+    claimed_by: str | None = None
+    lease_until: float | None = None
+    tries: int = 0
+
+    @property
+    def part_count(self) -> int:
+        """Number of parts."""
+        return part_count(self.size, self.part_size)
+
+    def part_length(self, number: int) -> int:
+        """Return the size of a part, counted from 1."""
+        return part_length(self.size, self.part_size, number)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong with the bundle."""
+        return _problems.decode(self.faults)
+
+    @property
+    def target(self) -> str:
+        """The id that the run gets on this server: the same for every push of it to the same place by one person.
+
+        Ids of runs are foreign, so nobody may choose one that another run has.
+        """
+        return foreign_id(self.source, self.actor, self.team_id, self.workspace_id)
+
+
+def foreign_id(given: str, *place: str | None) -> str:
+    """Return the id by which something foreign is known here, in the form of our ids. It sorts by time, as they do."""
+    own = digest([given, *place])
+    time_part = digest([given])[:12]
+    if len(given) == 36 and all(sign in "0123456789abcdef-" for sign in given):
+        time_part = given.replace("-", "")[:12].ljust(12, "0")
+    return f"{time_part[:8]}-{time_part[8:]}-7{own[:3]}-8{own[3:6]}-{own[6:18]}"
+
+
+class RunImports:
+    """Imports of runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._parts = UploadedParts(database, parts)
+
+    def get(self, import_id: str) -> RunImport | None:
+        """Return an import; None if it does not exist."""
+        row = self._database.one(select(imports).where(imports.c.id == plain(import_id)))
+        return None if row is None else _import(row)
+
+    def begin(self, wanted: RunImport, *, most_bytes: int) -> RunImport | None:
+        """Return the import to which the parts of a bundle go; None if the person's imports would exceed `most_bytes`.
+
+        The same bundle again is the same import. An unfinished upload of an earlier state of the run is removed.
+        """
+        at, import_id = time.time(), new_id()
+        same = and_(*(imports.c[name].is_not_distinct_from(getattr(wanted, name)) for name in _PLACE))
+
+        def work(connection: Connection) -> RunImport | None:
+            # SQLite has one writer anyway; in PostgreSQL two concurrent uploads could exceed the room.
+            if self._database.postgres:
+                connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"imports:{wanted.actor}"))))
+            rows = connection.execute(select(imports).where(same).order_by(imports.c.id.desc())).mappings().all()
+            known = next((found for found in map(_import, rows) if found.digest == wanted.digest), None)
+            if known is not None and known.state in (ImportState.PROCESSING, ImportState.IMPORTED):
+                return known
+            for row in rows:
+                if row["state"] in _UNFINISHED and (known is None or row["id"] != known.id):
+                    self._remove(connection, row["id"])
+            taken = and_(imports.c.actor == wanted.actor, imports.c.state != ImportState.ERROR)
+            if known is not None:
+                taken = and_(taken, imports.c.id != known.id)
+            used = connection.scalar(select(func.coalesce(func.sum(imports.c.size), 0)).where(taken)) or 0
+            if used + wanted.size > most_bytes:
+                return None
+            given = {name: getattr(wanted, name) for name in ("actor_name", "visibility", "host")}
+            if known is not None:
+                fields: dict[str, Any] = {**given, "faults": "[]", "ended_at": None, "updated_at": at}
+                fields["state"] = ImportState.UPLOADING
+                connection.execute(update(imports).where(imports.c.id == known.id).values(fields))
+                return msgspec.structs.replace(known, **fields)
+            new = msgspec.structs.replace(
+                wanted, id=import_id, part_size=PART_BYTES, created_at=at, updated_at=at, state=ImportState.UPLOADING
+            )
+            connection.execute(insert(imports).values(values_of(new, state=new.state.value)))
+            return new
+
+        return self._database.write(work)
+
+    def parts(self, import_id: str) -> dict[int, str]:
+        """Return the digests of the parts that are there, by their numbers from 1."""
+        return self._parts.digests(import_id)
+
+    def read_part(self, digest: str) -> bytes:
+        """Return the bytes of a part. Raises UnknownName if it was removed meanwhile."""
+        return self._parts.read(digest)
+
+    def add_part(self, wanted: RunImport, number: int, data: bytes) -> bool:
+        """Store a part of an import that is being uploaded; return whether it still is."""
+        return self._parts.add((wanted.id,), number, data, _uploading(wanted.id).values(updated_at=time.time()))
+
+    def submit(self, wanted: RunImport) -> bool:
+        """Queue an import for its check; return whether it is or was queued. False if parts are missing."""
+
+        def work(connection: Connection) -> bool:
+            state = connection.scalar(select(imports.c.state).where(imports.c.id == wanted.id).with_for_update())
+            if state != ImportState.UPLOADING:
+                return state in (ImportState.PROCESSING, ImportState.IMPORTED)
+            if self._parts.total(connection, wanted.id) != (wanted.part_count, wanted.size):
+                return False
+            fields = {"state": ImportState.PROCESSING.value, "updated_at": time.time(), "tries": 0}
+            connection.execute(_uploading(wanted.id).values(**fields, claimed_by=None, lease_until=None))
+            return True
+
+        return self._database.write(work)
+
+    def abort(self, wanted: RunImport) -> bool:
+        """Remove an import that is being uploaded or was refused; return whether it was there."""
+
+        def work(connection: Connection) -> bool:
+            mine = and_(imports.c.id == wanted.id, imports.c.state.in_(_UNFINISHED))
+            there = connection.scalar(select(imports.c.id).where(mine).with_for_update()) is not None
+            if there:
+                self._remove(connection, wanted.id)
+            return there
+
+        return self._database.write(work)
+
+    def drop_abandoned(self, older_than_s: float = 86_400.0) -> int:
+        """Remove uploads without a new part, and refused ones, since this time; return how many."""
+        before = time.time() - older_than_s
+        old = and_(imports.c.state.in_(_UNFINISHED), imports.c.updated_at < before)
+        count = 0
+        for row in self._database.all(select(imports.c.id).where(old)):
+
+            def work(connection: Connection, import_id: str = row["id"]) -> bool:
+                still = select(imports.c.id).where(imports.c.id == import_id, old).with_for_update()
+                if connection.scalar(still) is None:
+                    return False
+                self._remove(connection, import_id)
+                return True
+
+            count += self._database.write(work)
+        return count
+
+    def claim(self, worker_id: str, lease_s: float) -> RunImport | None:
+        """Lease the import that has waited longest for its check; None if none waits.
+
+        One with an expired lease is taken over; after `MOST_CHECKS` workers it is an error.
+        """
+
+        def work(connection: Connection) -> RunImport | None:
+            at = now(connection)
+            waiting = select(imports).where(import_waits(at)).order_by(imports.c.updated_at, imports.c.id).limit(1)
+            while True:
+                row = connection.execute(waiting.with_for_update(skip_locked=True)).mappings().first()
+                if row is None:
+                    return None
+                found = _import(row)
+                if found.tries < MOST_CHECKS:
+                    fields = {"claimed_by": worker_id, "lease_until": at + lease_s, "tries": found.tries + 1}
+                    connection.execute(update(imports).where(imports.c.id == found.id).values(fields))
+                    return msgspec.structs.replace(found, **fields)
+                words = f"{MOST_CHECKS} checks of this run did not come to an end"
+                self._refuse(connection, found, [Problem("", words, "ask the administrators of the server")])
+
+        return self._database.write(work)
+
+    def renew(self, claimed: RunImport, lease_s: float) -> bool:
+        """Extend the lease on a claimed check; False if it is over, or belongs to another worker."""
+
+        def work(connection: Connection) -> bool:
+            renewed = update(imports).where(_held(claimed)).values(lease_until=now(connection) + lease_s)
+            return bool(connection.execute(renewed).rowcount)
+
+        return self._database.write(work)
+
+    def release(self, claimed: RunImport) -> None:
+        """Return a claimed check to the queue without counting the try."""
+        fields = {"claimed_by": None, "lease_until": None, "tries": max(claimed.tries - 1, 0)}
+        self._database.execute(update(imports).where(_held(claimed)).values(fields))
+
+    def refuse(self, claimed: RunImport, problems: list[Problem]) -> bool:
+        """Store what is wrong with a claimed import and remove its parts; False if the claim was lost."""
+
+        def work(connection: Connection) -> bool:
+            held = connection.scalar(select(imports.c.id).where(_held(claimed)).with_for_update()) is not None
+            if held:
+                self._refuse(connection, claimed, problems)
+            return held
+
+        return self._database.write(work)
+
+    def ending(self, claimed: RunImport, request: RunRequest) -> Callable[[Connection], None]:
+        """Return what ends a claimed import in the transaction that stores its run. It raises ImportTaken.
+
+        The request of the run is inserted, unless it has one from an earlier push; its parts and earlier imports of the
+        same run are removed.
+        """
+
+        def work(connection: Connection) -> None:
+            fields: dict[str, Any] = {"state": ImportState.IMPORTED.value, "run_id": request.run_id}
+            fields |= {"ended_at": time.time(), "claimed_by": None, "lease_until": None, "faults": "[]"}
+            if not connection.execute(update(imports).where(_held(claimed)).values(fields)).rowcount:
+                raise ImportTaken
+            connection.execute(self._database.insert(requests).values(request_values(request)).on_conflict_do_nothing())
+            self._parts.drop(connection, claimed.id)
+            earlier = and_(imports.c.run_id == request.run_id, imports.c.id != claimed.id)
+            connection.execute(delete(imports).where(earlier))
+
+        return work
+
+    def _refuse(self, connection: Connection, claimed: RunImport, problems: list[Problem]) -> None:
+        fields: dict[str, Any] = {"state": ImportState.ERROR.value, "faults": json_text(problems)}
+        fields |= {"ended_at": time.time(), "updated_at": time.time(), "claimed_by": None, "lease_until": None}
+        connection.execute(update(imports).where(imports.c.id == claimed.id).values(fields))
+        self._parts.drop(connection, claimed.id)
+
+    def _remove(self, connection: Connection, import_id: str) -> None:
+        self._parts.drop(connection, import_id)
+        connection.execute(delete(imports).where(imports.c.id == import_id))
+
+
+_PLACE = ("actor", "team_id", "workspace_id", "source")
+_UNFINISHED = (ImportState.UPLOADING.value, ImportState.ERROR.value)
+
+
+def import_waits(at: float) -> ColumnElement[bool]:
+    """Return the condition of imports whose check no worker has leased."""
+    free = or_(imports.c.claimed_by.is_(None), imports.c.lease_until < at)
+    return and_(imports.c.state == ImportState.PROCESSING, free)
+
+
+def _import(row: Any) -> RunImport:
+    return record_of(RunImport, row, state=ImportState(row["state"]))
+
+
+def _held(claimed: RunImport) -> ColumnElement[bool]:
+    mine = and_(imports.c.state == ImportState.PROCESSING, imports.c.claimed_by == claimed.claimed_by)
+    return and_(imports.c.id == claimed.id, mine)
+
+
+def _uploading(import_id: str) -> Update:
+    return update(imports).where(imports.c.id == import_id, imports.c.state == ImportState.UPLOADING)
