@@ -203,6 +203,28 @@ class Settings(BaseSettings):
         128, ge=8, description="maximum number of processes and threads of an environment"
     )
     environment_scratch_mb: int = Field(256, ge=1, description="size of an environment's /tmp in MiB")
+    rollout_hosts: Words = Field(
+        (),
+        description="hosts that the processes of rollouts may reach beside their models; by default none",
+    )
+    rollout_memory_mb: int = Field(
+        2_048, ge=64, description="memory limit of each process of a rollout with its children, in MiB"
+    )
+    rollout_disk_mb: int = Field(
+        512, ge=1, description="maximum size of the files that a process of a rollout keeps, in MiB"
+    )
+    rollout_processes: int = Field(
+        512, ge=8, description="maximum number of processes and threads of a process of a rollout"
+    )
+    rollout_packages_mb: int = Field(
+        20_000,
+        ge=1,
+        description="maximum size of the installed requirements of all rollouts on a machine, in MiB; beyond it the "
+        "longest unused are removed",
+    )
+    rollout_packages_days: float = Field(
+        14.0, ge=1, description="days after which unused requirements of rollouts are removed from a machine"
+    )
     environments_per_owner: int = Field(20, ge=1, description="maximum number of environments of one member or team")
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
 
@@ -284,7 +306,8 @@ class Settings(BaseSettings):
     file: ClassVar[Path | None] = None
 
     @field_validator(
-        *("names", "cors_origins", "trusted_proxies", "git_hosts", "package_hosts", "demo_domains"), mode="before"
+        *("names", "cors_origins", "trusted_proxies", "git_hosts", "package_hosts", "rollout_hosts", "demo_domains"),
+        mode="before",
     )
     @classmethod
     def _listed(cls, value: Any) -> Any:

@@ -91,7 +91,7 @@ async def test_rollouts_that_begin_at_once_make_one_environment(rollout: Path, t
     declare(rollout, "cheese==1.2")
     notices: list[str] = []
     makers = (Installation(rollout, tmp_path / "installs", {}).python(notices.append) for _ in range(3))
-    assert len(set(await asyncio.gather(*makers))) == 1
+    assert len({found.path for found in await asyncio.gather(*makers)}) == 1
     assert [notice.partition(": ")[2].split()[0] for notice in notices] == ["making", "another", "another", "its"]
 
 
@@ -99,12 +99,13 @@ async def test_rollouts_that_begin_at_once_make_one_environment(rollout: Path, t
 async def test_an_environment_that_was_left_half_made_is_made_anew(rollout: Path, tmp_path: Path) -> None:
     declare(rollout, "cheese==1.2")
     installation = Installation(rollout, tmp_path / "installs", {})
-    python = Path(await installation.python(lambda line: None))
-    (python.parents[1] / MARK).unlink()
-    [module] = python.parents[1].rglob("cheese.py")
-    module.unlink()
-    assert Path(await installation.python(lambda line: None)) == python
-    assert module.is_file()
+    first = (await installation.python(lambda line: None)).folder
+    assert first is not None
+    (first.parent / MARK).unlink()
+    second = (await installation.python(lambda line: None)).folder
+    assert second is not None
+    assert list(second.rglob("cheese.py"))
+    assert [path for path in first.parent.iterdir() if path.is_dir()] == [second]
 
 
 @pytest.mark.parametrize("other", ["path", "variable", "settings"])
@@ -141,13 +142,14 @@ async def test_a_failed_installation_says_what_the_installer_said_and_leaves_not
     declare(rollout, "chalk==3")
     with pytest.raises(MesocosmError, match="chalk"):
         await opened()
-    assert [path for path in (tmp_path / "installs").iterdir() if path.is_dir()] == []
+    assert [path.name for path in (tmp_path / "installs").rglob("*") if path.is_file()].count(MARK) == 0
+    assert not list((tmp_path / "installs").rglob("python"))
 
 
 async def test_a_rollout_that_our_interpreter_satisfies_runs_with_it(rollout: Path, tmp_path: Path) -> None:
     declare(rollout, "osmosis-ai>=0.3", "pydantic>=2", "uvicorn")
     notices: list[str] = []
-    assert await Installation(rollout, tmp_path, {}).python(notices.append) == sys.executable
+    assert (await Installation(rollout, tmp_path, {}).python(notices.append)).path == sys.executable
     assert notices == []
 
 

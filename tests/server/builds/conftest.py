@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,21 @@ def manifest(**changed: Any) -> str:
 def vow(**changed: Any) -> dict[str, Any]:
     """Return a vow with other keys."""
     return {**VOW, **changed}
+
+
+def wheel(folder: Path, name: str, version: str, *requires: str, module: bool = True) -> None:
+    """Write a wheel of one module that knows its version, or of none."""
+    info = f"{name}-{version}.dist-info"
+    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
+    contents = {
+        **({f"{name}.py": f"VERSION = {version!r}\n"} if module else {}),
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in (*contents, f"{info}/RECORD"))
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in {**contents, f"{info}/RECORD": record}.items():
+            archive.writestr(path, text)
 
 
 class Repository:
@@ -202,3 +218,16 @@ def directory(tmp_path: Path) -> BuildDirectory:
 def log(directory: BuildDirectory) -> BuildLog:
     """The log of a build there."""
     return BuildLog(directory.folder)
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with packages in place of an index, by the operator's variables."""
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    wheel(folder, "sunfish", "1.0")
+    wheel(folder, "sunfish", "2.0")
+    wheel(folder, "needy", "1.0", "nowhere-to-be-found")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder

@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.server.builds.conftest import adapter, manifest
+from tests.server.builds.conftest import adapter, manifest, wheel
 
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
@@ -22,34 +22,6 @@ from mesocosm.server.builds.manifest import check_manifest
 from mesocosm.server.builds.package_index import read_index_settings
 from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.settings import read_settings
-
-
-def wheel(folder: Path, name: str, version: str, *requires: str) -> None:
-    """Write a wheel of one module that knows its version."""
-    info = f"{name}-{version}.dist-info"
-    needs = "".join(f"Requires-Dist: {one}\n" for one in requires)
-    contents = {
-        f"{name}.py": f"VERSION = {version!r}\n",
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: a test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    record = "".join(f"{path},,\n" for path in (*contents, f"{info}/RECORD"))
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in {**contents, f"{info}/RECORD": record}.items():
-            archive.writestr(path, text)
-
-
-@pytest.fixture
-def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with packages in place of an index, by the operator's variables."""
-    folder = tmp_path / "wheels"
-    folder.mkdir()
-    wheel(folder, "sunfish", "1.0")
-    wheel(folder, "sunfish", "2.0")
-    wheel(folder, "needy", "1.0", "nowhere-to-be-found")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
-    return folder
 
 
 async def installed(

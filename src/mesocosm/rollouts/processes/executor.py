@@ -72,7 +72,8 @@ class ProcessExecutor:
 
     With `sandbox` the rollout is foreign code: its processes see only their folder, their packages and `environment`,
     and reach nothing but the models of their rows, the listener for callbacks and the sandbox's hosts. Nothing is
-    installed for it: `open` fails if its virtual environment is missing.
+    installed for it: `open` fails if its virtual environment is missing. `python` is the interpreter of an environment
+    that was made before; with it nothing is looked for or installed.
     """
 
     def __init__(
@@ -89,8 +90,10 @@ class ProcessExecutor:
         start_seconds: float = START_S,
         content: Content | None = None,
         sandbox: WorkerSandbox | None = None,
+        python: str | None = None,
     ) -> None:
         self._content = content
+        self._python = python
         self._sandbox = None if sandbox is None else SandboxedWorkers(sandbox)
         self._folder = folder.absolute()
         self._entrypoint = entrypoint
@@ -115,8 +118,10 @@ class ProcessExecutor:
         # What runs outside of the sandbox must not see variables that the rollout's author chose.
         plain = self._sandbox is None
         declared = self._variables() if plain else _inherited()
-        installation = Installation(self._folder, self._installs, declared, installing=plain)
-        python = await installation.python(notice)
+        python = self._python
+        if python is None:
+            installation = Installation(self._folder, self._installs, declared, installing=plain)
+            python = (await installation.python(notice)).path
         client, callbacks = HttpClient(idle_timeout=IDLE_S), Callbacks(notice)
         files = ServerFiles(self._prefix, declared)
         self._stack.push_async_callback(asyncio.to_thread, files.clear)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 
@@ -39,15 +40,21 @@ MINORS = range(11, 21)
 KEPT = (".pyenv/versions/3.*/bin/python3", ".local/share/uv/python/*/bin/python3")
 """Where version managers keep interpreters below the home directory, on the path or not."""
 
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.!+_-]*")
+_MOST_BYTES = 16 * 1024 * 1024
 _CLAUSE = re.compile(r"\s*(~=|===?|!=|<=|>=|<|>)\s*v?([0-9]+(?:\.[0-9]+)*)(\.\*)?\s*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """The requirements in a rollout's pyproject.toml, and its supported Python versions."""
+    """The requirements in a rollout's pyproject.toml, its supported Python versions, and the versions in its uv.lock.
+
+    `locked` are requirements as `name==version`, for whatever of them is installed.
+    """
 
     requirements: tuple[str, ...] = ()
     requires_python: str = ""
+    locked: tuple[str, ...] = ()
 
     @property
     def shimmed(self) -> bool:
@@ -62,14 +69,12 @@ class Declared:
 
 
 def declared(folder: Path) -> Declared:
-    """Read the pyproject.toml of a rollout; a missing file declares nothing. Raises UsageError, InvalidInput."""
+    """Read the pyproject.toml and the uv.lock of a rollout; missing files declare nothing.
+
+    Raises UsageError, InvalidInput.
+    """
     path = folder / "pyproject.toml"
-    try:
-        project = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("project", {})
-    except FileNotFoundError:
-        return Declared()
-    except (OSError, ValueError, RecursionError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from error
+    project = _toml(path).get("project", {})
     if not isinstance(project, Mapping):
         raise InvalidInput(str(path), [Problem("project", "not a table", "write it as [project]")])
     lines, python = project.get("dependencies", []), project.get("requires-python", "")
@@ -80,7 +85,43 @@ def declared(folder: Path) -> Declared:
         problems.append(Problem("project.requires-python", "not a string", 'for example ">=3.11"'))
     if problems:
         raise InvalidInput(str(path), problems)
-    return Declared(tuple(lines), python)
+    return Declared(tuple(lines), python, locked(folder) if lines else ())
+
+
+def locked(folder: Path) -> tuple[str, ...]:
+    """Return the versions in the uv.lock of a rollout that come from a package index. Raises UsageError."""
+    packages = _toml(folder / "uv.lock").get("package", [])
+    return tuple(sorted(filter(None, map(_pin, packages)))) if isinstance(packages, list) else ()
+
+
+def _pin(package: object) -> str:
+    """Return a package of a lock as a requirement; empty if it comes from a folder, a repository or an address."""
+    if not isinstance(package, Mapping) or not isinstance(source := package.get("source"), Mapping):
+        return ""
+    name, found, markers = package.get("name"), package.get("version"), package.get("resolution-markers", [])
+    if "registry" not in source or not isinstance(name, str) or not isinstance(found, str):
+        return ""
+    if not isinstance(markers, list) or not all(isinstance(one, str) and one.isprintable() for one in markers):
+        return ""
+    if _NAME.fullmatch(name) is None or _VERSION.fullmatch(found) is None:
+        return ""
+    # uv locks several versions of a package if none fits everywhere; the markers say which one is for what.
+    where = " or ".join(f"({marker})" for marker in markers)
+    return f"{name}=={found} ; {where}" if where else f"{name}=={found}"
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    """Return the content of a file, empty if there is none. Raises UsageError."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise UsageError(f"{path} has more than {_MOST_BYTES >> 20} MB, so it is not read")
+        return tomllib.loads(content.decode("utf-8-sig"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from error
 
 
 def name_of(line: str) -> str:
@@ -112,6 +153,24 @@ def satisfied(line: str) -> bool:
         )
     except (InvalidRequirement, PackageNotFoundError):
         return False
+
+
+def contradicts(line: str) -> bool:
+    """Return whether our own environment has a package of a lock in another version."""
+    try:
+        from packaging.requirements import InvalidRequirement, Requirement
+        from packaging.version import InvalidVersion
+    except ImportError:
+        return True
+    try:
+        wanted = Requirement(line)
+        if wanted.marker is not None and not wanted.marker.evaluate():
+            return False
+        return not wanted.specifier.contains(version(wanted.name), prereleases=True)
+    except PackageNotFoundError:
+        return False
+    except (InvalidRequirement, InvalidVersion):
+        return True
 
 
 def _brought(line: str) -> tuple[str, ...]:

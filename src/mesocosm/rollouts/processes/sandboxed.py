@@ -50,7 +50,9 @@ class WorkerSandbox:
     """What the worker processes of a rollout may use, each by itself, and the `hosts` of the internet that they reach.
 
     `allowance` and `most_memory` are those of sandboxes.sandbox.ProgramSandbox, `most_disk` is the number of bytes that
-    a process may keep in files. `readable` are more files and folders that they see.
+    a process may keep in files. `readable` are more files and folders that they see. `interpreter` are the folders of
+    their interpreter, which must be given if foreign code could write to its virtual environment: what that says of
+    itself would be believed otherwise.
     """
 
     kind: Kind = "bubblewrap"
@@ -61,6 +63,7 @@ class WorkerSandbox:
     most_disk: int = 512 * MIB
     hosts: Sequence[str] = ()
     readable: Sequence[Path] = ()
+    interpreter: Sequence[Path] = ()
 
 
 class ModelDoors:
@@ -266,11 +269,12 @@ class SandboxedWorkers:
             sockets=[connection],
             most=CONNECTIONS,
         )
+        interpreter = self._sandbox.interpreter or interpreter_folders(Path(command[0]))
         program = ProgramSandbox(
             kind=self._sandbox.kind,
             allowance=self._sandbox.allowance,
             most_memory=self._sandbox.most_memory,
-            readable=(*interpreter_folders(Path(command[0])), Path(mesocosm.__file__).parent, *self._sandbox.readable),
+            readable=(*interpreter, Path(mesocosm.__file__).parent, *self._sandbox.readable),
         )
         return await program.serve(
             command,

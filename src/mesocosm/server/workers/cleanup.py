@@ -1,4 +1,4 @@
-"""Remove expired runs of guests and sessions, files of deleted environments and old versions, abandoned uploads."""
+"""Remove expired runs of guests and sessions, unused files of environments and rollouts, abandoned uploads."""
 
 import time
 from contextlib import suppress
@@ -9,6 +9,7 @@ import msgspec
 from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
+from mesocosm.server.builds.rollout_packages import sweep_packages
 from mesocosm.server.builds.sync import sweep_folders
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.server.service import Service
@@ -29,6 +30,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     sessions: int = 0
     environment_folders: int = 0
     sync_folders: int = 0
+    rollout_packages: int = 0
     snapshots: int = 0
     objects: int = 0
     workers: int = 0
@@ -55,6 +57,7 @@ def clean(service: Service) -> Cleaned:
         sessions=Sessions(database).remove_expired(before),
         environment_folders=_folders(service),
         sync_folders=sweep_folders(service.settings, before),
+        rollout_packages=sweep_packages(service.settings),
         snapshots=service.store.snapshots.drop_unused(),
         objects=service.store.blobs.drop_outside(),
         workers=service.store.workers.forget(),
