@@ -2,12 +2,14 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import { readAdminSearch } from './admin/search'
+import { readDatasetSearch } from './datasets/search'
 import { readDomainsSearch } from './domain/search'
 import { ToDomain } from './domain/ToDomain'
 import { ToDomains } from './domain/ToDomains'
 import { readEnvironmentsSearch } from './environments/search'
 import { readLaunchSearch } from './launch/search'
 import { benchmark, benchmarks, home, recordPages, root, routerOptions } from './router'
+import { readSecretsSearch } from './secrets/search'
 import { readSignInSearch } from './session/search'
 import { readTeamsSearch } from './teams/search'
 
@@ -90,6 +92,26 @@ const workspace = createRoute({
   component: lazyRouteComponent(() => import('./workspaces/WorkspacePage'), 'WorkspacePage'),
 })
 
+const datasets = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/datasets',
+  component: lazyRouteComponent(() => import('./datasets/DatasetsPage'), 'DatasetsPage'),
+})
+
+const dataset = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/datasets/$datasetId',
+  validateSearch: readDatasetSearch,
+  component: lazyRouteComponent(() => import('./datasets/DatasetPage'), 'DatasetPage'),
+})
+
+const secrets = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/secrets',
+  validateSearch: readSecretsSearch,
+  component: lazyRouteComponent(() => import('./secrets/SecretsPage'), 'SecretsPage'),
+})
+
 const account = createRoute({
   getParentRoute,
   path: '/account',
@@ -106,7 +128,8 @@ const admin = createRoute({
 const pages = [
   ...recordPages,
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
-  ...([newRun, teams, team, workspaces, workspace, account, admin] as const),
+  ...([newRun, teams, team, account, admin] as const),
+  ...([workspaces, workspace, datasets, dataset, secrets] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

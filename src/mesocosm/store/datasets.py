@@ -82,6 +82,7 @@ class DatasetVersion(msgspec.Struct, frozen=True, kw_only=True):
     claimed_by: str | None = None
     lease_until: float | None = None
     tries: int = 0
+    creator: str = ""
 
     @property
     def part_count(self) -> int:
@@ -146,13 +147,13 @@ class Datasets:
 
     def version(self, dataset_id: str, version: int) -> DatasetVersion | None:
         """Return a version, also of a deleted dataset; None if it does not exist."""
-        row = self._database.one(select(versions).where(_is(dataset_id, version)))
+        row = self._database.one(_with_creator(select(versions)).where(_is(dataset_id, version)))
         return None if row is None else _version(row)
 
     def versions(self, dataset_id: str, limit: int) -> tuple[DatasetVersion, ...]:
         """Return the newest versions of a dataset without their descriptions."""
-        wanted = select(*_SHORT).where(versions.c.dataset_id == dataset_id).order_by(versions.c.version.desc())
-        return tuple(map(_version, self._database.all(wanted.limit(limit))))
+        wanted = _with_creator(select(*_SHORT)).where(versions.c.dataset_id == dataset_id)
+        return tuple(map(_version, self._database.all(wanted.order_by(versions.c.version.desc()).limit(limit))))
 
     def current(self, dataset_ids: Sequence[str]) -> dict[str, DatasetVersion]:
         """Return the newest uploaded versions of datasets, or else their newest ones, without their descriptions."""
@@ -399,6 +400,12 @@ def _datasets() -> Any:
     )
 
 
+def _with_creator(wanted: Any) -> Any:
+    """Add the user name of who uploaded a version, empty without their account."""
+    name = func.coalesce(users.c.username, "").label("creator")
+    return wanted.add_columns(name).outerjoin_from(versions, users, users.c.id == versions.c.created_by)
+
+
 def _version(row: Any) -> DatasetVersion:
     return record_of(DatasetVersion, row, state=DatasetState(row["state"]))
 
@@ -477,7 +484,9 @@ def _first_part(
         created_at=at,
         updated_at=at,
     )
-    connection.execute(insert(versions).values(values_of(version, state=version.state.value)))
+    fields = values_of(version, state=version.state.value)
+    del fields["creator"]
+    connection.execute(insert(versions).values(fields))
     same = and_(versions.c.dataset_id == dataset.id, versions.c.digest == file.digest, versions.c.size == file.size)
     same = and_(same, versions.c.state == DatasetState.UPLOADED, versions.c.part_size == PART_BYTES)
     older = connection.scalar(select(versions.c.version).where(same).order_by(versions.c.version.desc()).limit(1))

@@ -36,6 +36,11 @@ export function post<P extends PathsWith<'post'>>(
   return change('post', path, (request ?? {}) as Loose)
 }
 
+/** Set something. */
+export function put<P extends PathsWith<'put'>>(path: P, ...[request]: Arguments<P, 'put'>): Promise<Answer<P, 'put'>> {
+  return change('put', path, (request ?? {}) as Loose)
+}
+
 /** Change a part of something. */
 export function patch<P extends PathsWith<'patch'>>(
   path: P,

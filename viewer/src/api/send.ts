@@ -2,10 +2,14 @@
 import { noteReachable } from './connection'
 import { ApiError, errorOf } from './error'
 
-/** Send a request and return the JSON of its answer (nothing for 204); throws `ApiError`, or the abort's own error. */
+/**
+ * Send a request and return the JSON of its answer (nothing for 204); throws `ApiError`, or the abort's own error.
+ * A `Blob` is sent as it is, any other body as JSON.
+ */
 export async function send(method: string, address: string, body?: unknown, signal?: AbortSignal): Promise<unknown> {
   const headers: Record<string, string> = { accept: 'application/json' }
-  if (body !== undefined) headers['content-type'] = 'application/json'
+  const raw = body instanceof Blob
+  if (body !== undefined) headers['content-type'] = raw ? 'application/octet-stream' : 'application/json'
   // No form of a foreign page can send this; the server refuses changes without it.
   if (method !== 'GET') headers['x-mesocosm'] = '1'
   let response: Response
@@ -14,7 +18,7 @@ export async function send(method: string, address: string, body?: unknown, sign
       method,
       headers,
       signal,
-      body: body === undefined ? undefined : JSON.stringify(body),
+      body: body === undefined || raw ? body : JSON.stringify(body),
     })
   } catch (error) {
     if (signal?.aborted) throw error

@@ -5,7 +5,7 @@ import type { components, paths } from '../../types/schema'
 export type Schema<Name extends keyof components['schemas']> = components['schemas'][Name]
 
 /** A method that the app uses. */
-export type Method = 'get' | 'post' | 'patch' | 'delete'
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 type Operation<P extends keyof paths, M extends Method> = M extends keyof paths[P] ? paths[P][M] : never
 

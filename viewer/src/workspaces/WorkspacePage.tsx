@@ -14,6 +14,7 @@ import { useMe } from '../session/useMe'
 import { AddMember } from './AddMember'
 import { mayAs } from './roles'
 import { WorkspaceMembers } from './WorkspaceMembers'
+import { WorkspaceNav } from './WorkspaceNav'
 
 /** What the parts of the page show. */
 interface WorkspaceProps {
@@ -50,6 +51,7 @@ function WorkspaceView({ workspace }: WorkspaceProps) {
       }
       note={`${members} ${members === 1 ? 'member' : 'members'}; ${role === null ? 'you are not one of them' : `your role is ${role}`}`}
     >
+      <WorkspaceNav workspaceId={workspace.id} />
       <div className={styles.columns}>
         <Panel title="Members" flush>
           <WorkspaceMembers workspace={workspace} />

@@ -314,6 +314,7 @@ def _version_fields(version: DatasetVersion) -> dict[str, Any]:
         "digest": version.digest,
         "rows_digest": version.rows_digest,
         "rows": version.rows,
+        "creator": version.creator,
         "created_at": _time(version.created_at),
         "ended_at": None if version.ended_at is None else _time(version.ended_at),
     }

@@ -120,6 +120,7 @@ class DatasetVersionItem(BaseModel):
     digest: str = Field(description="SHA-256 of the file.")
     rows_digest: str = Field(description="SHA-256 of the rows as they are run, in any format; empty until checked.")
     rows: int | None = Field(description="Number of rows; null until checked.")
+    creator: str = Field(description="User name of who uploaded it; empty if the account is gone.")
     created_at: datetime = Field(description="When its upload began.")
     ended_at: datetime | None = Field(description="When its check ended.")
 

@@ -60,7 +60,8 @@ PAGES = (
 
 SERVER_PAGES = (
     *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
-    *("/workspaces", "/workspaces/$workspaceId"),
+    *("/workspaces", "/workspaces/$workspaceId", "/workspaces/$workspaceId/secrets"),
+    *("/workspaces/$workspaceId/datasets", "/workspaces/$workspaceId/datasets/$datasetId"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
 """Additional paths of the app on a server."""
