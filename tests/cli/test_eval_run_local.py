@@ -27,6 +27,8 @@ class Answer(AgentWorkflow):
             notes.write(ctx.prompt[-1]["content"] + "\\n")
         if ctx.metadata["does"] == "fails":
             raise KeyError("no tool")
+        if ctx.metadata["does"] == "imports":
+            import cheese_of_nowhere
         return AgentWorkflowOutput(
             messages=[*ctx.prompt, {"role": "assistant", "content": ctx.metadata["does"]}], metrics={"turns": 1.0}
         )
@@ -331,6 +333,31 @@ def test_all_problems_of_a_configuration_are_told_and_nothing_is_made(workspace:
 def test_a_run_without_a_score_is_a_failure(workspace: Workspace) -> None:
     workspace.rows("bad", "bad")
     assert workspace.run().code == 1
+
+
+@pytest.mark.parametrize(
+    ("does", "words", "most"),
+    [("imports", "ModuleNotFoundError: No module named 'cheese_of_nowhere'", 8), ("fails", "KeyError: 'no tool'", 12)],
+)
+def test_a_rollout_that_fails_before_it_asks_the_model_ends_the_run(
+    does: str, words: str, most: int, workspace: Workspace
+) -> None:
+    workspace.rows(*[does] * 40)
+    outcome = workspace.run()
+    assert outcome.code == 4
+    assert "failed before a model was asked, so every other one would: workflow_failed:\n  | " in outcome.out
+    assert f"\n  | {words}\n" in outcome.out
+    assert len(workspace.played()) <= most
+    with closing(sqlite3.connect(workspace.root / "benchmark_results" / DATABASE_NAME)) as connection:
+        states = connection.execute("SELECT status, count(*) FROM episodes GROUP BY status").fetchall()
+    assert "failed" not in dict(states)
+
+
+def test_rows_that_fail_after_others_did_not_are_results(workspace: Workspace) -> None:
+    workspace.rows("1", *["imports"] * 3, *["fails"] * 8)
+    workspace.config.write_text(CONFIG.replace("batch_size = 4", "batch_size = 1"))
+    assert workspace.run().code == 0
+    assert len(workspace.played()) == 12
 
 
 def test_secrets_reach_the_rollout_and_nothing_else(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,10 @@ RULES: dict[Cause, CauseRule] = {
 }
 
 
+OF_CODE = frozenset({Cause.WORKFLOW_FAILED, Cause.AGENT_ERROR})
+"""Failures of an agent's own code. If it has asked no model before, they say nothing about one."""
+
+
 class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
     """A stored failure. `detail` and `stderr` hold the original output of the foreign program or endpoint."""
 

@@ -419,7 +419,10 @@ class EpisodeStore(Protocol):
         ...
 
     def reset_failed(self, run_id: str) -> int:
-        """Make failed episodes that are not valid measurements pending again, keeping their record; return how many."""
+        """Make failed episodes that are not valid measurements pending again, keeping their record; return how many.
+
+        Those whose own code failed (OF_CODE) before it asked a model are included.
+        """
         ...
 
     def settle_pending(self, run_id: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
-from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
+from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Journal, Model, Observer, Pausable, Planned
@@ -38,6 +38,9 @@ GIVEN_UP_S = 0.5
 
 ALIKE = 6
 """Stop a run if this many first episodes all failed for the same reason."""
+
+LINES = 8
+"""Number of last lines of a traceback to show."""
 
 GRACE_S = 5.0
 """Seconds for running episodes to end when a budget is used up."""
@@ -269,7 +272,12 @@ class _Execution:
             withdrawn[episode.key] = (planned.task, episode)
         elif withdrawn:
             withdrawn.pop(episode.key, None)
-        if reason := self._alike.seen(episode):
+        try:
+            reason = self._alike.seen(episode)
+        except RunAborted:
+            self._state.alike = True
+            raise
+        if reason:
             self._state.alike = True
             self.stop(reason)
 
@@ -318,7 +326,10 @@ class _Execution:
 
 
 class SameFailures:
-    """Detects that all first episodes fail for the same reason (ignoring numbers and ids) that is not the agent's."""
+    """Detects that all first episodes fail for the same reason (ignoring numbers and ids) that is not the agent's.
+
+    An agent whose code fails before it asks a model has not been measured, so that counts as not the agent's here.
+    """
 
     def __init__(self, *, nothing_yet: bool) -> None:
         self._open = nothing_yet
@@ -326,7 +337,10 @@ class SameFailures:
         self._keys: set[EpisodeKey] = set()
 
     def seen(self, episode: Episode) -> str:
-        """Count an episode; return why the run should stop, or an empty string."""
+        """Count an episode; return why the run should stop, or an empty string.
+
+        Raises RunAborted if the agent's code cannot be loaded, or fails in each of the first episodes.
+        """
         if not self._open:
             return ""
         failed = _not_the_agents(episode)
@@ -338,21 +352,39 @@ class SameFailures:
         self._open = self._kind in {None, kind}
         self._kind = kind
         self._keys.add(episode.key)
-        if not self._open or len(self._keys) < ALIKE:
+        count = len(self._keys)
+        if episode.valid and self._open and (count >= ALIKE or _not_loaded(episode)):
+            assert episode.failure is not None
+            first = "the first episode failed" if count == 1 else f"the first {count} episodes all failed"
+            lines = (episode.failure.detail or episode.failure.message).strip().splitlines()[-LINES:]
+            words = "\n".join(f"  | {line}" for line in lines)
+            raise RunAborted(f"{first} before a model was asked, so every other one would: {cause}:\n{words}")
+        if not self._open or count < ALIKE:
             return ""
-        return f"the first {len(self._keys)} episodes all failed alike: {cause}: {message.splitlines()[0][:300]}"
+        return f"the first {count} episodes all failed alike: {cause}: {message.splitlines()[0][:300]}"
 
 
 def _not_the_agents(episode: Episode) -> tuple[str, str] | None:
     """Return cause and message of an episode without any value, None if it has one or if the agent failed."""
     if episode.failure is not None:
-        return None if episode.valid else (episode.failure.cause.value, episode.failure.message or "no reason is known")
+        if episode.valid and (episode.failure.cause not in OF_CODE or episode.usage.calls):
+            return None
+        return episode.failure.cause.value, episode.failure.message or "no reason is known"
     missing = [score for score in episode.scores if score.missing is not None]
     if not missing or len(missing) < len(episode.scores) or missing[0].missing is Cause.SKIPPED:
         return None
     return str(missing[0].missing), missing[0].explanation or "no reason is known"
 
 
+def _not_loaded(episode: Episode) -> bool:
+    """Return whether code failed because something could not be imported."""
+    failure = episode.failure
+    return failure is not None and any(_IMPORTING.search(text) for text in (failure.message, failure.detail))
+
+
+_IMPORTING = re.compile(
+    r"^(?:ModuleNotFoundError|ImportError|SyntaxError|IndentationError): |^No module named ", re.MULTILINE
+)
 _VARYING = re.compile(r"0x[0-9a-fA-F]+|[0-9a-fA-F-]{8,}|\d+")
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
-from mesocosm.core.failure import RULES, UnknownName
+from mesocosm.core.failure import OF_CODE, RULES, UnknownName
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
 from mesocosm.core.score import Score
 from mesocosm.store.database import BATCH, Database, batches
@@ -125,10 +125,12 @@ class Episodes:
     def reset_failed(self, run_id: str) -> int:
         """Make failed episodes that are not a valid measurement pending again, keeping their records.
 
-        Return how many.
+        An agent whose own code failed before it asked a model is not measured either. Return how many.
         """
         causes = [cause.value for cause, rule in RULES.items() if not rule.valid]
-        failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, episodes.c.failure_cause.in_(causes))
+        of_code = and_(episodes.c.failure_cause.in_([cause.value for cause in OF_CODE]), episodes.c.model_calls == 0)
+        unmeasured = or_(episodes.c.failure_cause.in_(causes), of_code)
+        failed = (UNUSUAL, episodes.c.status == EpisodeStatus.FAILED, unmeasured)
         unfinished = dict.fromkeys(("score", "outcome", "checksum", "link"))
         cancelled = {"status": EpisodeStatus.CANCELLED.value, **unfinished}
         statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(cancelled)

@@ -181,7 +181,7 @@ class Installation:
             own_folder = self._content or str(self._folder)
         locked = [list(packages.locked)] if packages.locked else []
         known = [sorted(packages.requirements), interpreter.path, str(interpreter), settings, own_folder, *locked]
-        return self._installs / f"{self._folder.name if own_folder else 'shared'}-{digest(known)[:16]}"
+        return self._installs / f"{self._folder.name if own_folder else 'shared'}-{digest(known)}"
 
     async def _make(
         self, place: Path, interpreter: Interpreter, packages: PackageSet, notice: Callable[[str], None]
