@@ -163,7 +163,10 @@ WORKSPACES = {
     "dataset_versions",
     "dataset_parts",
     "workspace_secrets",
-} | {*("repositories", "snapshots", "snapshot_blobs", "syncs", "run_output")}
+} | {
+    *("repositories", "snapshots", "snapshot_blobs", "syncs", "run_output"),
+    *("snapshot_uploads", "snapshot_upload_blobs"),
+}
 
 
 @pytest.mark.parametrize(

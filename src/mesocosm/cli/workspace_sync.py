@@ -1,7 +1,5 @@
-"""`mesocosm workspace connect|sync|syncs …`: the Git repository of a workspace."""
+"""`mesocosm workspace connect|sync|syncs|upload …`: the code of a workspace, from a Git repository or from here."""
 
-import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -17,10 +15,9 @@ from mesocosm.core.failure import UsageError
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
     from mesocosm.server.schemas.repository import SyncDetail, SyncDocument
+    from mesocosm.server.schemas.snapshot import SnapshotDocument
 
 EVERY_S = 0.5
-_GIT_S = 10.0
-_SSH = re.compile(r"(?:ssh://)?(?:[^/@:]+@)([^/:]+)(?::\d+/|[:/])/?(.+)")
 
 
 @click.command(cls=Remote)
@@ -138,6 +135,32 @@ def syncs(number: int | None, limit: int, workspace: str | None) -> int:
     return 0
 
 
+@click.command(cls=Remote)
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False), required=False)
+@workspace_option
+def upload(folder: Path | None, workspace: str | None) -> int:
+    """Upload the workspace directory as it is on the disk, by default the one you are in, without a repository.
+
+    Files that .gitignore names, and those that usually hold secrets, are not uploaded.
+    """
+    from mesocosm.client.local_tree import read_local_tree
+    from mesocosm.rollouts.project import find_workspace
+
+    root = find_workspace(folder or Path.cwd()).root
+    client = member_client()
+    tree = read_local_tree(root)
+    for line in tree.lines():
+        click.echo(line, err=True)
+    place = workspace_for(client, workspace)
+    made = client.snapshots.upload(place, root, tree=tree, told=lambda line: click.echo(line, err=True))
+    if options().json:
+        emit(made)
+        return 0
+    click.echo(f"snapshot {made.id}: {made.files:,} files, {made.size:,} bytes")
+    _tell_found(made)
+    return 0
+
+
 def _ended(client: "Client", workspace: str, number: int) -> "SyncDetail":
     while (found := client.repositories.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
         time.sleep(EVERY_S)
@@ -154,6 +177,11 @@ def _told(found: "SyncDetail") -> int:
     click.echo(f"sync {one.number}: {one.status}  {one.branch} {one.commit[:12]}  {_subject(one)}".rstrip())
     if one.error:
         click.echo(f"error: {one.error}", err=True)
+    _tell_found(found)
+    return code
+
+
+def _tell_found(found: "SyncDetail | SnapshotDocument") -> None:
     for rollout in found.rollouts:
         click.echo(f"  rollout {rollout.name}  {', '.join(rollout.entrypoints)}".rstrip())
     for config in found.configurations:
@@ -162,7 +190,6 @@ def _told(found: "SyncDetail") -> int:
         place = f"{fault.path}:{fault.line}" if fault.line else fault.path
         told = ": ".join(filter(None, (place, fault.message)))
         click.echo(f"  to mend: {told}{f' ({fault.fix})' if fault.fix else ''}")
-    return code
 
 
 def _subject(sync: "SyncDocument") -> str:
@@ -170,34 +197,17 @@ def _subject(sync: "SyncDocument") -> str:
 
 
 def _origin() -> tuple[str, str]:
-    """Return the URL of origin and the folder of the workspace in the repository. Raises UsageError."""
+    """Return the URL of the remote and the folder of the workspace in the repository. Raises UsageError."""
+    from mesocosm.client.local_tree import read_local_tree
     from mesocosm.rollouts.project import find_workspace
 
-    top = _git("rev-parse", "--show-toplevel")
-    if top is None:
-        raise UsageError("you are in no git repository; go into one, or name it with --url")
-    url = _git("remote", "get-url", "origin")
-    if url is None:
-        raise UsageError(f"the repository {top} has no remote origin; name the repository with --url")
     try:
         root = find_workspace(Path.cwd()).root
     except UsageError:
-        root = Path(top)
-    inside = root.relative_to(Path(top).resolve()) if root.is_relative_to(Path(top).resolve()) else Path()
-    return _https(url, Path(top)), "" if inside == Path() else inside.as_posix()
-
-
-def _https(url: str, top: Path) -> str:
-    """Return the URL by which a server reads what `origin` names; paths become absolute."""
-    if "://" not in url and (url.startswith((".", "/")) or (top / url).exists()):
-        return str((top / url).resolve())
-    found = _SSH.fullmatch(url)
-    return f"https://{found[1]}/{found[2]}" if found else re.sub(r"^(https?://)[^/@]*@", r"\1", url)
-
-
-def _git(*words: str) -> str | None:
-    try:
-        done = subprocess.run(["git", *words], capture_output=True, timeout=_GIT_S, check=False)  # noqa: S603, S607
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.decode(errors="replace").strip() if done.returncode == 0 else None
+        root = Path.cwd()
+    tree = read_local_tree(root)
+    if tree.unknown:
+        raise UsageError(f"{tree.unknown}; go into a repository, or name it with --url")
+    if not tree.url:
+        raise UsageError(f"the repository of {root} has no remote origin; name the repository with --url")
+    return tree.url, tree.folder

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.client.repositories import RepositoriesResource
     from mesocosm.client.resource import Resource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
+    from mesocosm.client.snapshots import SnapshotsResource
     from mesocosm.client.teams import TeamsResource
     from mesocosm.client.workspace_secrets import WorkspaceSecretsResource
     from mesocosm.client.workspaces import WorkspacesResource
@@ -67,6 +68,8 @@ class Client:
     """Secrets of workspaces."""
     repositories: "LazyResource[RepositoriesResource]" = LazyResource("repositories:RepositoriesResource")
     """Repositories of workspaces, and their syncs."""
+    snapshots: "LazyResource[SnapshotsResource]" = LazyResource("snapshots:SnapshotsResource")
+    """Snapshots of workspace directories that were uploaded."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -72,13 +72,15 @@ def read_commit(folder: Path) -> Commit | None:
     return Commit(commit.strip(), bool(status.strip()), (branch or "").strip())
 
 
-def read_changes(folder: Path) -> str:
+def read_changes(folder: Path, without: Iterable[str] = ()) -> str:
     """Return the uncommitted changes of `folder`: a patch, and the names of untracked files.
 
-    It has at most MOST_CHANGES characters and a note about what is cut; it is empty if git reports nothing.
+    Files whose names match one of the patterns `without` are left out. It has at most MOST_CHANGES characters and a
+    note about what is cut; it is empty if git reports nothing.
     """
-    patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", ".") or ""
-    unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", ".") or ""
+    paths = (".", *(f":(exclude,glob,icase)**/{pattern}" for pattern in without))
+    patch = _git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "HEAD", "--", *paths) or ""
+    unknown = _git(folder, "ls-files", "--others", "--exclude-standard", "-z", "--", *paths) or ""
     changes = patch + "".join(f"new file {name}\n" for name in unknown.split("\0") if name)
     if len(changes) <= MOST_CHANGES:
         return changes

@@ -39,7 +39,17 @@ EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
 
 NOUNS = (
     *("auth", "me", "tokens", "sessions", "limits", "teams", "workspaces", "datasets", "workspace_secrets"),
-    *("repositories", "domains", "environments", "run_requests", "batch_runs", "models", "techniques", "leaderboards"),
+    *(
+        "repositories",
+        "snapshots",
+        "domains",
+        "environments",
+        "run_requests",
+        "batch_runs",
+        "models",
+        "techniques",
+        "leaderboards",
+    ),
     *("gallery", "admin"),
 )
 """Modules of further routes. A server imports them at start, a laptop on the first request for one of them."""

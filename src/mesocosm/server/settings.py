@@ -165,6 +165,10 @@ class Settings(BaseSettings):
         51_200, ge=0, description="maximum size of all versions of all datasets of a workspace, in MiB"
     )
 
+    workspace_uploads_mb: int = Field(
+        10_240, ge=0, description="maximum size of all files in snapshots that members of a workspace uploaded, in MiB"
+    )
+
     # Submissions and their sandbox.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),

@@ -351,11 +351,6 @@ _FOUND = frozenset(
         *("rollouts", "configurations", "faults", "error", "ended_at"),
     }
 )
-_LISTS: dict[str, msgspec.json.Decoder[Any]] = {
-    "rollouts": msgspec.json.Decoder(tuple[SyncedRollout, ...]),
-    "configurations": msgspec.json.Decoder(tuple[SyncedConfiguration, ...]),
-    "faults": msgspec.json.Decoder(tuple[SyncFault, ...]),
-}
 
 
 def _is(repository_id: str, number: int) -> ColumnElement[bool]:
@@ -384,10 +379,25 @@ def next_sync(at: float) -> Select[Any]:
 
 
 def _sync(row: RowMapping) -> Sync:
-    found = {name: lists.decode(row[name]) for name, lists in _LISTS.items()}
-    return record_of(Sync, row, cause=SyncCause(row["cause"]), state=SyncState(row["state"]), **found)
+    return record_of(Sync, row, cause=SyncCause(row["cause"]), state=SyncState(row["state"]), **decode_found(row))
 
 
 def _values(sync: Sync) -> dict[str, Any]:
-    listed = {name: plain(json_text(getattr(sync, name))) for name in _LISTS}
-    return values_of(sync, cause=sync.cause.value, state=sync.state.value, **listed)
+    return values_of(sync, cause=sync.cause.value, state=sync.state.value, **found_values(sync))
+
+
+_LISTS: dict[str, msgspec.json.Decoder[Any]] = {
+    "rollouts": msgspec.json.Decoder(tuple[SyncedRollout, ...]),
+    "configurations": msgspec.json.Decoder(tuple[SyncedConfiguration, ...]),
+    "faults": msgspec.json.Decoder(tuple[SyncFault, ...]),
+}
+
+
+def decode_found(row: RowMapping) -> dict[str, Any]:
+    """Return what was found in a workspace directory: the rollouts, configurations and faults of a row."""
+    return {name: lists.decode(row[name]) for name, lists in _LISTS.items()}
+
+
+def found_values(record: msgspec.Struct) -> dict[str, str]:
+    """Return the values of these columns."""
+    return {name: plain(json_text(getattr(record, name))) for name in _LISTS}

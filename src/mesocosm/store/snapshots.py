@@ -1,49 +1,28 @@
 """Snapshots of workspace directories, addressed by content: a list of files, each of which is a blob."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-import msgspec
-from sqlalchemy import Connection, delete, exists, select
+from sqlalchemy import Connection, delete, exists, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.ids import digest_bytes
+from mesocosm.core.snapshot import Snapshot, SnapshotFile, read_listing, snapshot_of
 from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
 from mesocosm.store.database import Database
-from mesocosm.store.rows import json_text
 from mesocosm.store.schema import blobs
-from mesocosm.store.tenancy import snapshot_blobs, snapshots, syncs
+from mesocosm.store.tenancy import requests, snapshot_blobs, snapshot_uploads, snapshots, syncs
 
-_LIST = "application/json"
-_FILE = "application/octet-stream"
+LISTING = "application/json"
+CONTENT = "application/octet-stream"
+"""Media types of the list of a snapshot and of its files."""
 _AT_ONCE = 16 * 1024 * 1024
 """Bytes of files to store in one transaction."""
-
-
-class SnapshotFile(msgspec.Struct, frozen=True):
-    """A file of a snapshot: its path with slashes, and the digest of its content, for a link of its target."""
-
-    path: str
-    digest: str
-    size: int
-    executable: bool = False
-    link: bool = False
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """The files of a workspace directory, by path; equal directories have equal digests."""
-
-    digest: str
-    files: tuple[SnapshotFile, ...]
-
-    @property
-    def size(self) -> int:
-        """Number of bytes of all files."""
-        return sum(file.size for file in self.files)
+_USING = (syncs, snapshot_uploads, requests)
+"""Tables with a column `snapshot`."""
 
 
 class Snapshots:
@@ -74,17 +53,16 @@ class Snapshots:
         """Return a snapshot. Raises UnknownName, InfrastructureError."""
         if self._database.scalar(select(snapshots.c.digest).where(snapshots.c.digest == digest)) is None:
             raise UnknownName(f"there is no snapshot {digest!r} in {self._database.place}")
-        listed = self._blobs.get(digest).data
-        return Snapshot(digest, msgspec.json.decode(listed, type=tuple[SnapshotFile, ...]))
+        return read_listing(self._blobs.get(digest).data)
 
-    def contents(self, snapshot: Snapshot) -> Iterator[tuple[SnapshotFile, bytes]]:
-        """Yield the files of a snapshot with their contents. Raises UnknownName, InfrastructureError."""
-        for file in snapshot.files:
-            yield file, self._blobs.get(file.digest).data
+    def content(self, file: SnapshotFile) -> bytes:
+        """Return the content of a file of a snapshot. Raises UnknownName, InfrastructureError."""
+        return self._blobs.get(file.digest).data
 
     def drop_unused(self, older_than_s: float = 86_400.0) -> int:
-        """Delete snapshots older than `older_than_s` seconds that no sync needs; return how many."""
-        unused = ~exists().where(syncs.c.snapshot == snapshots.c.digest)
+        """Delete snapshots older than `older_than_s` seconds that no sync, upload or run needs; return how many."""
+        used = (exists().where(table.c.snapshot == snapshots.c.digest) for table in _USING)
+        unused = ~or_(*used)
         wanted = select(snapshots.c.digest).where(unused, snapshots.c.created_at < time.time() - older_than_s)
 
         def work(digest: str, connection: Connection) -> int:
@@ -99,7 +77,7 @@ class Snapshots:
         return sum(self._database.write(partial(work, row["digest"])) for row in found)
 
     def _add_row(self, snapshot: Snapshot) -> None:
-        listed = blob_row(Blob(snapshot.digest, _LIST, _text(snapshot)), self._database.objects)
+        listed = blob_row(Blob(snapshot.digest, LISTING, snapshot.listing), self._database.objects)
         row = (snapshot.digest, len(snapshot.files), snapshot.size, time.time())
         needed = sorted({snapshot.digest, *(file.digest for file in snapshot.files)})
 
@@ -119,7 +97,7 @@ class Snapshots:
         for digest, file in contents.items():
             if digest in known:
                 continue
-            batch.append(blob_row(Blob(digest, _FILE, read(file)), self._database.objects))
+            batch.append(blob_row(Blob(digest, CONTENT, read(file)), self._database.objects))
             size += file.size
             if size > _AT_ONCE:
                 self._store(batch)
@@ -129,13 +107,3 @@ class Snapshots:
     def _store(self, rows: list[tuple[Any, ...]]) -> None:
         if rows:
             self._database.write(lambda connection: self._database.add(connection, blobs, rows, known="keep"))
-
-
-def snapshot_of(files: Iterable[SnapshotFile]) -> Snapshot:
-    """Return the snapshot of some files, with its digest."""
-    found = Snapshot("", tuple(sorted(files, key=lambda file: file.path)))
-    return msgspec.structs.replace(found, digest=digest_bytes(_text(found)))
-
-
-def _text(snapshot: Snapshot) -> bytes:
-    return json_text(snapshot.files).encode()

@@ -31,6 +31,7 @@ from mesocosm.store.run_imports import RunImports
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.sessions import Sessions, SigningKeys
+from mesocosm.store.snapshot_uploads import SnapshotUploads
 from mesocosm.store.snapshots import Snapshots
 from mesocosm.store.teams import Teams
 from mesocosm.store.traces import Traces
@@ -75,6 +76,7 @@ class Store:
         self.repositories = WorkspaceRepositories(database)
         self.syncs = Syncs(database)
         self.snapshots = Snapshots(database)
+        self.snapshot_uploads = SnapshotUploads(database)
         self.domains = Domains(database)
         self.protocols = Protocols(database)
         self.environments = Environments(database)

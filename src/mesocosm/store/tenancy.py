@@ -266,6 +266,40 @@ snapshot_blobs = Table(
     sqlite_with_rowid=False,
 )
 
+# A workspace directory that somebody uploaded. `digest` is that of its snapshot, `snapshot` the same once all of it is
+# there; until then the contents that have come are in `snapshot_upload_blobs`. `repository`, `branch` and `commit_id`
+# say where it came from, `changes` is the patch of what was not committed. What was found in it is JSON.
+snapshot_uploads = Table(
+    "snapshot_uploads",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("digest", Digest, nullable=False),
+    Column("snapshot", Digest, ForeignKey(snapshots.c.digest)),
+    Column("repository", Text, nullable=False),
+    Column("branch", Text, nullable=False),
+    Column("commit_id", Word, nullable=False),
+    Column("dirty", Boolean, nullable=False),
+    Column("changes", Text, nullable=False),
+    Column("rollouts", Text, nullable=False),
+    Column("configurations", Text, nullable=False),
+    Column("faults", Text, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("completed_at", Double),
+    Index(None, "workspace_id", "digest"),
+    Index(None, "snapshot"),
+)
+
+snapshot_upload_blobs = Table(
+    "snapshot_upload_blobs",
+    metadata,
+    Column("upload_id", Word, ForeignKey(snapshot_uploads.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("digest", Digest, ForeignKey(blobs.c.digest), primary_key=True),
+    Index(None, "digest"),
+    sqlite_with_rowid=False,
+)
+
 # A sync of a repository. `wanted` is the commit that was asked for, empty for the newest of `branch`. `cause`: push,
 # poll, hand, submit. `state`: pending, syncing, success, failed. `rollouts`, `configurations` and `faults` are what was
 # found: JSON. A worker does it under a lease.
@@ -577,6 +611,7 @@ audit_log = Table(
 TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
     *(datasets, dataset_versions, dataset_parts, workspace_secrets, repositories, snapshots, snapshot_blobs, syncs),
+    *(snapshot_uploads, snapshot_upload_blobs),
     *(domains, environments),
     *(
         environment_versions,

@@ -17,6 +17,8 @@ from mesocosm.store.tenancy import (
     dataset_parts,
     datasets,
     requests,
+    snapshot_upload_blobs,
+    snapshot_uploads,
     users,
     workspace_members,
     workspace_secrets,
@@ -155,8 +157,12 @@ class Workspaces:
         """
         left = update(requests).where(requests.c.workspace_id == plain(workspace_id)).values(workspace_id=None)
         gone = delete(workspaces).where(workspaces.c.id == plain(workspace_id))
-        needed = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
-        needed = needed.where(datasets.c.workspace_id == plain(workspace_id)).distinct()
+        parts = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
+        parts = parts.where(datasets.c.workspace_id == plain(workspace_id))
+        sent = select(snapshot_upload_blobs.c.digest).join(
+            snapshot_uploads, snapshot_uploads.c.id == snapshot_upload_blobs.c.upload_id
+        )
+        needed = parts.union(sent.where(snapshot_uploads.c.workspace_id == plain(workspace_id)))
 
         def work(connection: Connection) -> bool:
             blobs = connection.scalars(needed).all()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.cli.remote.conftest import working
 
-from mesocosm.cli.workspace_sync import _https
+from mesocosm.client.local_tree import readable_url
 
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Open, Platform
@@ -80,4 +80,23 @@ def test_a_repository_is_connected_synced_and_listed(open_platform: "Open", clon
     ],
 )
 def test_origin_becomes_what_a_server_can_read(origin: str, url: str) -> None:
-    assert _https(origin, Path("/srv/clone")) == url
+    assert readable_url(origin, Path("/srv/clone")) == url
+
+
+def test_what_is_on_the_disk_is_uploaded_without_a_repository(open_platform: "Open", clone: Path) -> None:
+    platform: Platform = open_platform()
+    platform.is_now("ada")
+    platform("workspace", "create", "Reefs", "--use")
+    (clone / "rollouts" / "words" / "main.py").write_text("print(2)\n")
+    (clone / ".env").write_text("KEY=of-nobody\n")
+    seen = platform("workspace", "upload", "--json")
+    assert seen.code == 0, seen.err
+    document = seen.document
+    assert (document["branch"], document["dirty"], document["files"]) == ("main", True, 2)
+    assert "+print(2)" in document["changes"]
+    assert [one["name"] for one in document["rollouts"]] == ["words"]
+    assert "not uploaded: .env: it may hold secrets" in seen.err
+    assert "of-nobody" not in seen.out
+    again = platform("workspace", "upload")
+    assert f"snapshot {document['id']}: 2 files" in again.out
+    assert "to mend: configs/eval/hard.toml:7: evaluation.n" in again.out

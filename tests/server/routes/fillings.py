@@ -19,6 +19,7 @@ REMOTE = {"X-Forwarded-For": "203.0.113.9"}
 UNMET = {
     ("PUT", "/api/workspaces/{workspace}/repository"): {409},
     ("POST", "/api/hooks/git/{hook_id}"): {404},
+    ("PUT", "/api/workspaces/{workspace}/snapshots/{snapshot_id}/contents"): {409},
     ("GET", "/api/auth/oidc/start"): {404},
     ("GET", "/api/auth/oidc/callback"): {404},
     ("POST", "/api/test-episodes"): {504},
@@ -98,6 +99,8 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         },
         ("PUT", "/api/workspaces/{workspace}/repository"): {"url": "https://github.com/a/new"},
         ("POST", "/api/workspaces/{workspace}/syncs"): {},
+        ("POST", f"{SNAPSHOTS}"): {"digest": "0" * 32},
+        ("PUT", f"{SNAPSHOTS}/{{snapshot_id}}/contents"): b"",
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
@@ -115,6 +118,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
 
 
 DATASETS = "/api/workspaces/{workspace}/datasets"
+SNAPSHOTS = "/api/workspaces/{workspace}/snapshots"
 PART = f"{DATASETS}/{{dataset}}/versions/{{number}}/parts/{{part}}"
 PART_DATA = DATASET + b"more?,2\n"
 CLOSELY = {

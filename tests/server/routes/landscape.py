@@ -18,6 +18,8 @@ from tests.server.routes.conftest import PASSWORD, Hosted, Person
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
 
 from mesocosm.core.event import Kind
+from mesocosm.core.ids import digest_bytes
+from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
@@ -36,6 +38,7 @@ from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.schema import runs as run_table
+from mesocosm.store.snapshot_uploads import SnapshotUpload
 from mesocosm.store.workspace_secrets import WORKSPACE, personal_holder
 
 SECRET = "the secret of the workers"
@@ -124,7 +127,7 @@ class Landscape(Runs):
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
             "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
-            "repositories syncs"
+            "repositories syncs snapshot_uploads"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -216,6 +219,9 @@ class Landscape(Runs):
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
             "workspace": Ground(shared, frozenset(mates), own),
+            "snapshot": Ground(
+                {"workspace": workspace.id, "snapshot_id": self._snapshot(workspace.id)}, frozenset(mates), own
+            ),
             "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
@@ -227,6 +233,18 @@ class Landscape(Runs):
             "session": Ground({"session_id": self._session()}, frozenset({"owner"}), frozenset({"owner"})),
             "token": Ground({"token_id": self.token_id}, frozenset({"owner", "token"}), frozenset({"owner", "token"})),
         }
+
+    def _snapshot(self, workspace_id: str) -> str:
+        """Return the id of a snapshot of Ann's that is uploaded."""
+        store = self.service.store
+        file = SnapshotFile(TEAM, digest_bytes(DATASET), len(DATASET))
+        snapshot = store.snapshots.add([file], lambda _: DATASET)
+        wanted = SnapshotUpload(
+            id="", workspace_id=workspace_id, digest=snapshot.digest, changes=TEAM, created_by=self.ann.user_id
+        )
+        upload = store.snapshot_uploads.begin(wanted)
+        store.snapshot_uploads.complete(upload, snapshot)
+        return upload.id
 
     def _dataset(self, workspace_id: str) -> dict[str, str]:
         """Return the ids of a dataset of Ann's with an uploaded version, and one that is being uploaded."""

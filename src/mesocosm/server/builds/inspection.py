@@ -17,7 +17,8 @@ from mesocosm.store.repositories import SyncedConfiguration, SyncedRollout, Sync
 
 MOST_ROLLOUTS, MOST_CONFIGURATIONS = 500, 200
 MOST_FAULTS = 200
-_LARGEST = 256 * 1024
+LARGEST = 256 * 1024
+"""Maximum size of a TOML file in bytes."""
 _MOST_DOTS = 1_000
 """Dots in a line of TOML: the standard library needs time quadratic in the parts of a key."""
 _LONGEST = 500
@@ -133,8 +134,8 @@ def _unreadable(path: Path) -> str | None:
     """Return why a TOML file is not read; None if it may be."""
     if not path.is_file():
         return "is not a file"
-    if path.stat().st_size > _LARGEST:
-        return f"is larger than {_LARGEST // 1024} KiB"
+    if path.stat().st_size > LARGEST:
+        return f"is larger than {LARGEST // 1024} KiB"
     if any(line.count(b".") > _MOST_DOTS for line in path.read_bytes().splitlines()):
         return f"has a line with more than {_MOST_DOTS:,} dots"
     return None

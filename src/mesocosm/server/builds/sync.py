@@ -5,7 +5,7 @@ import hashlib
 import os
 import time
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.ids import DIGEST_HEX, digest_bytes, new_id
+from mesocosm.core.snapshot import Snapshot, SnapshotFile
 from mesocosm.sandboxes.disk import remove
 from mesocosm.server.builds.checkout import BRANCHES, FetchedCommit, RemoteBranches, fetch_commit, list_branches, walk
 from mesocosm.server.builds.directory import BuildDirectory
@@ -25,7 +26,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 from mesocosm.store.repositories import Repository, Sync, SyncCause, SyncFault, SyncState
-from mesocosm.store.snapshots import Snapshot, SnapshotFile, Snapshots
+from mesocosm.store.snapshots import Snapshots
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LONGEST_AUTHOR, _LONGEST_MESSAGE = 200, 2_000
@@ -36,7 +37,7 @@ async def synchronize(service: Service, sync: Sync) -> None:
 
     Cancelling returns it to the queue. Raises InfrastructureError if the store cannot be used.
     """
-    directory = BuildDirectory(_folder(service.settings) / f"{sync.repository_id}-{sync.number}-{sync.tries}")
+    directory = BuildDirectory(syncs_folder(service.settings) / f"{sync.repository_id}-{sync.number}-{sync.tries}")
     log = BuildLog(directory.folder)
     try:
         await asyncio.to_thread(directory.clear)
@@ -65,7 +66,7 @@ async def poll(service: Service, repository: Repository) -> None:
     Raises InfrastructureError if the store cannot be used.
     """
     store, settings = service.store, service.settings
-    directory = BuildDirectory(_folder(settings) / f"{repository.id}-poll-{new_id()}")
+    directory = BuildDirectory(syncs_folder(settings) / f"{repository.id}-poll-{new_id()}")
     log = BuildLog(directory.folder)
     try:
         await asyncio.to_thread(directory.clear)
@@ -98,7 +99,7 @@ def _queue_new(service: Service, repository: Repository, found: RemoteBranches) 
 
 def sweep_folders(settings: Settings, before: float) -> int:
     """Remove what killed workers left behind before a time; return how many folders."""
-    place, removed = _folder(settings), 0
+    place, removed = syncs_folder(settings), 0
     if place.is_dir():
         for folder in list(place.iterdir()):
             with suppress(OSError):
@@ -106,9 +107,15 @@ def sweep_folders(settings: Settings, before: float) -> int:
     return removed
 
 
-def write_snapshot(snapshots: Snapshots, snapshot: Snapshot, root: Path) -> None:
-    """Write the files of a snapshot into an empty folder. Raises UnknownName, InfrastructureError, OSError."""
-    for file, content in snapshots.contents(snapshot):
+def write_snapshot(
+    snapshots: Snapshots, snapshot: Snapshot, root: Path, has_content: Callable[[SnapshotFile], bool] = lambda _: True
+) -> None:
+    """Write the files of a snapshot into an empty folder; those without `has_content` are empty there.
+
+    Raises UnknownName, InfrastructureError, OSError.
+    """
+    for file in snapshot.files:
+        content = snapshots.content(file) if has_content(file) else b""
         path = root / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         if file.link:
@@ -130,7 +137,8 @@ def identity_of(source: RepositorySource) -> str:
     return source.url.removeprefix("https://")
 
 
-def _folder(settings: Settings) -> Path:
+def syncs_folder(settings: Settings) -> Path:
+    """Return the folder in which syncs work; the cleanup removes what killed processes leave there."""
     return settings.data_dir.absolute() / "syncs"
 
 

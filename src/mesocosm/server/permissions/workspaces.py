@@ -15,6 +15,7 @@ from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
+from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapshot, WorkingSnapshots
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
@@ -116,6 +117,10 @@ class VisibleWorkspace(GrantedObject):
         """Return its repository and syncs."""
         return VisibleRepository(self._service, self._viewer, self._workspace)
 
+    def snapshot(self, snapshot_id: str) -> VisibleSnapshot:
+        """Return an uploaded snapshot by its id. Raises Refusal 404."""
+        return VisibleSnapshot.find(self._service, self._viewer, self._workspace, snapshot_id)
+
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
         if self._membership.role is None:
@@ -165,6 +170,14 @@ class WorkingWorkspace(VisibleWorkspace):
     def secrets(self) -> WorkingSecrets:
         """Return its secrets, of which the caller may set their own."""
         return WorkingSecrets(self._service, self._viewer, self._workspace.id)
+
+    def snapshots(self) -> WorkingSnapshots:
+        """Return its snapshots, to upload one."""
+        return WorkingSnapshots(self._service, self._viewer, self._workspace)
+
+    def snapshot(self, snapshot_id: str) -> WorkingSnapshot:
+        """Return an uploaded snapshot by its id. Raises Refusal 404."""
+        return WorkingSnapshot.find(self._service, self._viewer, self._workspace, snapshot_id)
 
     def repository(self) -> WorkingRepository:
         """Return its repository, to sync it."""

@@ -25,6 +25,7 @@ from mesocosm.server.schemas.dataset import (
 )
 from mesocosm.server.web.answer import not_cached
 from mesocosm.server.web.content import byte_range
+from mesocosm.server.web.requests import read_body
 
 router = APIRouter(prefix="/api/workspaces/{workspace}/datasets", tags=["datasets"], dependencies=[Depends(not_cached)])
 
@@ -165,22 +166,12 @@ async def put_part(
         found, size = await run_in_threadpool(find)
     except Refusal:
         # Clients see the reason only once they have sent everything.
-        await _read(request, _DRAINED)
+        await read_body(request, _DRAINED)
         raise
-    data = await _read(request, size)
+    data = await read_body(request, size)
     if len(data) > size:
         raise Refusal(413, f"part {part} has {size:,} bytes, and more were sent; send exactly those")
     return await run_in_threadpool(found.add_part, number, part, bytes(data), digest)
-
-
-async def _read(request: Request, most: int) -> bytearray:
-    """Return the body of a request, or its beginning if that has more than `most` bytes."""
-    data = bytearray()
-    async for piece in request.stream():
-        data += piece
-        if len(data) > most:
-            break
-    return data
 
 
 @router.post(

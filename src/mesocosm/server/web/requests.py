@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.ids import new_id
@@ -113,3 +113,13 @@ def _route(scope: Scope) -> str:
     """Return the path template of the matched route; `unknown` if there is none, to limit the number of labels."""
     path = getattr(scope.get("route"), "path", None)
     return path if isinstance(path, str) else "unknown"
+
+
+async def read_body(request: Request, most: int) -> bytearray:
+    """Return the body of a request, or its beginning if that has more than `most` bytes."""
+    data = bytearray()
+    async for piece in request.stream():
+        data += piece
+        if len(data) > most:
+            break
+    return data

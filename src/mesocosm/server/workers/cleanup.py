@@ -65,7 +65,8 @@ def clean(service: Service) -> Cleaned:
         runs_stopped=stop_cancelled(service),
         benches_taken_back=service.store.batch_runs.take_back(service.settings.run_s),
         uploads=service.store.datasets.drop_abandoned(_KEPT_LONGER_S)
-        + service.store.run_imports.drop_abandoned(_KEPT_LONGER_S),
+        + service.store.run_imports.drop_abandoned(_KEPT_LONGER_S)
+        + service.store.snapshot_uploads.drop_abandoned(_KEPT_LONGER_S),
     )
 
 

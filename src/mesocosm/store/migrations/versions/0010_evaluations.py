@@ -1,4 +1,4 @@
-"""Run requests of every kind, in workspaces, what the programs of runs print, and imports of runs."""
+"""Run requests of every kind, in workspaces, what the programs of runs print, imports of runs, uploads of snapshots."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -16,6 +16,7 @@ def upgrade() -> None:
     _extend_requests()
     _create_output()
     _create_imports()
+    _create_uploads()
 
 
 def _extend_requests() -> None:
@@ -87,6 +88,39 @@ def _create_imports() -> None:
         sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_run_import_parts_digest"),
     )
     op.create_index("ix_run_import_parts_digest", "run_import_parts", ["digest"])
+
+
+def _create_uploads() -> None:
+    op.create_table(
+        "snapshot_uploads",
+        sa.Column("id", _WORD, nullable=False),
+        sa.Column("workspace_id", _WORD, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.Column("snapshot", _DIGEST),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("repository", "branch")),
+        sa.Column("commit_id", _WORD, nullable=False),
+        sa.Column("dirty", sa.Boolean, nullable=False),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("changes", "rollouts", "configurations", "faults")),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.Column("completed_at", sa.Double),
+        sa.PrimaryKeyConstraint("id", name="pk_snapshot_uploads"),
+        _reference("snapshot_uploads", "workspace_id", "workspaces", "CASCADE"),
+        sa.ForeignKeyConstraint(["snapshot"], ["snapshots.digest"], name="fk_snapshot_uploads_snapshot"),
+        _reference("snapshot_uploads", "created_by", "users", "SET NULL"),
+    )
+    op.create_index("ix_snapshot_uploads_workspace_id_digest", "snapshot_uploads", ["workspace_id", "digest"])
+    op.create_index("ix_snapshot_uploads_snapshot", "snapshot_uploads", ["snapshot"])
+    op.create_table(
+        "snapshot_upload_blobs",
+        sa.Column("upload_id", _WORD, nullable=False),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.PrimaryKeyConstraint("upload_id", "digest", name="pk_snapshot_upload_blobs"),
+        _reference("snapshot_upload_blobs", "upload_id", "snapshot_uploads", "CASCADE"),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_snapshot_upload_blobs_digest"),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_snapshot_upload_blobs_digest", "snapshot_upload_blobs", ["digest"])
 
 
 def _reference(table: str, column: str, target: str, ondelete: str) -> sa.ForeignKeyConstraint:
