@@ -140,6 +140,7 @@ def _nouns() -> Iterable[ModuleType]:
         *(f"mesocosm.server.routes.{name}" for name in NOUNS),
         "mesocosm.compat.swecc.aliases",
         "mesocosm.compat.swecc.routes",
+        "mesocosm.compat.osmosis_platform.routes",
     )
     return [import_module(name) for name in names]
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
 
+from mesocosm.compat.osmosis_platform.errors import osmosis_error
 from mesocosm.compat.swecc.errors import older_error
 from mesocosm.core.failure import InfrastructureError, InvalidInput, MesocosmError, RunLeased, UnknownName, UsageError
 from mesocosm.server.refusal import CODES, Refusal
@@ -113,7 +114,7 @@ def add_handlers(app: FastAPI) -> None:
 
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return older_error(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
+    return _shaped(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
 
 
 async def _core_error(request: Request, error: Exception) -> Response:
@@ -130,7 +131,7 @@ async def _core_error(request: Request, error: Exception) -> Response:
         InputProblem(path=problem.path, message=_encodable(problem.message), fix=_encodable(problem.fix))
         for problem in (error.problems if isinstance(error, InvalidInput) else ())
     ]
-    return older_error(request, problem_response(status, detail, code, problems))
+    return _shaped(request, problem_response(status, detail, code, problems))
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
@@ -140,7 +141,7 @@ async def _invalid(request: Request, error: Exception) -> Response:
     listed = "; ".join(f"{problem.path.removeprefix('body.')}: {problem.message}" for problem in problems[:5])
     response = problem_response(422, listed, None, problems)
     older = [{"type": item["type"], "loc": list(map(_word, item["loc"])), "msg": str(item["msg"])} for item in found]
-    return older_error(request, response, older)
+    return _shaped(request, response, older)
 
 
 def _path(item: Mapping[str, Any]) -> str:
@@ -162,10 +163,10 @@ def no_route(request: Request) -> Response:
     path = request.url.path[:_SHOWN]
     if not allowed:
         detail = f"there is no route {path}; {request.app.openapi_url} lists all routes"
-        return older_error(request, problem_response(404, detail))
+        return _shaped(request, problem_response(404, detail))
     methods = ", ".join(allowed)
     detail = f"{path} does not allow {request.method[:20]}; use {methods}"
-    return older_error(request, problem_response(405, detail, headers={"Allow": methods}))
+    return _shaped(request, problem_response(405, detail, headers={"Allow": methods}))
 
 
 def _methods(request: Request) -> list[str]:
@@ -183,17 +184,22 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code in {404, 405}:
         return no_route(request)
-    return older_error(request, problem_response(error.status_code, str(error.detail), headers=error.headers))
+    return _shaped(request, problem_response(error.status_code, str(error.detail), headers=error.headers))
 
 
 async def _database(request: Request, error: Exception) -> Response:
     _log.error("%s %s: the database failed", request.method, request.url.path, exc_info=error)
-    return older_error(request, problem_response(503, "the results could not be read; see the server's log"))
+    return _shaped(request, problem_response(503, "the results could not be read; see the server's log"))
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    return older_error(request, problem_response(500, "an internal error; see the server's log"))
+    return _shaped(request, problem_response(500, "an internal error; see the server's log"))
+
+
+def _shaped(request: Request, response: Response, detail: Any = None) -> Response:
+    """Return an error in the format of other clients for the paths that they call."""
+    return osmosis_error(request, older_error(request, response, detail))
 
 
 def _encodable(text: str) -> str:

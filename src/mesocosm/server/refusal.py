@@ -24,6 +24,9 @@ CODES = {
 }
 """Default problem code of each status."""
 
+AUTH_STATE = "auth_problem"
+"""The key in the state of a request of why its token was rejected: `expired` or `invalid`."""
+
 
 class Refusal(MesocosmError):
     """A request that is refused with an HTTP status.

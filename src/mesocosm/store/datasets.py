@@ -95,7 +95,10 @@ class DatasetVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DatasetFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that somebody wants to upload. `overwrite`: as a new version, if the name exists."""
+    """A file that somebody wants to upload. `overwrite`: as a new version, if the name exists.
+
+    `digest` is empty if it is not known before the check; then the file is never recognised as one that is there.
+    """
 
     name: str
     file_name: str
@@ -183,7 +186,7 @@ class Datasets:
             known = _known(connection, dataset, file) if dataset is not None else None
             if known is not None and known.state in (DatasetState.UPLOADED, DatasetState.PROCESSING):
                 return Upload(dataset, known)
-            if dataset is not None and dataset.version is not None and not file.overwrite:
+            if dataset is not None and not file.overwrite and _is_taken(connection, dataset, file):
                 return Upload(dataset)
             used, deleted = _used(connection, workspace_id, known)
             if used + deleted + file.size > most_bytes:
@@ -302,8 +305,8 @@ class Datasets:
     def finish_check(self, version: DatasetVersion, *, state: DatasetState, overtaken: str, **found: Any) -> bool:
         """Store the outcome of a claimed check, at once with the dataset's newest version; False if the claim was lost.
 
-        `found` are rows, rows_digest, summary, preview and faults. If another version was uploaded meanwhile and this
-        one may not overwrite it, the outcome is an error with the faults `overtaken`.
+        `found` are digest, rows, rows_digest, summary, preview and faults. If another version was uploaded meanwhile
+        and this one may not overwrite it, the outcome is an error with the faults `overtaken`.
         """
         mine = datasets.c.id == version.dataset_id
 
@@ -441,6 +444,8 @@ def _used(connection: Connection, workspace_id: str, but: DatasetVersion | None 
 
 def _known(connection: Connection, dataset: Dataset, file: DatasetFile) -> DatasetVersion | None:
     """Return the version of a dataset that this file is: the newest uploaded one, or one that did not get so far."""
+    if not file.digest:
+        return None
     same = and_(
         versions.c.dataset_id == dataset.id,
         versions.c.digest == file.digest,
@@ -451,6 +456,13 @@ def _known(connection: Connection, dataset: Dataset, file: DatasetFile) -> Datas
     )
     row = connection.execute(select(versions).where(same).order_by(versions.c.version.desc())).mappings().first()
     return None if row is None else _version(row)
+
+
+def _is_taken(connection: Connection, dataset: Dataset, file: DatasetFile) -> bool:
+    """Return whether a dataset has an uploaded version, or one in its check that may be this very file."""
+    checked = and_(versions.c.dataset_id == dataset.id, versions.c.state == DatasetState.PROCESSING)
+    waiting = select(versions.c.version).where(checked).limit(1)
+    return dataset.version is not None or (not file.digest and connection.scalar(waiting) is not None)
 
 
 def _reopen(

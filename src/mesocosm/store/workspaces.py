@@ -16,6 +16,7 @@ from mesocosm.store.rows import plain, record_of
 from mesocosm.store.tenancy import (
     dataset_parts,
     datasets,
+    repositories,
     requests,
     snapshot_upload_blobs,
     snapshot_uploads,
@@ -86,15 +87,26 @@ class Workspaces:
         return None if found is None else _membership_from(found)
 
     def memberships_of(
-        self, user_id: int | None, *, everything: bool = False, limit: int | None = None, cursor: str | None = None
+        self,
+        user_id: int | None,
+        *,
+        everything: bool = False,
+        repository: str = "",
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> tuple[WorkspaceMembership, ...]:
         """Return the workspaces of a user, or all if `everything`, newest first; `limit` None: all.
 
+        `repository`: only those that are connected with a repository whose identity ends with this path, in any case.
         `cursor` is the id of the last workspace of the previous page.
         """
         wanted = _memberships(user_id).order_by(workspaces.c.created_at.desc(), workspaces.c.id.desc()).limit(limit)
         if not everything:
             wanted = wanted.where(workspace_members.c.role.is_not(None))
+        if repository:
+            connected = and_(repositories.c.workspace_id == workspaces.c.id, repositories.c.deleted_at.is_(None))
+            ending = func.lower(repositories.c.identity).endswith(f"/{plain(repository).lower()}", autoescape=True)
+            wanted = wanted.where(select(repositories.c.id).where(connected, ending).exists())
         if cursor is not None:
             seen = select(workspaces.c.created_at).where(workspaces.c.id == plain(cursor)).scalar_subquery()
             older = and_(workspaces.c.created_at == seen, workspaces.c.id < plain(cursor))

@@ -54,7 +54,7 @@ def test_every_address_of_the_app_is_its_page(app: "ApiClient", path: str) -> No
 @pytest.mark.parametrize("accept", ["*/*", "application/json", "text/html;q=0, */*", ""])
 @pytest.mark.parametrize(
     "path",
-    ["/runs", "/runs/01a", "/bench/api/runs", "/api/cli/models", "/chat/completions", "/api/api/runs"],
+    ["/runs", "/runs/01a", "/bench/api/runs", "/api/other/models", "/chat/completions", "/api/api/runs"],
 )
 def test_a_program_never_gets_the_page_for_a_path_that_nothing_answers(
     app: "ApiClient", path: str, accept: str

@@ -21,7 +21,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller. `way` is how they were authenticated: jwt, token, web, guest, open, server, or empty if they were not.
+    """A caller. `way` is how they were authenticated: jwt, token, web, address, guest, open, server, or empty.
 
     `scope` is that of a personal token; `read` allows no changes.
     """

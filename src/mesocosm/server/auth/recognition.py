@@ -8,10 +8,11 @@ from starlette.requests import HTTPConnection
 
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, SignIns, fingerprint
+from mesocosm.server.auth.signed_addresses import SIGNATURE, read_signature
 from mesocosm.server.auth.token_signing import BadToken, Signer
 from mesocosm.server.cache import Cache
+from mesocosm.server.refusal import AUTH_STATE
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
-from mesocosm.server.web.guard import AUTH_STATE
 from mesocosm.store import Store
 from mesocosm.store.users import User
 
@@ -22,7 +23,7 @@ KEPT_S = 2.0
 
 
 class Recognition:
-    """Authenticates members and guests by a bearer token, or without one by their cookies.
+    """Authenticates members and guests by a bearer token, without one by the signature of the address, or by cookies.
 
     With an invalid bearer token the caller is anonymous and cookies are ignored, so a page of another site cannot use
     an invalid token to be authenticated by cookies.
@@ -37,10 +38,11 @@ class Recognition:
     def of(self, request: HTTPConnection) -> Principal:
         """Return the caller of a request, anonymous if they cannot be authenticated."""
         token = bearer_token(request.headers)
-        if token is None:
+        signature = request.query_params.get(SIGNATURE)
+        if token is None and signature is None:
             return self._by_cookie(request)
         try:
-            return self._by_token(token)
+            return self._by_token(token) if token is not None else self._by_signature(request, signature or "")
         except BadToken as bad:
             setattr(request.state, AUTH_STATE, str(bad))
             return NOBODY
@@ -70,6 +72,14 @@ class Recognition:
         return bool(
             self._recently(("chain", user_id, chain), lambda: self._store.sessions.stands(user_id, chain) or None)
         )
+
+    def _by_signature(self, request: HTTPConnection, signature: str) -> Principal:
+        method, path = request.scope.get("method", ""), request.scope["path"]
+        claims = read_signature(self._signer, signature, method, path, request.query_params.multi_items())
+        user = self._store.users.get(int(claims["user_id"]))
+        if user is None or user.disabled or claims["epoch"] != user.epoch:
+            raise BadToken
+        return _principal(user, "address")
 
     def _recently(self, key: tuple[Any, ...], read: Callable[[], Value]) -> Value:
         """Return a cached value, at most `KEPT_S` old and never older than the last write of this process."""

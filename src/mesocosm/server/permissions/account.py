@@ -2,11 +2,13 @@
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
 from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, fingerprint
+from mesocosm.server.auth.signed_addresses import signed_address
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.authentication import signed_in, start_browser
 from mesocosm.server.refusal import Refusal
@@ -96,6 +98,20 @@ class OwnAccount(GrantedObject):
         token = self._store.personal_tokens.add(user.id, wanted.name, wanted.scope, fingerprint(secret), ends)
         self._note("token.add", f"token:{token.id}", {"name": token.name, "scope": token.scope})
         return PersonalTokenCreated(**_token(token).model_dump(), token=secret)
+
+    def signed_address(self, method: str, path: str, query: Mapping[str, str], seconds: float) -> str:
+        """Return an address, without its host, that lets whoever has it send one kind of request as the caller.
+
+        Raises Refusal 403 for a change if the caller may only read.
+        """
+        viewer = self._viewer
+        if viewer.caller.scope == "read" and method != "GET":
+            raise Refusal(403, "this personal token may only read; create one with the scope write")
+        user = self._store.users.get(viewer.user_id)
+        if user is None:
+            # Without accounts nobody needs a login.
+            return f"{quote(path)}?{urlencode(query)}"
+        return signed_address(self._service.accounts.signer, user, method, path, query, seconds)
 
     def delete_token(self, token_id: str) -> None:
         """Delete a personal token. Raises Refusal 404."""

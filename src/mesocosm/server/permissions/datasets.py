@@ -97,7 +97,7 @@ class WorkingDatasets(VisibleDatasets):
             file_name=given.file_name,
             format=kind,
             size=given.size,
-            digest=given.digest,
+            digest=given.digest or "",
             columns=msgspec.json.encode(columns, order="sorted").decode(),
             overwrite=given.overwrite,
         )
@@ -202,8 +202,8 @@ class WorkingDataset(VisibleDataset):
             raise Refusal(404, f"the file has {version.part_count} parts, numbered from 1, and no part {part}")
         return version.part_length(part)
 
-    def add_part(self, number: int, part: int, data: bytes, digest: str) -> DatasetPart:
-        """Store a part. It may be sent again.
+    def add_part(self, number: int, part: int, data: bytes, digest: str | None) -> DatasetPart:
+        """Store a part, whose SHA-256 is checked if it is given. It may be sent again.
 
         Raises Refusal: 404, 409 if the version is not being uploaded, 422 if the part has another size or digest.
         """
@@ -211,11 +211,11 @@ class WorkingDataset(VisibleDataset):
         if len(data) != size:
             raise Refusal(422, f"part {part} has {len(data):,} bytes, not {size:,}; send it again, in full")
         found = hashlib.sha256(data).hexdigest()
-        if found != digest:
+        if digest not in (None, found):
             raise Refusal(422, f"part {part} came with another SHA-256 ({found}) than it was sent with; send it again")
         if not self._store.datasets.add_part(version, part, data):
             raise self._not_uploading(number)
-        return DatasetPart(number=part, size=size, digest=digest)
+        return DatasetPart(number=part, size=size, digest=found)
 
     def complete(self, number: int) -> DatasetUpload:
         """Queue the check of a version whose parts are all there. Raises Refusal: 404, 409 if parts are missing."""

@@ -14,6 +14,7 @@ from fastapi import Depends, Request
 from fastapi.concurrency import run_in_threadpool
 
 from mesocosm.server.auth.principal import NOBODY, Principal
+from mesocosm.server.auth.signed_addresses import SIGNATURE
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 
@@ -66,7 +67,7 @@ async def principal_of(request: Request, service: Served) -> Principal:
 
 def _has_credentials(request: Request) -> bool:
     """Return whether a request has credentials. Most requests for public pages have none, and need no thread."""
-    return "authorization" in request.headers or "cookie" in request.headers
+    return "authorization" in request.headers or "cookie" in request.headers or SIGNATURE in request.query_params
 
 
 Caller = Annotated[Principal, Depends(principal_of)]

@@ -39,6 +39,17 @@ class OwnWorkspaces(GrantedObject):
         )
         return [_document(self._viewer, one) for one in found]
 
+    def with_repository(self, path: str) -> Sequence[WorkspaceDocument]:
+        """Return the caller's workspaces that are connected with a repository `owner/repo`, whatever its host.
+
+        Administrators of the server get those of others only if they are in none.
+        """
+        viewer, of = self._viewer, self._store.workspaces.memberships_of
+        found = of(viewer.user_id, repository=path)
+        if not found and viewer.sees_all:
+            found = of(viewer.user_id, repository=path, everything=True)
+        return [_document(viewer, one) for one in found]
+
     def create(self, name: str) -> WorkspaceDocument:
         """Create a workspace that the caller owns. Raises Refusal 409 if the name is taken or the account is gone."""
         viewer, account_id = self._viewer, self._viewer.account_id

@@ -152,10 +152,16 @@ async def put_part(
     number: Number,
     part: PartNumber,
     request: Request,
+    response: Response,
     grant: Granted,
-    digest: Annotated[Sha256, Query(description="SHA-256 of the part, in hexadecimal.")],
+    digest: Annotated[
+        Sha256 | None, Query(description="SHA-256 of the part, in hexadecimal; without it a damaged part is stored.")
+    ] = None,
 ) -> DatasetPart:
-    """Store a part of a file. Each has `part_size` bytes, except the last. It may be sent again."""
+    """Store a part of a file. Each has `part_size` bytes, except the last. It may be sent again.
+
+    `ETag` is the digest of what was stored.
+    """
     place = await run_in_threadpool(grant.working_workspace, workspace)
 
     def find() -> tuple[WorkingDataset, int]:
@@ -171,7 +177,9 @@ async def put_part(
     data = await read_body(request, size)
     if len(data) > size:
         raise Refusal(413, f"part {part} has {size:,} bytes, and more were sent; send exactly those")
-    return await run_in_threadpool(found.add_part, number, part, bytes(data), digest)
+    stored = await run_in_threadpool(found.add_part, number, part, bytes(data), digest)
+    response.headers["ETag"] = f'"{stored.digest}"'
+    return stored
 
 
 @router.post(

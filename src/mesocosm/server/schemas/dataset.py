@@ -49,7 +49,12 @@ class DatasetInput(BaseModel):
     )
     name: DatasetName | None = Field(default=None, description="Name of the dataset; by default the file's stem.")
     size: int = Field(ge=1, le=2**50, description="Size of the file in bytes.", examples=[2048])
-    digest: Sha256 = Field(description="SHA-256 of the file, in hexadecimal.", examples=["0" * 64])
+    digest: Sha256 | None = Field(
+        default=None,
+        description="SHA-256 of the file, in hexadecimal. Without it an upload cannot be continued, and the "
+        "same bytes are a further version.",
+        examples=["0" * 64],
+    )
     overwrite: bool = Field(default=False, description="Upload a new version if the name exists.")
     columns: DatasetColumns = Field(default_factory=DatasetColumns, description="Roles of columns.")
 
@@ -117,7 +122,7 @@ class DatasetVersionItem(BaseModel):
     file_name: str = Field(description="Name of the uploaded file.")
     format: DatasetFormat = Field(description="Format.")
     size: int = Field(description="Size in bytes.")
-    digest: str = Field(description="SHA-256 of the file.")
+    digest: str = Field(description="SHA-256 of the file; empty until checked if it was not announced.")
     rows_digest: str = Field(description="SHA-256 of the rows as they are run, in any format; empty until checked.")
     rows: int | None = Field(description="Number of rows; null until checked.")
     creator: str = Field(description="User name of who uploaded it; empty if the account is gone.")

@@ -11,8 +11,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.server.problems import problem_response
+from mesocosm.server.refusal import AUTH_STATE
 from mesocosm.server.schemas.problem import ProblemCode
 from mesocosm.server.settings import Settings
+from mesocosm.server.web.body_limits import PARTS
 from mesocosm.server.web.cookies import GUEST_COOKIE, WEB_COOKIE, bearer_token
 
 PAGE_POLICY = "; ".join(
@@ -46,9 +48,6 @@ HEADERS = {
 
 AUTH_HEADER = "X-Mesocosm-Auth"
 """The response header with the reason why a bearer token was rejected: `expired` or `invalid`."""
-
-AUTH_STATE = "auth_problem"
-"""The key of that reason in the request state."""
 
 PROBES = frozenset({"/health", "/metrics"})
 """Paths that load balancers request by any host name. Without accounts, /metrics requires one of our own names."""
@@ -92,7 +91,8 @@ class Guard:
 
     Without accounts (`auth_disabled`, always on a laptop) every caller is the administrator, so these checks are the
     only protection: the server accepts only loopback names, `host` and its names; pages of other sites may not even
-    read; bearer tokens are ignored; and every change under `/api` needs the header.
+    read; bearer tokens are ignored; and every change under `/api` needs the header, except for a PUT of bytes,
+    which no form can send either.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -156,6 +156,9 @@ class Guard:
 
     def _needs_mark(self, scope: Scope, headers: Headers) -> bool:
         """Return whether a change needs the header: a browser without `Sec-Fetch-Site` may send another site's form."""
+        if scope["method"] == "PUT" and PARTS.fullmatch(scope["path"]):
+            # Programs that upload to an address that they were given send no headers of their own.
+            return False
         return _recognised(headers) or (self._open and scope["path"].startswith("/api"))
 
     def _known(self, host: str) -> bool:

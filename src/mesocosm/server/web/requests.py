@@ -11,7 +11,8 @@ from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.web.client_address import client_address
+from mesocosm.server.settings import Settings
+from mesocosm.server.web.client_address import client_address, secure
 from mesocosm.server.web.logs import REQUEST
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ def prefix_of(connection: HTTPConnection, prefix: str) -> str:
     taken = connection.scope.get(_TAKEN, prefix)
     assert isinstance(taken, str)
     return taken
+
+
+def base_url(connection: HTTPConnection, settings: Settings) -> str:
+    """Return the URL at which the client reaches the server, without a slash at its end."""
+    if settings.public_url:
+        return settings.public_url.rstrip("/")
+    scheme = "https" if secure(connection, "", settings.trusted_proxies) else "http"
+    return f"{scheme}://{connection.url.netloc}{prefix_of(connection, settings.prefix)}"
 
 
 class Observed:

@@ -25,16 +25,15 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
     try:
         file = scratch.path / "data"
         digests = await asyncio.to_thread(store.parts, version.dataset_id, version.version)
-        fault = await assemble(file, digests, version.part_count, version.digest, store.read_part)
-        intact = fault is None
-        checked = await _checked(file, version) if fault is None else _faulty(fault)
+        digest = await assemble(file, digests, version.part_count, version.digest, store.read_part)
+        intact = isinstance(digest, str)
+        checked = _faulty(digest) if isinstance(digest, Problem) else await _checked(file, version)
     finally:
         await asyncio.to_thread(scratch.remove)
     state = DatasetState.ERROR if checked.faults else DatasetState.UPLOADED
     late = Problem("", "another version was uploaded meanwhile", "upload it again, with overwrite")
-    kept = await asyncio.to_thread(
-        store.finish_check, version, state=state, overtaken=_text(_faulty(late)), **_columns(checked)
-    )
+    found = _columns(checked) | ({"digest": digest} if intact else {})
+    kept = await asyncio.to_thread(store.finish_check, version, state=state, overtaken=_text(_faulty(late)), **found)
     if kept and not intact:
         await asyncio.to_thread(store.drop_parts, version)
     return kept

@@ -19,10 +19,11 @@ _log = logging.getLogger(__name__)
 
 async def assemble(
     file: Path, digests: Mapping[int, str], count: int, digest: str, read: Callable[[str], bytes]
-) -> Problem | None:
-    """Write parts 1 to `count`, which `read` returns by their digests, into a file; return what is wrong with it.
+) -> str | Problem:
+    """Write parts 1 to `count`, which `read` returns by their digests, into a file.
 
-    `digest` is the SHA-256 of the file. Raises InfrastructureError if the disk is full.
+    Return its SHA-256, or what is wrong with it; `digest` is what it must be, empty if that was not announced. Raises
+    InfrastructureError if the disk is full.
     """
     whole = hashlib.sha256()
 
@@ -39,10 +40,11 @@ async def assemble(
         return Problem("", "parts of the file are missing", "upload it again")
     except OSError as error:
         raise InfrastructureError(f"{file} cannot be written: {error.strerror}; make room, or set TMPDIR") from error
-    if whole.hexdigest() != digest:
-        words = f"the file has another SHA-256 ({whole.hexdigest()}) than was announced ({digest})"
+    found = whole.hexdigest()
+    if digest not in ("", found):
+        words = f"the file has another SHA-256 ({found}) than was announced ({digest})"
         return Problem("", words, "it changed during the upload; upload it again")
-    return None
+    return found
 
 
 async def check_apart(subject: str, module: str, *words: str, folder: Path) -> bytes | Problem:

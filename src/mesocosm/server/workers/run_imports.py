@@ -32,8 +32,8 @@ async def import_run(service: Service, claimed: RunImport) -> bool:
     try:
         file = scratch.path / "bundle.zip"
         digests = await asyncio.to_thread(store.parts, claimed.id)
-        problem = await assemble(file, digests, claimed.part_count, claimed.digest, store.read_part)
-        problems = [problem] if problem is not None else await _stored(service, claimed, file)
+        found = await assemble(file, digests, claimed.part_count, claimed.digest, store.read_part)
+        problems = [found] if isinstance(found, Problem) else await _stored(service, claimed, file)
     except ImportTaken:
         return False
     finally:

@@ -83,6 +83,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnAccount.context": lambda account, _world: account.context(),
     "OwnAccount.tokens": lambda account, _world: account.tokens(),
     "OwnAccount.create_token": lambda account, _world: account.create_token(TokenInput(name="CI")),
+    "OwnAccount.signed_address": lambda account, _world: account.signed_address("GET", "/api/me", {}, 60.0),
     "OwnAccount.delete_token": lambda account, world: account.delete_token(
         world.service.store.personal_tokens.of(OWNER)[0].id
     ),

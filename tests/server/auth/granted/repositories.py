@@ -11,6 +11,7 @@ from tests.server.auth.granted.world import World, secret
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
+from mesocosm.server.permissions.workspaces import OwnWorkspaces
 from mesocosm.server.schemas.repository import RepositoryInput, SyncInput
 from mesocosm.store.repositories import (
     Sync,
@@ -61,6 +62,11 @@ def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
     return [workspace.repository() for workspace in workspaces.granted_workspaces(world, way)]
 
 
+def _with_repository(own: OwnWorkspaces, world: World) -> Any:
+    _plant(world)
+    return [own.with_repository(f"a/{secret(name)}") for name in workspaces.NAMES]
+
+
 OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
     VisibleRepository: lambda world, grant, _role: _granted(world, grant.workspace),
     WorkingRepository: lambda world, grant, _role: _granted(world, grant.working_workspace),
@@ -69,6 +75,7 @@ OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
 }
 
 CALLS: dict[str, Callable[[Any, World], Any]] = {
+    "OwnWorkspaces.with_repository": _with_repository,
     "VisibleRepository.document": lambda repository, _world: repository.document(),
     "VisibleRepository.syncs": lambda repository, _world: repository.syncs(9, None),
     "VisibleRepository.sync": lambda repository, _world: repository.sync(1),
@@ -84,6 +91,6 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
 
 TELLS = {
     *("VisibleRepository.document", "VisibleRepository.syncs", "VisibleRepository.sync"),
-    "VisibleRepository.rollouts",
+    *("VisibleRepository.rollouts", "OwnWorkspaces.with_repository"),
 }
 """What shows the planted secret to the owner."""
