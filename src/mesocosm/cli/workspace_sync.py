@@ -1,7 +1,6 @@
 """`mesocosm workspace connect|sync|syncs|upload …`: the code of a workspace, from a Git repository or from here."""
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,8 @@ from mesocosm.cli.render import answer, emit, table
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.client.client import Client
     from mesocosm.server.schemas.repository import SyncDetail, SyncDocument
     from mesocosm.server.schemas.snapshot import SnapshotDocument
-
-EVERY_S = 0.5
 
 
 @click.command(cls=Remote)
@@ -103,7 +99,7 @@ def sync(branch: str, commit: str, wait: bool | None, workspace: str | None) -> 
     if not (sys.stderr.isatty() if wait is None else wait):
         answer(f"Sync {started.number} is {started.status}: mesocosm workspace syncs {started.number}", started)
         return 0
-    return _told(_ended(client, place, started.number))
+    return _told(client.repositories.wait(place, started.number))
 
 
 @click.command(cls=Remote)
@@ -159,12 +155,6 @@ def upload(folder: Path | None, workspace: str | None) -> int:
     click.echo(f"snapshot {made.id}: {made.files:,} files, {made.size:,} bytes")
     _tell_found(made)
     return 0
-
-
-def _ended(client: "Client", workspace: str, number: int) -> "SyncDetail":
-    while (found := client.repositories.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
-        time.sleep(EVERY_S)
-    return found
 
 
 def _told(found: "SyncDetail") -> int:

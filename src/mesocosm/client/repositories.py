@@ -1,5 +1,7 @@
 """Repositories of workspaces and their syncs."""
 
+import time
+
 from mesocosm.client.resource import Resource
 from mesocosm.client.workspaces import workspace_path
 from mesocosm.server.schemas.repository import (
@@ -33,9 +35,12 @@ class RepositoriesResource(Resource):
         """Give the webhook of the repository a new secret, which is shown once. Only for admins and owners."""
         return self._one(RepositoryHookDocument, "POST", f"{workspace_path(workspace)}/repository/hook")
 
-    def sync(self, workspace: str, *, branch: str = "", commit: str = "") -> SyncDocument:
-        """Queue a sync of the newest commit of a branch, or of a commit. Not for viewers."""
-        body = SyncInput(branch=branch, commit=commit)
+    def sync(self, workspace: str, *, branch: str = "", commit: str = "", reuse: bool = False) -> SyncDocument:
+        """Queue a sync of the newest commit of a branch, or of a commit. Not for viewers.
+
+        With `reuse`, return the sync of it that is waiting, running or successful, if there is one.
+        """
+        body = SyncInput(branch=branch, commit=commit, reuse=reuse)
         return self._one(SyncDocument, "POST", f"{workspace_path(workspace)}/syncs", body)
 
     def syncs(self, workspace: str, *, limit: int = 20, cursor: int | None = None) -> tuple[SyncDocument, ...]:
@@ -45,6 +50,12 @@ class RepositoriesResource(Resource):
     def get_sync(self, workspace: str, number: int) -> SyncDetail:
         """Return a sync with what was found."""
         return self._one(SyncDetail, "GET", f"{workspace_path(workspace)}/syncs/{number}")
+
+    def wait(self, workspace: str, number: int, *, every_s: float = 0.5) -> SyncDetail:
+        """Return a sync once it has ended, asking every `every_s` seconds."""
+        while (found := self.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
+            time.sleep(every_s)
+        return found
 
     def rollouts(self, workspace: str, *, branch: str = "") -> tuple[SyncedRolloutDocument, ...]:
         """Return the rollouts at the newest synced commit of a branch, by default of the followed one."""

@@ -263,6 +263,17 @@ class Syncs:
         """Return the last successful sync of a commit, given by all of its digits or the first ones."""
         return self._last(repository_id, syncs.c.commit_id.startswith(plain(commit), autoescape=True))
 
+    def unfinished(self, repository_id: str, branch: str, commit: str = "") -> Sync | None:
+        """Return the newest waiting or running sync of a commit, or without one of a branch's newest commit."""
+        what = (
+            or_(syncs.c.wanted.startswith(plain(commit), autoescape=True), syncs.c.commit_id == plain(commit))
+            if commit
+            else and_(syncs.c.branch == plain(branch), syncs.c.wanted == "")
+        )
+        wanted = select(syncs).where(syncs.c.repository_id == plain(repository_id), syncs.c.state.in_(UNFINISHED), what)
+        row = self._database.one(wanted.order_by(syncs.c.number.desc()).limit(1))
+        return None if row is None else _sync(row)
+
     def branches(self, repository_id: str) -> tuple[str, ...]:
         """Return the branches of which a newest commit was synced."""
         wanted = select(syncs.c.branch).where(

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from sqlalchemy import update
 
+from mesocosm.server.builds.synced_commit import synced_commit
+from mesocosm.server.refusal import Refusal
 from mesocosm.store.repositories import SyncState
+from mesocosm.store.tenancy import syncs
 
 if TYPE_CHECKING:
     from tests.server.routes.conftest import Hosted, Person
@@ -162,3 +166,61 @@ def test_a_wrong_secret_and_no_webhook_are_answered_alike(hosted: "Hosted") -> N
     assert ada.get(f"{path}/secrets").json() == []
     ada.request("DELETE", f"{path}/repository")
     assert pushed(hosted, hook["url"], body, X_Mesocosm_Token=renewed["secret"])[0] == 404
+
+
+def test_a_commit_is_reused_awaited_or_synced(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+
+    def asked(**body: Any) -> tuple[int, int, str]:
+        answer = ada.post(f"{path}/syncs", {"reuse": True, **body})
+        document = answer.json()
+        return answer.status_code, document.get("number", 0), document.get("status", document.get("detail"))
+
+    # The first sync of the repository waits, which will bring the newest commit of the default branch.
+    assert asked() == (202, 1, "pending")
+    synced(hosted)
+    assert asked() == (202, 1, "success")
+    assert asked(branch="main") == (202, 1, "success")
+    assert asked(commit=COMMIT) == (202, 1, "success")
+    other = "b" * 40
+    assert asked(commit=other) == (202, 2, "pending")
+    assert asked(commit=other) == (202, 2, "pending")
+    assert ada.get(f"{path}/syncs/2").json()["sync"]["trigger"] == "submit"
+    assert asked() == (202, 1, "success")
+    synced(hosted, other)
+    assert asked(commit=other) == (202, 2, "success")
+    assert asked(branch="try") == (202, 3, "pending")
+    claimed = hosted.service.store.syncs.claim("worker", 30.0)
+    assert claimed is not None
+    assert asked(branch="try") == (202, 3, "syncing")
+    hosted.service.store.syncs.save(msgspec.structs.replace(claimed, state=SyncState.FAILED, ended_at=1.0))
+    # What failed is tried again.
+    assert asked(branch="try") == (202, 4, "pending")
+
+
+def test_submission_gets_the_snapshot_or_the_sync_to_wait_for(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    store = hosted.service.store
+    made = store.workspaces.add("Atolls", ada.user_id)
+    assert made is not None
+    with pytest.raises(Refusal, match="has no repository; connect one") as refused:
+        synced_commit(hosted.service, made, "", "", ada.user_id)
+    assert refused.value.status == 409
+    path = connected(ada)
+    found = store.workspaces.membership("Reefs", ada.user_id)
+    assert found is not None
+    with pytest.raises(Refusal, match=r"the repository of .* is being synced \(sync 1\)") as refused:
+        synced_commit(hosted.service, found.workspace, "", "", ada.user_id)
+    assert refused.value.more == {"sync": 1}
+    synced(hosted)
+    snapshot = store.snapshots.add([], lambda _: b"").digest
+    store.database.execute(update(syncs).values(snapshot=snapshot))
+    for branch, commit in (("", ""), ("main", ""), ("", COMMIT), ("", COMMIT[:7])):
+        assert synced_commit(hosted.service, found.workspace, branch, commit, ada.user_id).snapshot == snapshot
+    for commit, told in (("b" * 8, "write all of its digits"), ("HEAD", "is no commit"), ("a", "is no commit")):
+        with pytest.raises(Refusal, match=told):
+            synced_commit(hosted.service, found.workspace, "", commit, ada.user_id)
+    with pytest.raises(Refusal, match=r"commit bbbbbbbbbbbb of .* is being synced \(sync 2\)"):
+        synced_commit(hosted.service, found.workspace, "", "b" * 40, ada.user_id)
+    assert numbers(ada, path) == [2, 1]

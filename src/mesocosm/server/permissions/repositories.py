@@ -7,6 +7,7 @@ from pydantic import SecretStr
 
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.builds.sync import identity_of, read_repository
+from mesocosm.server.builds.synced_commit import find_sync
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.repository_hooks import HOOK_SECRET, hook_holder
 from mesocosm.server.refusal import Refusal
@@ -108,8 +109,13 @@ class WorkingRepository(VisibleRepository):
     """The repository of a workspace in which the caller may submit."""
 
     def start(self, wanted: SyncInput) -> SyncDocument:
-        """Queue a sync, or return one of the same that has not begun. Raises Refusal 404 without a repository."""
+        """Queue a sync, or return one of the same that has not begun, with `reuse` also one that has.
+
+        Raises Refusal: 404 without a repository, 422 for what is no branch.
+        """
         repository, user_id = self._connected(), self._viewer.account_id
+        if wanted.reuse:
+            return _sync(find_sync(self._service, repository, wanted.branch.strip(), wanted.commit, user_id))
         branch = wanted.branch.strip() or repository.branch
         if branch:
             branch = read_repository(self._service.settings, repository.url, "", branch).ref

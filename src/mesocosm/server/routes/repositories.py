@@ -99,7 +99,10 @@ def list_syncs(
 
 @router.post("/workspaces/{workspace}/syncs", status_code=202, response_model=SyncDocument, **access(Access.INSIDER))
 def start_sync(workspace: WorkspaceReference, body: SyncInput, grant: Granted) -> SyncDocument:
-    """Queue a sync of a branch or a commit, or return one of the same that has not begun. For members, not viewers."""
+    """Queue a sync of a branch or a commit, or return one of the same that has not begun. For members, not viewers.
+
+    With `reuse`, nothing is queued if the commit is there or being synced: `status` and `number` say which.
+    """
     return grant.working_workspace(workspace).repository().start(body)
 
 

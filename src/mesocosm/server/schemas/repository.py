@@ -69,6 +69,10 @@ class SyncInput(BaseModel):
         pattern=r"^([0-9a-f]{40}([0-9a-f]{24})?)?$",
         description="All digits of a commit to sync instead.",
     )
+    reuse: bool = Field(
+        default=False,
+        description="Return the sync of this commit or branch that is waiting, running or successful, if there is one.",
+    )
 
 
 class RolloutDocument(Document):
