@@ -5,9 +5,14 @@ BIN := $(VENV)/bin
 FOREIGN := .venv-foreign
 # osmosis-ai needs Python 3.12; tests of it are skipped, and say so, where there is none.
 FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3)),$(shell command -v python3.12),$(PYTHON))
+# The program `osmosis`: one release for each of these Pythons. Those that are not there are left out, but in CI.
+OSMOSIS_PYTHONS ?= 3.12 3.13
+python_of = $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/$1.*/bin/python3)),$(shell command -v python$1))
+OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),$(FOREIGN)/osmosis/$(python)/.installed))
+ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-foreign foreign foreign-packages check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-foreign test-osmosis foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -31,6 +36,13 @@ foreign-packages: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.packages
 test-foreign: foreign
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(FOREIGN)/clients/bin:$$PATH" MESOCOSM_TEST_FOREIGN="$(CURDIR)/$(FOREIGN)/servers/bin" \
 	  $(FOREIGN)/clients/bin/pytest -rs $(or $(TESTS),tests/foreign)
+
+# The published command line of a hosted service, in two releases, with a server of ours.
+test-osmosis: $(VENV)/.installed-test osmosis-packages
+	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" MESOCOSM_TEST_OSMOSIS="$(CURDIR)/$(FOREIGN)/osmosis" \
+	  MESOCOSM_TEST_ACCEPTANCE="$(ACCEPTANCE)" $(BIN)/pytest -rs $(or $(TESTS),tests/osmosis)
+
+osmosis-packages: $(OSMOSIS)
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
@@ -72,6 +84,9 @@ lock:
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
 	done
 
+	$(BIN)/uv pip compile requirements/foreign-osmosis.in --override requirements/foreign-osmosis.override --universal \
+	  --python-version 3.12 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/foreign-osmosis.txt
+
 clean:
 	rm -rf $(VENV) $(FOREIGN) .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
 
@@ -98,6 +113,12 @@ $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 $(FOREIGN)/clients/.packages: requirements/foreign.txt
 	rm -rf $(@D) && $(FOREIGN_PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign.txt
+	touch $@
+
+# All that it needs is listed; one release asks for a package of a day that an index may not have.
+$(FOREIGN)/osmosis/%/.installed: requirements/foreign-osmosis.txt
+	rm -rf $(@D) && $(call python_of,$*) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-osmosis.txt
 	touch $@
 
 # Nothing there looks at the web app, so one that is built is not built again.

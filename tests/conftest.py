@@ -19,8 +19,9 @@ from sqlalchemy.util import LRUCache
 from tests.forked import ForkServer, forking
 
 KEPT = ("MESOCOSM_TEST_",)
-collect_ignore = [] if "MESOCOSM_TEST_FOREIGN" in os.environ else ["foreign"]
-"""`make test-foreign` runs that folder, in an environment of its own with servers and frameworks that are not ours."""
+_APART = {"foreign": "MESOCOSM_TEST_FOREIGN", "osmosis": "MESOCOSM_TEST_OSMOSIS"}
+collect_ignore = [folder for folder, variable in _APART.items() if variable not in os.environ]
+"""`make test-foreign` and `make test-osmosis` run them, with programs of others in environments of their own."""
 MOST_WORKERS = 8
 """The PostgreSQL server of the tests takes fifty connections."""
 QUOTA = Path("/sys/fs/cgroup/cpu.max")

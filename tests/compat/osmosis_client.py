@@ -1,8 +1,8 @@
 """What the `osmosis` command line 0.3.7 sends and what it accepts, request by request.
 
-The requests are written down as the published program sends them; `tests/foreign/test_osmosis_command_line.py` has the
-program itself. Where the program would fail, so does this: a redirect, an answer that is no JSON object, an address for
-bytes that is neither https nor on this machine, an error without words.
+The requests are written down as the published program sends them; `tests/osmosis` has the program itself. Where the
+program would fail, so does this: a redirect, an answer that is no JSON object, an address for bytes that is neither
+https nor on this machine, an error without words.
 """
 
 import json
