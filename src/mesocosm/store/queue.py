@@ -11,12 +11,13 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, update
 
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
+from mesocosm.store.notifications import note_unannounced
 from mesocosm.store.rows import plain
 from mesocosm.store.run_index import insert_run
 from mesocosm.store.run_requests import OPEN, RunRequest, request_from, request_values
@@ -109,6 +110,8 @@ class RunQueue:
             run.attempt = (last or 0) + 1
             insert_run(self._database, connection, run)
             connection.execute(insert(requests).values(request_values(order)))
+            if order.workspace_id is not None:
+                note_unannounced(self._database, connection, order.run_id)
             return None
 
         return self._database.write(work)
@@ -206,7 +209,17 @@ class RunQueue:
     def reopen(self, run_id: str) -> bool:
         """Queue a closed request again, for its pending episodes; return whether it was closed."""
         new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
-        return self._change(run_id, requests.c.state.not_in(OPEN), **new, lease_until=None)
+        closed = and_(requests.c.run_id == plain(run_id), requests.c.state.not_in(OPEN))
+        shared = select(requests.c.workspace_id).where(requests.c.run_id == plain(run_id))
+
+        def work(connection: Connection) -> bool:
+            if not connection.execute(update(requests).where(closed).values(**new, lease_until=None)).rowcount:
+                return False
+            if connection.scalar(shared) is not None:
+                note_unannounced(self._database, connection, run_id)
+            return True
+
+        return self._database.write(work)
 
     def left(self) -> tuple[str, ...]:
         """Return the runs that are still pending or running although their requests are closed."""

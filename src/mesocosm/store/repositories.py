@@ -25,6 +25,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain, record_of, values_of
+from mesocosm.store.schedules import add_runs_of_sync
 from mesocosm.store.tenancy import repositories, syncs
 
 MOST_TRIES = 3
@@ -330,11 +331,30 @@ class Syncs:
         self._database.execute(update(syncs).where(_held(sync)).values(fields))
 
     def save(self, sync: Sync) -> bool:
-        """Store the outcome of a claimed sync; False if the claim was lost."""
+        """Store the outcome of a claimed sync; False if the claim was lost.
+
+        Schedules that wait for new commits of its branch owe a run if it succeeded and found one.
+        """
         fields = {name: value for name, value in _values(sync).items() if name in _FOUND}
         same = and_(_is(sync.repository_id, sync.number), syncs.c.claimed_by == sync.claimed_by)
         going = or_(syncs.c.ended_at.is_(None), syncs.c.ended_at == sync.ended_at)
-        return self._database.execute(update(syncs).where(same, going).values(fields)) > 0
+        newest = (
+            select(syncs.c.commit_id)
+            .where(syncs.c.repository_id == plain(sync.repository_id), syncs.c.number != sync.number)
+            .where(syncs.c.branch == plain(sync.branch), syncs.c.wanted == "", syncs.c.state == SyncState.SUCCESS)
+            .order_by(syncs.c.number.desc())
+            .limit(1)
+        )
+        run_ids = new_id()
+
+        def work(connection: Connection) -> bool:
+            if not connection.execute(update(syncs).where(same, going).values(fields)).rowcount:
+                return False
+            if sync.state is SyncState.SUCCESS and not sync.wanted and connection.scalar(newest) != sync.commit_id:
+                add_runs_of_sync(self._database, connection, sync.repository_id, sync.branch, sync.commit_id, run_ids)
+            return True
+
+        return self._database.write(work)
 
     def drop(self, sync: Sync) -> None:
         """Delete a claimed sync: nothing was new."""

@@ -22,6 +22,7 @@ from mesocosm.store.journal import SqlJournal
 from mesocosm.store.leaderboards import Leaderboards
 from mesocosm.store.leases import Leases
 from mesocosm.store.legacy_views import LegacyViews
+from mesocosm.store.notifications import Deliveries, Notifications
 from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.queue import RunQueue
@@ -30,6 +31,7 @@ from mesocosm.store.repositories import Syncs, WorkspaceRepositories
 from mesocosm.store.run_imports import RunImports
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
+from mesocosm.store.schedules import ScheduledRuns, Schedules
 from mesocosm.store.sessions import Sessions, SigningKeys
 from mesocosm.store.snapshot_uploads import SnapshotUploads
 from mesocosm.store.snapshots import Snapshots
@@ -75,6 +77,10 @@ class Store:
         self.datasets = Datasets(database)
         self.repositories = WorkspaceRepositories(database)
         self.syncs = Syncs(database)
+        self.schedules = Schedules(database)
+        self.scheduled_runs = ScheduledRuns(database)
+        self.notifications = Notifications(database)
+        self.deliveries = Deliveries(database)
         self.snapshots = Snapshots(database)
         self.snapshot_uploads = SnapshotUploads(database)
         self.domains = Domains(database)

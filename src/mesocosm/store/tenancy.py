@@ -515,6 +515,102 @@ run_import_parts = Table(
     Index(None, "digest"),
 )
 
+# Runs of workspaces whose end is still to be announced to the workspace's notifications. The row is deleted in the
+# transaction that queues their messages; resuming a run adds it again.
+unannounced_runs = Table(
+    "unannounced_runs",
+    metadata,
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+)
+
+# Evaluation runs that are submitted by themselves: at the times of `cron` in `timezone` (`trigger` cron), or after each
+# sync with a new commit of the branch (sync). `branch` is empty for the one that the workspace follows. `overrides` is
+# JSON. `created_by` is the member whose runs they are. `next_at` is NULL while it is paused, and for syncs.
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("name", Word, nullable=False),
+    Column("configuration", Text, nullable=False),
+    Column("branch", Text, nullable=False),
+    Column("overrides", Text, nullable=False),
+    Column("trigger", Word, nullable=False),
+    Column("cron", Text, nullable=False),
+    Column("timezone", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    Column("next_at", Double),
+    Column("last_at", Double),
+    Column("last_run", Word),
+    Column("last_fault", Text, nullable=False),
+    UniqueConstraint("workspace_id", "name"),
+    Index(None, "next_at"),
+)
+
+# Runs that schedules owe. A run is submitted once with the id of its row, however many workers try it. `commit_id` is
+# empty until it is chosen. `state`: pending, submitted, refused. A worker submits it under a lease.
+scheduled_runs = Table(
+    "scheduled_runs",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("schedule_id", Word, ForeignKey(schedules.c.id, ondelete="CASCADE"), nullable=False),
+    Column("run_id", Word),
+    Column("commit_id", Word, nullable=False),
+    Column("due_at", Double, nullable=False),
+    Column("state", Word, nullable=False),
+    Column("fault", Text, nullable=False),
+    Column("retry_at", Double),
+    Column("ended_at", Double),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Column("tries", Integer, nullable=False),
+    Index(None, "run_id"),
+    Index(None, "schedule_id", "due_at"),
+    Index(None, "state", "due_at"),
+)
+
+# Addresses outside that are told how runs of a workspace end. The URL, which may be a credential, and the secret that
+# signs are among `workspace_secrets`; `host` is what may be shown of the URL. `events` is JSON.
+notifications = Table(
+    "notifications",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("workspace_id", Word, ForeignKey(workspaces.c.id, ondelete="CASCADE"), nullable=False),
+    Column("name", Word, nullable=False),
+    Column("host", Text, nullable=False),
+    Column("format", Word, nullable=False),
+    Column("events", Text, nullable=False),
+    Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
+    Column("created_at", Double, nullable=False),
+    UniqueConstraint("workspace_id", "name"),
+)
+
+# Messages to notifications. The id goes with every attempt, so that a receiver recognises a message that it has.
+# `status` and `answer` are those of the last attempt. `state`: pending, delivered, failed. A worker sends it under a
+# lease.
+deliveries = Table(
+    "notification_deliveries",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("notification_id", Word, ForeignKey(notifications.c.id, ondelete="CASCADE"), nullable=False),
+    Column("event", Word, nullable=False),
+    Column("run_id", Word),
+    Column("body", Text, nullable=False),
+    Column("state", Word, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("status", Integer),
+    Column("answer", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("next_at", Double),
+    Column("ended_at", Double),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Index(None, "state", "next_at"),
+    Index(None, "notification_id", "created_at"),
+)
+
 # Rules for official runs of a domain: server.schemas.protocol.Protocol. Rows are never changed.
 protocols = Table(
     "protocols",
@@ -612,6 +708,7 @@ TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
     *(datasets, dataset_versions, dataset_parts, workspace_secrets, repositories, snapshots, snapshot_blobs, syncs),
     *(snapshot_uploads, snapshot_upload_blobs),
+    *(unannounced_runs, schedules, scheduled_runs, notifications, deliveries),
     *(domains, environments),
     *(
         environment_versions,

@@ -10,10 +10,20 @@ from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.datasets import DatasetState, waits_for_check
 from mesocosm.store.lease_owner import alive
+from mesocosm.store.notifications import due_messages
 from mesocosm.store.repositories import next_sync
 from mesocosm.store.rows import holder_from, json_text, record_of
 from mesocosm.store.run_imports import import_waits
-from mesocosm.store.tenancy import dataset_versions, environment_versions, requests, run_imports, syncs, workers
+from mesocosm.store.tenancy import (
+    dataset_versions,
+    deliveries,
+    environment_versions,
+    requests,
+    run_imports,
+    scheduled_runs,
+    syncs,
+    workers,
+)
 
 BUILDING = ("cloning", "checking", "installing", "testing")
 """States of a version that a worker is building."""
@@ -92,7 +102,7 @@ class Workers:
         return dead
 
     def waiting(self) -> bool:
-        """Return whether a run, a build or a check of a dataset or bundle could be claimed. Read-only."""
+        """Return whether a run, a build, a check of a dataset or bundle, or a message could be claimed. Read-only."""
 
         def work(connection: Connection) -> bool:
             at = now(connection)
@@ -105,7 +115,7 @@ class Workers:
             run, check = select(requests.c.run_id).where(free), select(dataset_versions.c.version)
             check = check.where(waits_for_check(at))
             bundle = select(run_imports.c.id).where(import_waits(at))
-            waiting = (exists(one) for one in (run, build, check, bundle, next_sync(at)))
+            waiting = (exists(one) for one in (run, build, check, bundle, next_sync(at), due_messages(at)))
             return bool(connection.scalar(select(or_(*waiting))))
 
         return self._database.read(work)
@@ -156,7 +166,9 @@ def _end(connection: Connection, worker_id: str) -> int:
         dataset_versions.c.claimed_by == worker_id, dataset_versions.c.state == DatasetState.PROCESSING
     )
     synced = update(syncs).where(syncs.c.claimed_by == worker_id, syncs.c.ended_at.is_(None))
-    left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked, synced))
+    owed = update(scheduled_runs).where(scheduled_runs.c.claimed_by == worker_id, scheduled_runs.c.ended_at.is_(None))
+    sent = update(deliveries).where(deliveries.c.claimed_by == worker_id, deliveries.c.ended_at.is_(None))
+    left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked, synced, owed, sent))
     gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
     connection.execute(gone.values(ended_at=at, running=0))
     return left

@@ -1,4 +1,6 @@
-"""Run requests of every kind, in workspaces, what the programs of runs print, imports of runs, uploads of snapshots."""
+"""Run requests of every kind, in workspaces, with their output; imports of runs, uploads of snapshots; schedules and
+notifications.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -17,6 +19,8 @@ def upgrade() -> None:
     _create_output()
     _create_imports()
     _create_uploads()
+    _create_schedules()
+    _create_notifications()
 
 
 def _extend_requests() -> None:
@@ -121,6 +125,84 @@ def _create_uploads() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_snapshot_upload_blobs_digest", "snapshot_upload_blobs", ["digest"])
+
+
+def _create_schedules() -> None:
+    op.create_table(
+        "schedules",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("id", "workspace_id", "name")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("configuration", "branch", "overrides")),
+        sa.Column("trigger", _WORD, nullable=False),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("cron", "timezone")),
+        sa.Column("enabled", sa.Boolean, nullable=False),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        *(sa.Column(name, sa.Double) for name in ("next_at", "last_at")),
+        sa.Column("last_run", _WORD),
+        sa.Column("last_fault", sa.Text, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_schedules"),
+        sa.UniqueConstraint("workspace_id", "name", name="uq_schedules_workspace_id_name"),
+        _reference("schedules", "workspace_id", "workspaces", "CASCADE"),
+        _reference("schedules", "created_by", "users", "SET NULL"),
+    )
+    op.create_index("ix_schedules_next_at", "schedules", ["next_at"])
+    op.create_table(
+        "scheduled_runs",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("id", "schedule_id")),
+        sa.Column("run_id", _WORD),
+        sa.Column("commit_id", _WORD, nullable=False),
+        sa.Column("due_at", sa.Double, nullable=False),
+        sa.Column("state", _WORD, nullable=False),
+        sa.Column("fault", sa.Text, nullable=False),
+        *(sa.Column(name, sa.Double) for name in ("retry_at", "ended_at")),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.Column("tries", sa.Integer, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_scheduled_runs"),
+        _reference("scheduled_runs", "schedule_id", "schedules", "CASCADE"),
+    )
+    for names in (["run_id"], ["schedule_id", "due_at"], ["state", "due_at"]):
+        op.create_index(f"ix_scheduled_runs_{'_'.join(names)}", "scheduled_runs", names)
+
+
+def _create_notifications() -> None:
+    op.create_table(
+        "unannounced_runs",
+        sa.Column("run_id", _WORD, nullable=False),
+        sa.PrimaryKeyConstraint("run_id", name="pk_unannounced_runs"),
+        _reference("unannounced_runs", "run_id", "runs", "CASCADE"),
+    )
+    op.create_table(
+        "notifications",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("id", "workspace_id", "name")),
+        sa.Column("host", sa.Text, nullable=False),
+        sa.Column("format", _WORD, nullable=False),
+        sa.Column("events", sa.Text, nullable=False),
+        sa.Column("created_by", sa.Integer),
+        sa.Column("created_at", sa.Double, nullable=False),
+        sa.PrimaryKeyConstraint("id", name="pk_notifications"),
+        sa.UniqueConstraint("workspace_id", "name", name="uq_notifications_workspace_id_name"),
+        _reference("notifications", "workspace_id", "workspaces", "CASCADE"),
+        _reference("notifications", "created_by", "users", "SET NULL"),
+    )
+    op.create_table(
+        "notification_deliveries",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("id", "notification_id", "event")),
+        sa.Column("run_id", _WORD),
+        sa.Column("body", sa.Text, nullable=False),
+        sa.Column("state", _WORD, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("status", sa.Integer),
+        sa.Column("answer", sa.Text, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+        *(sa.Column(name, sa.Double) for name in ("next_at", "ended_at")),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.PrimaryKeyConstraint("id", name="pk_notification_deliveries"),
+        _reference("notification_deliveries", "notification_id", "notifications", "CASCADE"),
+    )
+    for names in (["state", "next_at"], ["notification_id", "created_at"]):
+        op.create_index(f"ix_notification_deliveries_{'_'.join(names)}", "notification_deliveries", names)
 
 
 def _reference(table: str, column: str, target: str, ondelete: str) -> sa.ForeignKeyConstraint:
