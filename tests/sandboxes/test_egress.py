@@ -133,8 +133,7 @@ async def test_the_checked_address_is_the_one_that_is_connected_to(
     asked: list[int] = []
     checked: list[str] = []
     monkeypatch.setattr(module, "public", check)
-    monkeypatch.setattr(module, "PORTS", {server})
-    egress = EgressProxy(["rebinding.example"])
+    egress = EgressProxy(["rebinding.example"], ports={server})
     monkeypatch.setattr(module, "_resolved", resolve)
     said = await asks(egress, f"CONNECT rebinding.example:{server} HTTP/1.1\r\n\r\n".encode(), b"x")
     assert said.endswith(b"heard: x")

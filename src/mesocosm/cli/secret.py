@@ -47,7 +47,7 @@ def set_(name: str, scope: "Scope", variable: str | None, file: Path | None, wor
     _check_name(name)
     client = member_client()
     place = client.workspaces.get(workspace_for(client, workspace))
-    value = _value(name, variable, file)
+    value = read_value(name, variable, file)
     if fault := value_fault(value):
         raise UsageError(f"the value for {name} {fault}")
     made = client.workspace_secrets.set(place.id, scope, name, value)
@@ -106,7 +106,7 @@ def _check_name(name: str) -> None:
         raise UsageError(fault)
 
 
-def _value(name: str, variable: str | None, file: Path | None) -> "SecretStr":
+def read_value(name: str, variable: str | None = None, file: Path | None = None) -> "SecretStr":
     """Return the value of a secret from where the user says. Raises UsageError without the value in it."""
     from pydantic import SecretStr
 

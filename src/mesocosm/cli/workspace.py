@@ -20,6 +20,10 @@ TREE = {
     "connect": ("mesocosm.cli.workspace_sync:connect", "Connect the workspace with a Git repository."),
     "disconnect": ("mesocosm.cli.workspace_sync:disconnect", "Disconnect the workspace from its repository."),
     "repository": ("mesocosm.cli.workspace_sync:repository", "Print the repository of the workspace as JSON."),
+    "credentials": (
+        "mesocosm.cli.workspace_credentials:credentials",
+        "Set the token or the deploy key of a private repository.",
+    ),
     "hook": ("mesocosm.cli.workspace_sync:hook", "Make a secret for the webhook of the repository."),
     "sync": ("mesocosm.cli.workspace_sync:sync", "Sync the workspace with its repository."),
     "syncs": ("mesocosm.cli.workspace_sync:syncs", "List the syncs of the workspace, or show one."),

@@ -2,13 +2,14 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import confirmed, options
 from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_for, workspace_option
 from mesocosm.cli.render import answer, emit, table
+from mesocosm.cli.workspace_credentials import CredentialOptions, credential_options, tell_public_key
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -20,19 +21,32 @@ if TYPE_CHECKING:
 @click.option("--url", metavar="URL", help="URL of the repository  [origin of the one you are in].")
 @click.option("--folder", metavar="DIR", help="Folder of the workspace in it  [where rollouts/ and configs/ are].")
 @click.option("--branch", metavar="BRANCH", help="Branch to follow  [the repository's default branch].")
+@credential_options
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--wait/--no-wait", "wait", default=None, help="Wait for its first sync  [on a terminal].")
 @workspace_option
-def connect(url: str | None, folder: str | None, branch: str | None, yes: bool, workspace: str | None) -> int:
+def connect(
+    url: str | None,
+    folder: str | None,
+    branch: str | None,
+    yes: bool,
+    wait: bool | None,
+    workspace: str | None,
+    **given: Any,
+) -> int:
     """Connect the workspace with a Git repository, by default the one you are in. For admins and owners.
 
-    The server reads the repository; nothing is uploaded from here.
+    The server reads the repository; nothing is uploaded from here. A private one needs a token, or a deploy key for its
+    SSH address.
     """
     from mesocosm.server.schemas.repository import RepositoryInput
 
+    chosen = CredentialOptions(**given)
+    chosen.check(asks=not yes)
     client = member_client()
     place = client.workspaces.get(workspace_for(client, workspace))
     if url is None:
-        url, found = _origin()
+        url, found = _origin(ssh=chosen.deploy_key is not None)
         folder = found if folder is None else folder
     wanted = document(RepositoryInput, {"url": url, "folder": folder, "branch": branch})
     where = f"{wanted.url}{f', folder {wanted.folder}' if wanted.folder else ''}"
@@ -40,9 +54,22 @@ def connect(url: str | None, folder: str | None, branch: str | None, yes: bool, 
     if not (yes or confirmed(f"connect the workspace {place.name!r} with it?")):
         click.echo("nothing was connected", err=True)
         return 1
-    made = client.repositories.connect(place.id, wanted.url, folder=wanted.folder, branch=wanted.branch)
-    answer(f"Connected {place.name} with {made.identity}. Its first sync has begun: mesocosm workspace syncs", made)
-    return 0
+    sent = chosen.read(wanted.url) if chosen else None
+    made = client.repositories.connect(
+        place.id, wanted.url, folder=wanted.folder, branch=wanted.branch, credentials=sent
+    )
+    if sent is not None:
+        tell_public_key(sent)
+    if not (sys.stderr.isatty() if wait is None else wait):
+        answer(f"Connected {place.name} with {made.identity}. Its first sync has begun: mesocosm workspace syncs", made)
+        return 0
+    click.echo(f"connected {place.name} with {made.identity}; waiting for its first sync", err=True)
+    code = _told(client.repositories.wait(place.id, 1))
+    if code:
+        click.echo(
+            "it stays connected: mesocosm workspace sync tries again, mesocosm workspace disconnect undoes it", err=True
+        )
+    return code
 
 
 @click.command(cls=Remote)
@@ -186,9 +213,9 @@ def _subject(sync: "SyncDocument") -> str:
     return sync.message.partition("\n")[0]
 
 
-def _origin() -> tuple[str, str]:
+def _origin(*, ssh: bool) -> tuple[str, str]:
     """Return the URL of the remote and the folder of the workspace in the repository. Raises UsageError."""
-    from mesocosm.client.local_tree import read_local_tree
+    from mesocosm.client.local_tree import read_local_tree, ssh_remote_url
     from mesocosm.rollouts.project import find_workspace
 
     try:
@@ -200,4 +227,9 @@ def _origin() -> tuple[str, str]:
         raise UsageError(f"{tree.unknown}; go into a repository, or name it with --url")
     if not tree.url:
         raise UsageError(f"the repository of {root} has no remote origin; name the repository with --url")
-    return tree.url, tree.folder
+    if not ssh:
+        return tree.url, tree.folder
+    url = ssh_remote_url(root)
+    if not url:
+        raise UsageError(f"the remote {tree.url} has no SSH address, and a deploy key needs one; name it with --url")
+    return url, tree.folder

@@ -87,12 +87,34 @@ def remote_url(folder: Path, branch: str = "") -> str:
 
     Paths become absolute, SSH addresses https, and credentials are left out. Raises UsageError if git fails.
     """
+    url = _remote(folder, branch)
+    return readable_url(url, Path(_line(folder, "rev-parse", "--show-toplevel"))) if url else ""
+
+
+def ssh_remote_url(folder: Path) -> str:
+    """Return ssh://USER@HOST/PATH of the remote that `remote_url` finds; empty if it has no such address."""
+    return ssh_url(_remote(folder, _line(folder, "symbolic-ref", "--short", "--quiet", "HEAD")))
+
+
+def ssh_url(url: str) -> str:
+    """Return the SSH address of a repository whose address is given in any form; empty if it has none.
+
+    The user of an https URL's host is taken to be `git`.
+    """
+    if url.startswith("ssh://"):
+        return url
+    if found := re.fullmatch(r"https?://(?:[^/@]*@)?([^/:]+)(?::\d+)?/(.+)", url):
+        return f"ssh://git@{found[1]}/{found[2]}"
+    found = None if "://" in url or url.startswith(("/", ".")) else re.fullmatch(r"(?:([^/@:]+)@)?([^/:]+):/?(.+)", url)
+    return f"ssh://{found[1] or 'git'}@{found[2]}/{found[3]}" if found else ""
+
+
+def _remote(folder: Path, branch: str) -> str:
+    """Return the URL of a remote as git has it."""
     remotes = run_git(folder, "remote").split()
     tracked = _line(folder, "config", "--get", f"branch.{branch}.remote") if branch else ""
     name = next((one for one in (tracked, "origin") if one in remotes), remotes[0] if len(remotes) == 1 else "")
-    if not name:
-        return ""
-    return readable_url(_line(folder, "remote", "get-url", name), Path(_line(folder, "rev-parse", "--show-toplevel")))
+    return _line(folder, "remote", "get-url", name) if name else ""
 
 
 def readable_url(url: str, top: Path) -> str:

@@ -4,10 +4,10 @@ import time
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.workspaces import workspace_path
+from mesocosm.server.schemas.git_credential import CredentialKind, GitCredentialInput
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
     RepositoryHookDocument,
-    RepositoryInput,
     SyncDetail,
     SyncDocument,
     SyncedRolloutDocument,
@@ -18,10 +18,19 @@ from mesocosm.server.schemas.repository import (
 class RepositoriesResource(Resource):
     """The repository of each workspace, its syncs, and the rollouts in it."""
 
-    def connect(self, workspace: str, url: str, *, folder: str = "", branch: str = "") -> RepositoryDocument:
-        """Connect a workspace with a repository. Only for admins and owners."""
-        body = RepositoryInput(url=url, folder=folder, branch=branch)
-        return self._one(RepositoryDocument, "PUT", f"{workspace_path(workspace)}/repository", body)
+    def connect(
+        self,
+        workspace: str,
+        url: str,
+        *,
+        folder: str = "",
+        branch: str = "",
+        credentials: GitCredentialInput | None = None,
+    ) -> RepositoryDocument:
+        """Connect a workspace with a repository, a private one with its credentials. Only for admins and owners."""
+        body = {"url": url, "folder": folder, "branch": branch}
+        given = {} if credentials is None else {"credentials": _revealed(credentials)}
+        return self._one(RepositoryDocument, "PUT", f"{workspace_path(workspace)}/repository", {**body, **given})
 
     def get(self, workspace: str) -> RepositoryDocument:
         """Return the repository of a workspace."""
@@ -30,6 +39,15 @@ class RepositoriesResource(Resource):
     def disconnect(self, workspace: str) -> None:
         """Disconnect the repository of a workspace. Only for admins and owners."""
         self._done("DELETE", f"{workspace_path(workspace)}/repository")
+
+    def set_credentials(self, workspace: str, credentials: GitCredentialInput) -> RepositoryDocument:
+        """Set the token or the deploy key of the repository. Only for admins and owners."""
+        path = f"{workspace_path(workspace)}/repository/credentials"
+        return self._one(RepositoryDocument, "PUT", path, _revealed(credentials))
+
+    def delete_credential(self, workspace: str, kind: CredentialKind) -> None:
+        """Delete the token or the deploy key of the repository. Only for admins and owners."""
+        self._done("DELETE", f"{workspace_path(workspace)}/repository/credentials/{kind}")
 
     def renew_hook(self, workspace: str) -> RepositoryHookDocument:
         """Give the webhook of the repository a new secret, which is shown once. Only for admins and owners."""
@@ -60,3 +78,10 @@ class RepositoriesResource(Resource):
     def rollouts(self, workspace: str, *, branch: str = "") -> tuple[SyncedRolloutDocument, ...]:
         """Return the rollouts at the newest synced commit of a branch, by default of the followed one."""
         return self._many(SyncedRolloutDocument, f"{workspace_path(workspace)}/rollouts", {"branch": branch or None})
+
+
+def _revealed(credentials: GitCredentialInput) -> dict[str, str]:
+    """Return credentials as they are sent; dumping the document would send asterisks."""
+    secrets = {"token": credentials.token, "deploy_key": credentials.deploy_key}
+    values = {name: secret.get_secret_value() for name, secret in secrets.items() if secret is not None}
+    return {**values, "username": credentials.username, "host_keys": credentials.host_keys}

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -66,7 +66,7 @@ class _Asked:
 
 
 class EgressProxy:
-    """An HTTP proxy (CONNECT and plain requests) to the named `hosts`, ports 80 and 443.
+    """An HTTP proxy (CONNECT and plain requests) to the named `hosts`, by default to their ports 80 and 443.
 
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached too, each as `host:port`. `most_bytes` limits the bytes in both
@@ -79,12 +79,14 @@ class EgressProxy:
         self,
         hosts: Sequence[str],
         *,
+        ports: Collection[int] = PORTS,
         loopback: Sequence[str] = (),
         most_bytes: int | None = None,
         entrances: Mapping[str, Sequence[AuthenticatedRoute]] | None = None,
         trusted: str | None = None,
     ) -> None:
         self.hosts = frozenset(host.lower().rstrip(".") for host in hosts)
+        self.ports = frozenset(ports)
         self.loopback = frozenset(place.lower() for place in loopback)
         self.most_bytes = most_bytes
         self.entrances = dict(entrances or {})
@@ -131,8 +133,9 @@ class EgressProxy:
         local = asked.place in self.loopback
         if not local and asked.host not in self.hosts:
             raise OSError(f"this host is not allowed; there are: {', '.join(sorted(self.hosts)) or 'none'}")
-        if not local and asked.port not in PORTS:
-            raise OSError("only the ports 80 and 443 are allowed")
+        if not local and asked.port not in self.ports:
+            numbers = " and ".join(map(str, sorted(self.ports)))
+            raise OSError(f"only the ports {numbers} are allowed")
         if self.most_bytes is not None and self.carried >= self.most_bytes:
             raise OSError(f"more than {self.most_bytes:,} bytes were carried already")
         addresses = await _addresses(asked)

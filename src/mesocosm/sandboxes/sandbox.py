@@ -125,18 +125,21 @@ class ProgramSandbox:
         env: Mapping[str, str] | None = None,
         seconds: float,
         egress: EgressProxy | None = None,
+        secrets: Mapping[str, str] | None = None,
         heard: Callable[[str], None] | None = None,
         most_bytes: int | None = None,
     ) -> Finished:
         """Run a program for at most `seconds`; `heard` is called with each piece of its output.
 
         It may write to the `writable` folders, at most `most_bytes` of disk in all of them together. With `egress`, the
-        usual variables point it to that proxy. Raises EpisodeError with cause sandbox_failed if it cannot be started.
+        usual variables point it to that proxy. `secrets` are variables that programs outside of the sandbox do not see;
+        they need `egress`. Raises EpisodeError with cause sandbox_failed if it cannot be started.
         """
+        assert egress is not None or not secrets
         flood, output = Flood(), Log()
         logged = [Log(heard=_heard(flood, output, heard)) for _ in range(2)]
         port = free_port() if egress is not None else 0
-        relay = Relay((port,), takers={port: egress.serve}) if egress is not None else None
+        relay = Relay((port,), takers={port: egress.serve}, variables=secrets) if egress is not None else None
         isolation = self._isolation()
         reasons: list[str] = []
         try:

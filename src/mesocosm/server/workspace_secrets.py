@@ -79,6 +79,20 @@ def secrets_for(service: Service, workspace_id: str, user_id: int | None, names:
     return values
 
 
+def open_secrets(service: Service, workspace_id: str, holder: str, names: Iterable[str]) -> dict[str, SecretStr]:
+    """Return the values of a holder that no run is, such as a repository, and note that they are used.
+
+    Names without a value are left out. Raises InfrastructureError if one cannot be decrypted.
+    """
+    secrets = service.store.workspace_secrets
+    found = secrets.stored(workspace_id, [holder], list(names))
+    ring = read_keys(service.settings) if found else None
+    values = {name: _opened(ring, secret) for name, secret in found.items()}
+    if found:
+        secrets.note_used(secret.id for secret in found.values())
+    return values
+
+
 def missing_secrets(service: Service, workspace_id: str, user_id: int | None, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without a value for a user's run. Raises InfrastructureError if the key of one is missing."""
     _check_server(service)

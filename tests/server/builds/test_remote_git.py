@@ -1,87 +1,30 @@
 """Repositories behind https on loopback, reached by git through the way out of its sandbox."""
 
-import os
-import ssl
-import subprocess
+import contextlib
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
+from tests.git_host import PEM, TOKEN, served
 from tests.server.builds.conftest import Repositories
 
-from mesocosm.server.builds.checkout import fetch
+from mesocosm.server.builds.checkout import fetch, fetch_commit, list_branches
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
+from mesocosm.server.builds.git_credentials import GitCredentials
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.repository_address import RepositorySource, read_source
 from mesocosm.server.settings import Settings, read_settings
-
-PEM = Path(__file__).parents[2] / "http" / "loopback.pem"
-
-
-class _Git(BaseHTTPRequestHandler):
-    """Answers like a git host: public repositories by git http-backend, others with a demand for a password."""
-
-    root = Path()
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        path, _, query = self.path.partition("?")
-        if "private" in path:
-            self.answer(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"who are you?")
-            return
-        body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        asked = {
-            "GIT_PROJECT_ROOT": str(self.root),
-            "GIT_HTTP_EXPORT_ALL": "1",
-            "GIT_CONFIG_COUNT": "1",
-            "GIT_CONFIG_KEY_0": "safe.directory",
-            "GIT_CONFIG_VALUE_0": "*",
-            "REQUEST_METHOD": self.command,
-            "PATH_INFO": path,
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": self.headers.get("content-type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "HTTP_CONTENT_ENCODING": self.headers.get("content-encoding", ""),
-            "GIT_PROTOCOL": self.headers.get("git-protocol", ""),
-        }
-        done = subprocess.run(
-            ["git", "http-backend"], input=body, env={**os.environ, **asked}, capture_output=True, check=False
-        )
-        head, _, answer = done.stdout.partition(b"\r\n\r\n")
-        fields = dict(line.split(": ", 1) for line in head.decode().split("\r\n") if ": " in line)
-        self.answer(int(fields.pop("Status", "200").split()[0]), fields, answer)
-
-    def do_POST(self) -> None:
-        self.do_GET()
-
-    def answer(self, status: int, fields: dict[str, str], body: bytes) -> None:
-        self.send_response(status)
-        for name, value in {**fields, "Content-Length": str(len(body))}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_words: object) -> None:
-        return
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A git host with TLS; its name as an operator writes it."""
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(PEM)
-    handler = type("Git", (_Git,), {"root": tmp_path})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        monkeypatch.setenv("GIT_SSL_CAINFO", str(PEM))
-        yield f"127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    monkeypatch.setenv("GIT_SSL_CAINFO", str(PEM))
+    with served(tmp_path) as place:
+        yield place
 
 
 @pytest.fixture
@@ -89,10 +32,20 @@ def settings(host: str) -> Settings:
     return read_settings(git_hosts=(host,), source_mb=2)
 
 
-async def fault(settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog) -> str:
+async def fault(
+    settings: Settings,
+    source: RepositorySource,
+    directory: BuildDirectory,
+    log: BuildLog,
+    credentials: GitCredentials | None = None,
+) -> str:
     with pytest.raises(BuildError) as caught:
-        await fetch(settings, source, directory, log)
+        await fetch_commit(settings, source, directory, log, credentials=credentials)
     return str(caught.value)
+
+
+def with_token(token: str) -> GitCredentials:
+    return GitCredentials("x-access-token", SecretStr(token))
 
 
 async def test_a_repository_is_fetched_at_a_branch_and_again_at_its_commit(
@@ -140,3 +93,85 @@ async def test_a_host_that_is_not_the_operators_is_not_reached(
 def test_an_operator_names_a_host_inside_with_its_port() -> None:
     found = read_source("https://git.inside/you/repo", read_settings(git_hosts=("git.inside:443",)))
     assert found == RepositorySource("https://git.inside/you/repo")
+
+
+async def test_a_private_repository_is_read_with_its_token(
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
+) -> None:
+    known = repository({"a.txt": "a"}, "private")
+    source = RepositorySource(f"https://{host}/private/.git", "main")
+    credentials = with_token(TOKEN)
+    branches = await list_branches(settings, source, directory.folder, log, credentials)
+    assert branches.commits == {"main": known.git("rev-parse", "main")}
+    found = await fetch_commit(settings, source, directory, log, credentials=credentials)
+    assert found.id == known.git("rev-parse", "main")
+    assert (directory.source / "a.txt").read_text() == "a"
+    left = b"".join(path.read_bytes() for path in directory.folder.rglob("*") if path.is_file())
+    assert TOKEN.encode() not in left
+    assert TOKEN not in log.text()
+
+
+async def test_a_token_goes_with_a_redirect_of_its_own_host(
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
+) -> None:
+    known = repository({"a.txt": "a"}, "private")
+    source = RepositorySource(f"https://{host}/moved/private/.git", "main")
+    found = await fetch_commit(settings, source, directory, log, credentials=with_token(TOKEN))
+    assert found.id == known.git("rev-parse", "main")
+
+
+async def test_a_token_that_is_refused_is_told_and_not_shown(
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
+) -> None:
+    repository({"a.txt": "a"}, "private")
+    credentials = with_token("another-0123456789")
+    log.hide(credentials.hidden())
+    source = RepositorySource(f"https://{host}/private/.git")
+    words = await fault(settings, source, directory, log, credentials)
+    assert f"127.0.0.1 does not show {source.url} with the token of this workspace" in words
+    assert "mesocosm workspace credentials --token-stdin" in words
+    said = words + log.text()
+    assert not [word for word in credentials.hidden() if word in said]
+
+
+async def test_a_token_is_no_argument_of_any_process(
+    host: str, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
+) -> None:
+    repository({"a.txt": "a"}, "private")
+    source = RepositorySource(f"https://{host}/private/.git")
+    seen: set[bytes] = set()
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.002):
+            for process in Path("/proc").iterdir():
+                with contextlib.suppress(OSError):
+                    seen.add((process / "cmdline").read_bytes())
+                    if process.name.isdecimal() and b"bwrap" in (process / "cmdline").read_bytes()[:200]:
+                        seen.add((process / "environ").read_bytes())
+
+    watching = threading.Thread(target=look)
+    watching.start()
+    try:
+        await fetch_commit(settings, source, directory, log, credentials=with_token(TOKEN))
+    finally:
+        done.set()
+        watching.join()
+    assert any(b"git-remote-https" in line or b"git\0fetch" in line for line in seen)
+    assert not [line for line in seen if TOKEN.encode() in line]
+
+
+async def test_what_is_not_a_repository_is_told(
+    host: str, settings: Settings, directory: BuildDirectory, log: BuildLog
+) -> None:
+    source = RepositorySource(f"https://{host}/page/about")
+    assert await fault(settings, source, directory, log, GitCredentials()) == (
+        f"{source.url} is not a Git repository; correct the URL"
+    )
+
+
+async def test_without_a_token_it_says_how_to_give_one(
+    host: str, settings: Settings, directory: BuildDirectory, log: BuildLog
+) -> None:
+    words = await fault(settings, RepositorySource(f"https://{host}/you/private"), directory, log, GitCredentials())
+    assert "or give a token that may read it: mesocosm workspace credentials --token-stdin" in words

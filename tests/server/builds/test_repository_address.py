@@ -1,5 +1,7 @@
 """Addresses of repositories: one spelling for each, and words for what cannot work."""
 
+from typing import Any
+
 import pytest
 
 from mesocosm.server.builds.repository_address import RepositorySource, read_source
@@ -14,7 +16,7 @@ def settings() -> Settings:
     return read_settings(git_hosts=("github.com", "gitlab.com", "codeberg.org", "git.example:8443"))
 
 
-def refused(text: str, settings: Settings, **given: str) -> str:
+def refused(text: str, settings: Settings, **given: Any) -> str:
     with pytest.raises(Refusal) as caught:
         read_source(text, settings, **given)
     assert caught.value.status == 422
@@ -136,3 +138,46 @@ def test_a_local_repository_has_one_spelling(text: str) -> None:
 )
 def test_other_local_places_are_refused(text: str, words: str) -> None:
     assert words in refused(text, read_settings(local_git=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git@github.com:You/Word-Game.git",
+        "ssh://git@github.com/you/word-game",
+        "ssh://github.com:22/you/word-game/",
+        "git@github.com:/you/word-game",
+    ],
+)
+def test_an_ssh_address_has_one_spelling_where_keys_are_kept(text: str, settings: Settings) -> None:
+    found = read_source(text, settings, ref="main", folder="evals", credentials=True)
+    assert found == RepositorySource("ssh://git@github.com/you/word-game", "main", "evals")
+    assert (found.ssh, found.host, found.port) == (True, "github.com", 22)
+    assert read_source(found.url, settings, credentials=True).url == found.url
+    assert "not supported" in refused(text, settings)
+
+
+def test_an_operator_allows_the_port_of_an_ssh_host(settings: Settings) -> None:
+    found = read_source("ssh://gitea@git.example:8443/a/b.git", settings, credentials=True)
+    assert (found.url, found.port) == ("ssh://gitea@git.example:8443/a/b", 8443)
+    assert "repositories of git.example are not accepted" in refused("git@git.example:a/b", settings, credentials=True)
+    assert read_source("git@git.inside:a/b", read_settings(git_hosts=("git.inside:22",)), credentials=True).port == 22
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("ssh://git:word@github.com/a/b", "cannot be read; write ssh://git@HOST/OWNER/REPO"),
+        ("ssh://-oProxyCommand=x@github.com/a/b", "cannot be read"),
+        ("ssh://git@-oProxyCommand=x/a/b", "not accepted"),
+        ("ssh://git@github.com/a/b?x", "cannot be read"),
+        ("ssh://git@github.com:99999/a/b", "cannot be read"),
+        ("ssh://git@github.com", "names a host, but no repository"),
+        ("git@github.com:--upload-pack=x/b", "is not a repository of github.com"),
+        ("https://you:word@github.com/a/b", "give the token on its own (mesocosm workspace credentials"),
+    ],
+)
+def test_ssh_addresses_that_cannot_work_are_refused(text: str, words: str, settings: Settings) -> None:
+    told = refused(text, settings, credentials=True)
+    assert words in told
+    assert "word@" not in told

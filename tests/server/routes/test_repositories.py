@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from sqlalchemy import update
 
+from mesocosm.server.builds.git_credentials import credential_holder, read_credentials
 from mesocosm.server.builds.synced_commit import synced_commit
+from mesocosm.server.key_ring import PREFIX
 from mesocosm.server.refusal import Refusal
 from mesocosm.store.repositories import SyncState
 from mesocosm.store.tenancy import syncs
@@ -21,7 +25,7 @@ URL = "https://github.com/Ada/Evals"
 COMMIT = "a" * 40
 
 
-def connected(owner: "Person", **given: str) -> str:
+def connected(owner: "Person", **given: Any) -> str:
     place: str = owner.post("/api/workspaces", {"name": "Reefs"}).json()["id"]
     answer = owner.request("PUT", f"/api/workspaces/{place}/repository", json={"url": URL, **given})
     assert answer.status_code == 201, answer.text
@@ -224,3 +228,108 @@ def test_submission_gets_the_snapshot_or_the_sync_to_wait_for(hosted: "Hosted") 
     with pytest.raises(Refusal, match=r"commit bbbbbbbbbbbb of .* is being synced \(sync 2\)"):
         synced_commit(hosted.service, found.workspace, "", "b" * 40, ada.user_id)
     assert numbers(ada, path) == [2, 1]
+
+
+TOKEN = "glpat-swordfish-0123456789"
+
+
+# Made by `ssh-keygen -t ed25519 -N word`; cryptography writes such keys only with another package.
+LOCKED = """-----BEGIN OPENSSH PRIVATE KEY-----
+b3BlbnNzaC1rZXktdjEAAAAACmFlczI1Ni1jdHIAAAAGYmNyeXB0AAAAGAAAABD7FtVBuU
+K47bQB5dGeRk1SAAAAEAAAAAEAAAAzAAAAC3NzaC1lZDI1NTE5AAAAIKpJD3DqUtN86Lv9
+UBelNfkiBe8w73XZcf0/Y1xNul6pAAAAkLxb8bedB4wWvtgoBiBJi9hPPDTaYjkPRxIXtZ
+o4AuTO+u9boCuPJ4+Q07YPOcZL2WbobYWPSMH2To2mtyM1wrLdj+qXRTr1BbLdwbtQ9UvM
+27BD1wAhfAF6yDVeOrU2YKsZTIftETr63PIu8kxwuuQgWJaO4nrGYWlcvF2XVhx7sQyhrr
+zF9v0KTO1Bt+3+6A==
+-----END OPENSSH PRIVATE KEY-----
+"""
+
+
+def private_key() -> str:
+    key, no = ed25519.Ed25519PrivateKey.generate(), serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, no).decode()
+
+
+def test_a_token_is_kept_replaced_and_deleted_and_never_shown(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada, credentials={"token": TOKEN})
+    answer = ada.request("PUT", f"{path}/repository/credentials", json={"token": f"{TOKEN}-2", "username": "bot"})
+    assert answer.status_code == 200
+    (one,) = answer.json()["credentials"]
+    assert (one["kind"], one["created_by"], one["last_used_at"], one["usable"]) == ("token", "ada", None, True)
+    store = hosted.service.store
+    workspace = store.workspaces.membership("Reefs", ada.user_id)
+    assert workspace is not None
+    repository = store.repositories.of(workspace.workspace.id)
+    assert repository is not None
+    kept = read_credentials(hosted.service, repository)
+    assert (kept.username, kept.token and kept.token.get_secret_value()) == ("bot", f"{TOKEN}-2")
+    assert ada.get(f"{path}/repository").json()["credentials"][0]["last_used_at"] is not None
+    seen = [answer.text, ada.get(f"{path}/repository").text, ada.get(f"{path}/secrets").text, str(kept)]
+    assert TOKEN not in "".join([*seen, str(store.audit.list())])
+    assert ada.get(f"{path}/secrets").json() == []
+    assert ada.request("DELETE", f"{path}/repository/credentials/token").status_code == 204
+    assert ada.request("DELETE", f"{path}/repository/credentials/token").status_code == 404
+    assert ada.get(f"{path}/repository").json()["credentials"] == []
+
+
+def test_a_deploy_key_goes_with_an_ssh_address_and_its_host_keys(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    place = ada.post("/api/workspaces", {"name": "Reefs"}).json()["id"]
+    key, line = private_key(), "github.com ssh-ed25519 AAAA\n"
+
+    def refused(url: str, **given: str) -> str:
+        body = {"url": url, **({"credentials": given} if given else {})}
+        answer = ada.request("PUT", f"/api/workspaces/{place}/repository", json=body)
+        assert answer.status_code == 422, answer.text
+        assert key not in answer.text
+        assert "PRIVATE KEY" not in answer.text
+        return str(answer.json())
+
+    ssh = "git@github.com:Ada/Evals.git"
+    assert "which needs a deploy key" in refused(ssh)
+    assert "connect ssh://git@github.com/ada/evals with the key" in refused(URL, deploy_key=key, host_keys=line)
+    assert "has a passphrase; make a key without one" in refused(ssh, deploy_key=LOCKED, host_keys=line)
+    assert "is not a private SSH key" in refused(ssh, deploy_key=key[:90], host_keys=line)
+    assert "line 1 is not of a known_hosts file" in refused(ssh, deploy_key=key, host_keys="SHA256:abc")
+    body = {"url": ssh, "credentials": {"deploy_key": key, "host_keys": line, "token": TOKEN}}
+    answer = ada.request("PUT", f"/api/workspaces/{place}/repository", json=body)
+    assert answer.status_code == 201, answer.text
+    document = answer.json()
+    assert (document["identity"], document["url"]) == ("github.com/ada/evals", "ssh://git@github.com/ada/evals")
+    assert [one["kind"] for one in document["credentials"]] == ["deploy-key", "token"]
+    ada.request("DELETE", f"/api/workspaces/{place}/repository")
+    kept = hosted.service.store.workspace_secrets.list(place, [credential_holder(document["id"])], PREFIX)
+    assert kept == ()
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"token": ""}, {"token": f"{TOKEN} x"}, {"token": f"{TOKEN}\n-x"}, {"token": TOKEN, "username": "a:b"}]
+)
+def test_what_is_no_credential_is_refused_without_repeating_it(hosted: "Hosted", body: dict[str, str]) -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+    answer = ada.request("PUT", f"{path}/repository/credentials", json=body)
+    assert answer.status_code == 422
+    assert TOKEN not in answer.text
+
+
+def test_only_admins_and_owners_set_credentials(hosted: "Hosted") -> None:
+    ada, ben, cid = (hosted.member(name) for name in ("ada", "ben", "cid"))
+    path = connected(ada)
+    ada.post(f"{path}/members", {"username": "ben", "role": "member"})
+    for person, status in ((ben, 403), (cid, 404)):
+        body = {"token": TOKEN}
+        assert person.request("PUT", f"{path}/repository/credentials", json=body).status_code == status
+        assert person.request("DELETE", f"{path}/repository/credentials/token").status_code == status
+    ada.request("PATCH", f"{path}/members/{ben.user_id}", json={"role": "admin"})
+    assert ben.request("PUT", f"{path}/repository/credentials", json={"token": TOKEN}).status_code == 200
+    assert "workspace.credentials" in str(hosted.service.store.audit.list())
+
+
+def test_a_second_repository_leaves_no_credential_behind(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = connected(ada)
+    other = {"url": "https://github.com/ada/other", "credentials": {"token": TOKEN}}
+    assert ada.request("PUT", f"{path}/repository", json=other).status_code == 409
+    assert not hosted.service.store.workspace_secrets.exist()

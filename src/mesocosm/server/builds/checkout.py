@@ -1,7 +1,8 @@
 """Fetch the files of a repository at one commit, with git in a sandbox.
 
-git can reach only the host of the repository. It has its own configuration, no hooks, no prompts and no credentials,
-and limits of time and space from the settings. Submodules and Git LFS files are not fetched; the log has a note then.
+git can reach only the host of the repository. It has its own configuration, no hooks and no prompts, the credentials
+that it is given, and limits of time and space from the settings. Submodules and Git LFS files are not fetched; the log
+has a note then.
 """
 
 import asyncio
@@ -10,15 +11,17 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.sandboxes.disk import DEEPEST, remove
-from mesocosm.sandboxes.egress_proxy import EgressProxy
+from mesocosm.sandboxes.egress_proxy import PORTS, EgressProxy
 from mesocosm.sandboxes.program_limits import MIB
 from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError, disk_full_error
+from mesocosm.server.builds.fetch_errors import SET_KEY, host_refusal
+from mesocosm.server.builds.git_credentials import GitCredentials
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.server.builds.repository_address import RepositorySource
 from mesocosm.server.builds.sandbox import build_sandbox
@@ -53,12 +56,7 @@ _POINTER = b"version https://git-lfs"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAMED = 12
 
-_HIDDEN = "could not read username|authentication failed|repository .*not found|error: 40[134]|terminal prompts"
-_ABSENT = "does not appear to be a git repository|not a git repository"
 _NO_REF = "couldn't find remote ref|not our ref|unadvertised object|no such remote ref|invalid refspec"
-_UNREACHABLE = (
-    "could not resolve|couldn't connect|failed to connect|connection (?:refused|reset|timed out)|proxy|unable to access"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +80,27 @@ async def fetch(
 
 
 async def fetch_commit(
-    settings: Settings, source: RepositorySource, directory: BuildDirectory, log: BuildLog, *, commit: str = ""
+    settings: Settings,
+    source: RepositorySource,
+    directory: BuildDirectory,
+    log: BuildLog,
+    *,
+    commit: str = "",
+    credentials: GitCredentials | None = None,
 ) -> FetchedCommit:
-    """Check out a source like `fetch`, and return its commit with author, message and time."""
+    """Check out a source like `fetch`, and return its commit with author, message and time.
+
+    `credentials` are None where none can be stored, which changes what errors advise.
+    """
     work = directory.folder / "checkout"
     work.mkdir()
     (work / "gitconfig").write_text(_CONFIG)
     wanted = commit or source.ref or "HEAD"
     log.say(f"fetching {source.url} at {wanted if wanted != 'HEAD' else 'its default branch'}")
-    egress = _egress(settings, source)
-    done = await _git(settings, source, work, ["sh", "-ec", _FETCH, "sh", _address(source), wanted], log, egress)
+    git = _Git(settings, source, work, credentials)
+    done = await git.run(["sh", "-ec", _FETCH, "sh", _address(source), wanted], log)
     if done.how != "ok":
-        if egress is not None and egress.refused:
-            raise BuildError(f"{source.url} could not be reached: {egress.refused[0]}; try again later")
-        raise await _fetch_error(settings, source, work, wanted, done, log)
+        raise await _fetch_error(git, wanted, done, log)
     found = (work / "commit").read_text(errors="replace").strip()
     if not _COMMIT.fullmatch(found):
         raise BuildError(f"{wanted!r} of {source.url} is not a commit; name a branch, a tag, or all digits of a commit")
@@ -123,15 +128,21 @@ class RemoteBranches:
     commits: Mapping[str, str]
 
 
-async def list_branches(settings: Settings, source: RepositorySource, folder: Path, log: BuildLog) -> RemoteBranches:
+async def list_branches(
+    settings: Settings,
+    source: RepositorySource,
+    folder: Path,
+    log: BuildLog,
+    credentials: GitCredentials | None = None,
+) -> RemoteBranches:
     """Ask a repository for its branches; `folder` is an empty one to work in. Raises BuildError."""
     work = folder / "listing"
     work.mkdir(parents=True)
     (work / "gitconfig").write_text(_CONFIG)
-    egress = _egress(settings, source)
-    done = await _git(settings, source, work, ["sh", "-ec", _LIST, "sh", _address(source)], log, egress)
+    git = _Git(settings, source, work, credentials)
+    done = await git.run(["sh", "-ec", _LIST, "sh", _address(source)], log)
     if done.how != "ok":
-        raise await _fetch_error(settings, source, work, "HEAD", done, log)
+        raise await _fetch_error(git, "HEAD", done, log)
     with (work / "refs").open("rb") as file:
         text = file.read(_LONGEST_LIST).decode(errors="replace")
     remove(work)
@@ -146,30 +157,45 @@ def _address(source: RepositorySource) -> str:
     return f"file://{quote(source.url)}" if source.local else source.url
 
 
-async def _git(
-    settings: Settings,
-    source: RepositorySource,
-    work: Path,
-    command: list[str],
-    log: BuildLog | None,
-    egress: EgressProxy | None,
-) -> Finished:
-    if source.local and not await asyncio.to_thread(Path(source.url).is_dir):
-        raise BuildError(f"there is no repository at {source.url} on this server; correct the path")
-    most = 2 * settings.source_mb * MIB
-    shown = [Path(source.url)] if source.local else []
-    env, trusted = _environment(source, work)
-    sandbox = build_sandbox(settings, (*shown, *trusted), seconds=settings.clone_s, most_bytes=most)
-    return await sandbox.run(
-        command,
-        cwd=work,
-        writable=[work],
-        env=env,
-        seconds=settings.clone_s,
-        egress=egress,
-        heard=log.hear if log is not None else None,
-        most_bytes=most,
-    )
+class _Git:
+    """git for one source, in a sandbox. `refused` says why its host could not be reached; empty if it could."""
+
+    def __init__(
+        self, settings: Settings, source: RepositorySource, work: Path, credentials: GitCredentials | None
+    ) -> None:
+        self.settings = settings
+        self.source = source
+        self.work = work
+        self.credentials = credentials
+        self.access = (credentials or GitCredentials()).prepare(source, work)
+        self.refused = ""
+
+    async def run(self, command: list[str], log: BuildLog | None) -> Finished:
+        """Run a command that calls git. Raises BuildError if a local repository is not there."""
+        settings, source, work = self.settings, self.source, self.work
+        if source.local and not await asyncio.to_thread(Path(source.url).is_dir):
+            raise BuildError(f"there is no repository at {source.url} on this server; correct the path")
+        if source.ssh and (self.credentials is None or self.credentials.deploy_key is None):
+            raise BuildError(f"{source.url} is read over SSH, and there is no deploy key for it; set one: {SET_KEY}")
+        most = 2 * settings.source_mb * MIB
+        shown = [Path(source.url)] if source.local else []
+        env, trusted = _environment(source, work)
+        readable = (*shown, *trusted, *self.access.readable)
+        sandbox = build_sandbox(settings, readable, seconds=settings.clone_s, most_bytes=most)
+        egress = _egress(settings, source)
+        done = await sandbox.run(
+            command,
+            cwd=work,
+            writable=[work],
+            env={**env, **self.access.variables},
+            seconds=settings.clone_s,
+            egress=egress,
+            secrets=self.access.secrets,
+            heard=log.hear if log is not None else None,
+            most_bytes=most,
+        )
+        self.refused = egress.refused[0] if egress is not None and egress.refused else ""
+        return done
 
 
 def _egress(settings: Settings, source: RepositorySource) -> EgressProxy | None:
@@ -179,10 +205,10 @@ def _egress(settings: Settings, source: RepositorySource) -> EgressProxy | None:
     """
     if source.local:
         return None
-    url = urlsplit(source.url)
-    address = f"{url.hostname}:{url.port or 443}"
+    address = f"{source.host}:{source.port}"
     loopback = [address] if address in settings.git_hosts else []
-    return EgressProxy([url.hostname or ""], loopback=loopback, most_bytes=2 * settings.source_mb * MIB)
+    ports = {source.port} if source.ssh else PORTS
+    return EgressProxy([source.host], ports=ports, loopback=loopback, most_bytes=2 * settings.source_mb * MIB)
 
 
 def _environment(source: RepositorySource, work: Path) -> tuple[Mapping[str, str], list[Path]]:
@@ -192,7 +218,7 @@ def _environment(source: RepositorySource, work: Path) -> tuple[Mapping[str, str
         "GIT_CONFIG_GLOBAL": str(work / "gitconfig"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_ALLOW_PROTOCOL": "file" if source.local else "https",
+        "GIT_ALLOW_PROTOCOL": "file" if source.local else "ssh" if source.ssh else "https",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
         "GIT_LFS_SKIP_SMUDGE": "1",
@@ -201,10 +227,11 @@ def _environment(source: RepositorySource, work: Path) -> tuple[Mapping[str, str
     }, [Path(value) for value in passed.values() if Path(value).exists()]
 
 
-async def _fetch_error(
-    settings: Settings, source: RepositorySource, work: Path, wanted: str, done: Finished, log: BuildLog
-) -> MesocosmError:
-    said, where = done.output_tail, source.url
+async def _fetch_error(git: _Git, wanted: str, done: Finished, log: BuildLog) -> MesocosmError:
+    said, source, settings = done.output_tail, git.source, git.settings
+    where = source.url
+    if git.refused:
+        return BuildError(f"{where} could not be reached: {git.refused}; try again later")
     if done.how == "timeout":
         return BuildError(
             f"{where} was not fetched within {settings.clone_s:g} s; make the repository smaller, or try again later"
@@ -212,19 +239,12 @@ async def _fetch_error(
     if done.reason.endswith("folders deep"):
         return BuildError(f"{where} has folders more than {DEEPEST} levels deep; flatten them")
     if done.how == "limit" or "file too large" in said.lower() or "no space left" in said.lower():
-        return disk_full_error(work) or _too_large(settings, where, done.reason)
+        return disk_full_error(git.work) or _too_large(settings, where, done.reason)
     if re.search(_NO_REF, said, re.IGNORECASE):
-        return await _no_ref(settings, source, work, wanted)
-    if re.search(_HIDDEN, said, re.IGNORECASE):
-        return BuildError(
-            f"there is no public repository at {where}: it does not exist, or is private. Correct the address, or make "
-            "the repository public"
-        )
-    if re.search(_ABSENT, said, re.IGNORECASE):
-        return BuildError(f"{where} is not a Git repository; correct the URL")
-    if re.search(_UNREACHABLE, said, re.IGNORECASE):
-        return BuildError(f"{where} could not be reached: {_last(log.clean(said))}; try again later")
-    return BuildError(f"{where} could not be fetched: {_last(log.clean(said)) or f'git ended with code {done.code}'}")
+        return await _no_ref(git, wanted)
+    said = log.clean(said)
+    last = _last(said) or f"git ended with code {done.code}"
+    return BuildError(host_refusal(source, git.credentials, said) or f"{where} could not be fetched: {last}")
 
 
 def _too_large(settings: Settings, where: str, reason: str = "") -> BuildError:
@@ -236,12 +256,13 @@ def _too_large(settings: Settings, where: str, reason: str = "") -> BuildError:
     )
 
 
-async def _no_ref(settings: Settings, source: RepositorySource, work: Path, wanted: str) -> BuildError:
+async def _no_ref(git: _Git, wanted: str) -> BuildError:
+    source = git.source
     if wanted == "HEAD":
         return BuildError(f"{source.url} has no commit on its default branch; push one, or name a branch with `ref`")
     command = ["git", "ls-remote", "--heads", "--tags", _address(source)]
     wanted = wanted.removeprefix(BRANCHES)
-    listed = await _git(settings, source, work, command, None, _egress(settings, source))
+    listed = await git.run(command, None)
     names = re.findall(r"refs/(?:heads|tags)/(\S+?)(?:\^\{\})?$", listed.output_tail, re.MULTILINE)
     names = list(dict.fromkeys(names))
     more = ", …" if len(names) > _NAMED else ""

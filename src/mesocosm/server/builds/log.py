@@ -3,9 +3,10 @@
 import os
 import re
 from collections import deque
+from collections.abc import Iterable
 from pathlib import Path
 
-from mesocosm.core.redact import Redactor
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.server.schemas.document import discreet
 
 MOST = 200_000
@@ -28,6 +29,10 @@ class BuildLog:
         self._length = len(before)
         self._cut = False
         self.changed = bool(before)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        """Never show these texts, besides the secrets of this server."""
+        self._redactor = Redactor({*secrets, *secret_values(os.environ)})
 
     def say(self, line: str) -> None:
         """Add a line by the server."""

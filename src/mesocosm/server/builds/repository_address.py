@@ -14,6 +14,8 @@ _OWNER = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
 _PART = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
 _SHORT = re.compile(r"[^/.:@\s]+/[^/:@\s]+")
 _SSH = re.compile(r"[^/@:]+@[^/:]+:")
+_SSH_EXAMPLE = "ssh://git@HOST/OWNER/REPO"
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 # git-check-ref-format(1); git would parse a leading dash as an option.
 _NO_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(/|$)|(^|/)\.|[/.]$|^[-/]|^@$")
@@ -25,9 +27,10 @@ _DEEPEST = 10
 
 @dataclass(frozen=True, slots=True)
 class RepositorySource:
-    """A repository, a ref and a folder in it. `url` is https://HOST/PATH or an absolute path of this machine.
+    """A repository, a ref and a folder in it.
 
-    `ref` and `folder` are empty for the default branch and the root.
+    `url` is https://HOST/PATH, ssh://USER@HOST/PATH or an absolute path of this machine. `ref` and `folder` are empty
+    for the default branch and the root.
     """
 
     url: str
@@ -40,22 +43,38 @@ class RepositorySource:
         return self.url.startswith("/")
 
     @property
+    def ssh(self) -> bool:
+        """Whether the repository is read over SSH, with a key."""
+        return self.url.startswith("ssh://")
+
+    @property
     def host(self) -> str:
-        """The host, with its port if the URL has one; empty for a local repository."""
-        return "" if self.local else urlsplit(self.url).netloc
+        """The name of the host; empty for a local repository."""
+        return "" if self.local else urlsplit(self.url).hostname or ""
+
+    @property
+    def port(self) -> int:
+        """The port of the host."""
+        return urlsplit(self.url).port or (22 if self.ssh else 443)
 
 
 def read_source(
-    given: str, settings: Settings, *, ref: str | None = None, folder: str | None = None
+    given: str, settings: Settings, *, ref: str | None = None, folder: str | None = None, credentials: bool = False
 ) -> RepositorySource:
     """Parse the address of a repository. `ref` and `folder` take precedence over those in the address.
 
-    Raises Refusal (422) with a hint for an invalid address, ref or folder.
+    With `credentials`, it may be an SSH address, because keys can be stored for it. Raises Refusal (422) with a hint
+    for an invalid address, ref or folder.
     """
     text = given.strip()
     if not text or any(ord(letter) < 33 or ord(letter) == 127 for letter in text):
         raise _invalid("the address of the repository is empty, or has spaces or line breaks in it")
-    found = _local(text, settings) if _is_local(text) else _remote(text, settings, ref)
+    if _is_local(text):
+        found = _local(text, settings)
+    elif credentials and _is_ssh(text):
+        found = _over_ssh(text, settings)
+    else:
+        found = _remote(text, settings, ref, credentials=credentials)
     if ref is not None and ref.strip():
         found = replace(found, ref=_ref(ref.strip()))
     if folder is not None and folder.strip():
@@ -86,7 +105,40 @@ def _local(text: str, settings: Settings) -> RepositorySource:
     return RepositorySource(str(PurePosixPath(*[part for part in parts_of if part != "//"])).replace("//", "/"))
 
 
-def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
+def _is_ssh(text: str) -> bool:
+    return text.lower().startswith("ssh://") or ("://" not in text and _SSH.match(text) is not None)
+
+
+def _over_ssh(text: str, settings: Settings) -> RepositorySource:
+    """Parse ssh://USER@HOST/PATH, or USER@HOST:PATH as git writes it too."""
+    if "://" not in text:
+        user_host, _, rest = text.partition(":")
+        text = f"ssh://{user_host}/{rest.lstrip('/')}"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise _invalid(f"the address of the repository cannot be read: {error}; write {_SSH_EXAMPLE}") from error
+    user, host = parts.username or "git", (parts.hostname or "").rstrip(".")
+    if parts.password is not None or not _USER.fullmatch(user) or parts.query or parts.fragment:
+        raise _invalid(f"the SSH address of the repository cannot be read; write {_SSH_EXAMPLE}")
+    place = host if port in (None, 22) else f"{host}:{port}"
+    _check_host(place, f"{place}:22", settings)
+    path = _without_git(_segments(parts.path))
+    _check_path(host, path, settings)
+    return RepositorySource(f"ssh://{user}@{place}/{'/'.join(_one_spelling(host, path))}")
+
+
+def _check_host(place: str, with_port: str, settings: Settings) -> None:
+    """Raise Refusal unless the operator allows a host, listed with or without its default port."""
+    if place not in settings.git_hosts and with_port not in settings.git_hosts:
+        raise _invalid(
+            f"repositories of {place or 'no host'} are not accepted by this server; it accepts those of "
+            f"{_listed(settings.git_hosts)}. Its administrators can add a host (setting git_hosts)"
+        )
+
+
+def _remote(text: str, settings: Settings, ref: str | None, *, credentials: bool) -> RepositorySource:
     text = _with_scheme(text, settings)
     try:
         parts = urlsplit(text)
@@ -95,19 +147,19 @@ def _remote(text: str, settings: Settings, ref: str | None) -> RepositorySource:
         raise _invalid(f"the address of the repository cannot be read: {error}; write {_example(settings)}") from error
     if parts.username is not None or parts.password is not None:
         raise _invalid(
-            "the address has a user name or password in it, which is not accepted: all who may see the environment "
-            "would see it. Make the repository public and leave them out"
+            "the address has a user name or password in it, which is not accepted: others can see the address. "
+            + (
+                "Leave them out, and give the token on its own (mesocosm workspace credentials --token-stdin)"
+                if credentials
+                else "Make the repository public and leave them out"
+            )
         )
     if parts.query or parts.fragment:
         raise _invalid("write the address of the repository without `?…` and `#…`")
     host = (parts.hostname or "").rstrip(".")
     host = GITHUB if host == f"www.{GITHUB}" else host
     host_port = host if port in (None, 443, 80) else f"{host}:{port}"
-    if host_port not in settings.git_hosts and f"{host_port}:443" not in settings.git_hosts:
-        raise _invalid(
-            f"repositories of {host_port or 'no host'} are not accepted by this server; it accepts those of "
-            f"{_listed(settings.git_hosts)}"
-        )
+    _check_host(host_port, f"{host_port}:443", settings)
     path, ref_found, folder = _split(host, _segments(parts.path), ref, settings)
     return RepositorySource(f"https://{host_port}/{'/'.join(path)}", ref_found, folder)
 
@@ -139,17 +191,24 @@ def _segments(path: str) -> list[str]:
 def _split(host: str, parts: list[str], ref: str | None, settings: Settings) -> tuple[list[str], str, str]:
     """Return the path of the repository, and the ref and folder of a tree URL (empty if there is none)."""
     path, rest = _parted(host, parts)
-    if path[-1].lower().endswith(".git") and len(path[-1]) > 4:
-        path = [*path[:-1], path[-1][:-4]]
+    path = _without_git(path)
     _check_path(host, path, settings)
-    if host == GITHUB:
-        # GitHub ignores case, and one repository must have one spelling.
-        path = [part.lower() for part in path]
+    path = _one_spelling(host, path)
     if not rest:
         return path, "", ""
     wanted = (ref or "").strip().split("/")
     many = len(wanted) if rest[: len(wanted)] == wanted else 1
     return path, _ref("/".join(rest[:many])), _folder("/".join(rest[many:]))
+
+
+def _without_git(path: list[str]) -> list[str]:
+    last = path[-1]
+    return [*path[:-1], last[:-4]] if last.lower().endswith(".git") and len(last) > 4 else path
+
+
+def _one_spelling(host: str, path: list[str]) -> list[str]:
+    # GitHub ignores case, and one repository must have one spelling.
+    return [part.lower() for part in path] if host == GITHUB else path
 
 
 def _parted(host: str, parts: list[str]) -> tuple[list[str], list[str]]:

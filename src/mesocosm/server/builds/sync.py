@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -19,6 +20,7 @@ from mesocosm.sandboxes.disk import remove
 from mesocosm.server.builds.checkout import BRANCHES, FetchedCommit, RemoteBranches, fetch_commit, list_branches, walk
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
+from mesocosm.server.builds.git_credentials import read_credentials
 from mesocosm.server.builds.inspection import Inspection, inspect_workspace
 from mesocosm.server.builds.log import BuildLog, notes_of
 from mesocosm.server.builds.repository_address import RepositorySource, read_source
@@ -71,7 +73,9 @@ async def poll(service: Service, repository: Repository) -> None:
     try:
         await asyncio.to_thread(directory.clear)
         source = read_repository(settings, repository.url, "", "")
-        found = await list_branches(settings, source, directory.folder, log)
+        credentials = await asyncio.to_thread(read_credentials, service, repository)
+        log.hide(credentials.hidden())
+        found = await list_branches(settings, source, directory.folder, log, credentials)
         error = await asyncio.to_thread(_queue_new, service, repository, found)
     except (MesocosmError, OSError) as failure:
         error = log.clean(str(failure))
@@ -127,13 +131,15 @@ def write_snapshot(
 
 def read_repository(settings: Settings, url: str, folder: str, branch: str) -> RepositorySource:
     """Return the source of a repository, whether it was connected before or not. Raises Refusal 422."""
-    return read_source(url, settings, ref=branch or None, folder=folder or None)
+    return read_source(url, settings, ref=branch or None, folder=folder or None, credentials=True)
 
 
 def identity_of(source: RepositorySource) -> str:
     """Return `host/owner/repo` of a source, without its folder; the host of a local one is `local`."""
     if source.local:
         return f"local/{source.url.strip('/').removesuffix('.git')}"
+    if source.ssh:
+        return f"{source.host}{urlsplit(source.url).path}"
     return source.url.removeprefix("https://")
 
 
@@ -149,9 +155,15 @@ async def _synced(service: Service, sync: Sync, directory: BuildDirectory, log: 
     if repository is None:
         return None
     source = read_repository(settings, repository.url, repository.folder, sync.branch or repository.branch)
-    branch = source.ref or await _default_branch(service, repository, source, directory, log)
+    credentials = await asyncio.to_thread(read_credentials, service, repository)
+    log.hide(credentials.hidden())
+    branch = source.ref
+    if not branch:
+        listed = await list_branches(settings, source, directory.folder, log, credentials)
+        branch = _default_branch(source, listed)
+        await asyncio.to_thread(store.repositories.follow, repository.id, branch)
     source = replace(source, ref=f"{BRANCHES}{branch}")
-    fetched = await fetch_commit(settings, source, directory, log, commit=sync.wanted)
+    fetched = await fetch_commit(settings, source, directory, log, commit=sync.wanted, credentials=credentials)
     sync = _with_commit(sync, branch, fetched, log)
     if sync.cause in (SyncCause.PUSH, SyncCause.POLL):
         known = await asyncio.to_thread(store.syncs.newest, sync.repository_id, branch)
@@ -163,11 +175,8 @@ async def _synced(service: Service, sync: Sync, directory: BuildDirectory, log: 
     return _succeeded(sync, found, snapshot, log)
 
 
-async def _default_branch(
-    service: Service, repository: Repository, source: RepositorySource, directory: BuildDirectory, log: BuildLog
-) -> str:
-    """Return the default branch of a repository, and remember it as the one to follow."""
-    branches = await list_branches(service.settings, source, directory.folder, log)
+def _default_branch(source: RepositorySource, branches: RemoteBranches) -> str:
+    """Return the default branch of a repository. Raises BuildError."""
     if not branches.commits:
         raise BuildError(f"{source.url} has no commit yet; push one, then sync again")
     if not branches.default:
@@ -175,7 +184,6 @@ async def _default_branch(
             f"{source.url} has no default branch; connect it with the branch to follow, one of "
             f"{', '.join(sorted(branches.commits)[:12])}"
         )
-    await asyncio.to_thread(service.store.repositories.follow, repository.id, branches.default)
     return branches.default
 
 

@@ -12,23 +12,19 @@ from pydantic import SecretStr
 
 from mesocosm.core.foreign import read_json
 from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.builds.git_credentials import credential_holder
 from mesocosm.server.builds.sync import read_repository
-from mesocosm.server.key_ring import read_keys
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.repository import RepositoryHookAnswer
 from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import open_secrets
 from mesocosm.store.repositories import Repository, Sync, SyncCause
 
 HOOK_SECRET = "GIT_WEBHOOK_SECRET"  # noqa: S105 -- a name
 _HEADS = "refs/heads/"
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFUSED = "there is no such webhook, or its secret is another one"
-
-
-def hook_holder(repository_id: str) -> str:
-    """Return the holder of the webhook secret of a repository among the secrets of its workspace."""
-    return f"repository:{repository_id}"
 
 
 class RepositoryHook(GrantedObject):
@@ -86,10 +82,8 @@ class RepositoryHook(GrantedObject):
         return any(given is not None and hmac.compare_digest(given.encode(), known) for given, known in proofs)
 
     def _secret(self, repository: Repository) -> SecretStr | None:
-        holder = hook_holder(repository.id)
-        found = self._store.workspace_secrets.stored(repository.workspace_id, [holder], [HOOK_SECRET])
-        keys = read_keys(self._service.settings) if found else None
-        return None if keys is None else keys.decrypt(found[HOOK_SECRET].value, found[HOOK_SECRET].place)
+        holder = credential_holder(repository.id)
+        return open_secrets(self._service, repository.workspace_id, holder, [HOOK_SECRET]).get(HOOK_SECRET)
 
 
 def _pushed(body: bytes) -> tuple[str, str]:

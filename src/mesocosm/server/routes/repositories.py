@@ -9,6 +9,7 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.workspaces import WorkspaceReference
+from mesocosm.server.schemas.git_credential import CredentialKind, GitCredentialInput
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
     RepositoryHookAnswer,
@@ -50,6 +51,31 @@ def get_repository(workspace: WorkspaceReference, grant: Granted) -> RepositoryD
 def disconnect_repository(workspace: WorkspaceReference, grant: Granted) -> None:
     """Disconnect the repository of a workspace (its admins and owners). Runs keep what was synced."""
     grant.managed_workspace(workspace).repository().disconnect()
+
+
+@router.put(
+    "/workspaces/{workspace}/repository/credentials",
+    response_model=RepositoryDocument,
+    responses=refused(409),
+    **access(Access.OWNER),
+)
+def set_credentials(workspace: WorkspaceReference, body: GitCredentialInput, grant: Granted) -> RepositoryDocument:
+    """Set the token or the deploy key of a private repository (admins and owners of the workspace).
+
+    They are used to read the repository, and never shown. What is not given stays as it is.
+    """
+    return grant.managed_workspace(workspace).repository().set_credentials(body)
+
+
+@router.delete(
+    "/workspaces/{workspace}/repository/credentials/{kind}",
+    status_code=204,
+    response_class=Response,
+    **access(Access.OWNER),
+)
+def delete_credential(workspace: WorkspaceReference, kind: CredentialKind, grant: Granted) -> None:
+    """Delete the token or the deploy key of a repository (admins and owners of the workspace)."""
+    grant.managed_workspace(workspace).repository().delete_credential(kind)
 
 
 @router.post(

@@ -3,9 +3,10 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.server.schemas.document import Document
+from mesocosm.server.schemas.git_credential import GitCredentialDocument, GitCredentialInput
 
 SyncStatus = Literal["pending", "syncing", "success", "failed"]
 SyncTrigger = Literal["push", "poll", "hand", "submit"]
@@ -14,10 +15,12 @@ SyncTrigger = Literal["push", "poll", "hand", "submit"]
 class RepositoryInput(BaseModel):
     """A repository to connect."""
 
+    model_config = ConfigDict(hide_input_in_errors=True)
+
     url: str = Field(
         min_length=1,
         max_length=500,
-        description="https URL of a public repository on an allowed host; a path, if the server allows local ones.",
+        description="https or SSH URL of a repository on an allowed host; a path, if the server allows local ones.",
         examples=["https://github.com/you/evals"],
     )
     folder: str = Field(
@@ -25,6 +28,9 @@ class RepositoryInput(BaseModel):
     )
     branch: str = Field(
         default="", max_length=250, description="Branch to follow; empty for the default branch of the repository."
+    )
+    credentials: GitCredentialInput | None = Field(
+        default=None, description="Token or deploy key of a private repository; an SSH URL needs a key."
     )
 
 
@@ -36,6 +42,9 @@ class RepositoryDocument(Document):
     url: str = Field(description="URL of the repository.")
     folder: str = Field(description="Folder of the workspace in it; empty for its root.")
     branch: str = Field(description="Branch that is followed; empty until the default branch is known.")
+    credentials: list[GitCredentialDocument] = Field(
+        default_factory=list, description="Token and deploy key, without their values."
+    )
     checked_at: datetime | None = Field(default=None, description="When polling last asked for new commits.")
     error: str = Field(default="", description="What went wrong then; empty if nothing did.")
     created_at: datetime = Field(description="When it was connected.")

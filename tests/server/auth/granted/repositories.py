@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
+from pydantic import SecretStr
 from tests.server.auth.granted import workspaces
 from tests.server.auth.granted.world import World, secret
 
@@ -12,6 +13,7 @@ from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
 from mesocosm.server.permissions.workspaces import OwnWorkspaces
+from mesocosm.server.schemas.git_credential import GitCredentialInput
 from mesocosm.server.schemas.repository import RepositoryInput, SyncInput
 from mesocosm.store.repositories import (
     Sync,
@@ -84,6 +86,10 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "ManagedRepository.connect": lambda repository, _world: repository.connect(
         RepositoryInput(url="https://github.com/a/other")
     ),
+    "ManagedRepository.set_credentials": lambda repository, _world: repository.set_credentials(
+        GitCredentialInput(token=SecretStr("swordfish-of-nobody"))
+    ),
+    "ManagedRepository.delete_credential": lambda repository, _world: repository.delete_credential("token"),
     "ManagedRepository.renew_hook": lambda repository, _world: repository.renew_hook(),
     "RepositoryHook.receive": lambda hook, _world: hook.receive({"x-mesocosm-token": "wrong"}, b"{}"),
     "ManagedRepository.disconnect": lambda repository, _world: repository.disconnect(),
@@ -91,6 +97,6 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
 
 TELLS = {
     *("VisibleRepository.document", "VisibleRepository.syncs", "VisibleRepository.sync"),
-    *("VisibleRepository.rollouts", "OwnWorkspaces.with_repository"),
+    *("VisibleRepository.rollouts", "OwnWorkspaces.with_repository", "ManagedRepository.set_credentials"),
 }
 """What shows the planted secret to the owner."""
