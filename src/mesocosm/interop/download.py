@@ -187,7 +187,7 @@ def _logs(download: _Download) -> None:
         for episode in filter(download.wanted, all_episodes(download.store, download.run.id)):
             found = download.record(episode)
             lines = [f"== row {found.source_row_index} run {found.run_index} {found.status} ({found.rollout_id})"]
-            lines += _log_lines(download.store.traces.events(episode.id))
+            lines += log_lines(download.store.traces.events(episode.id))
             if found.error_type:
                 lines.append(f"{found.error_type}: {found.error or ''}")
             file.write("\n".join([*lines, "", ""]).encode("utf-8", "replace"))
@@ -195,7 +195,8 @@ def _logs(download: _Download) -> None:
     download.written.append("logs.txt")
 
 
-def _log_lines(events: Iterator[Event]) -> Iterator[str]:
+def log_lines(events: Iterator[Event]) -> Iterator[str]:
+    """Yield the output, warnings and errors among the events of a sample."""
     for event in events:
         if event.kind in _LOGGED and isinstance(event.payload, dict):
             yield f"{event.payload.get('stream') or event.kind}: {event.payload.get('message', '')}"

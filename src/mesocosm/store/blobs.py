@@ -118,6 +118,12 @@ class Artifacts:
         wanted = select(artifacts).where(artifacts.c.run_id == run_id).order_by(artifacts.c.created_at, artifacts.c.id)
         return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
 
+    def sizes(self, run_id: str) -> dict[str, int]:
+        """Return the size of each content among the files of a run, by its digest."""
+        of_run = select(artifacts.c.digest).where(artifacts.c.run_id == run_id)
+        wanted = select(blobs.c.digest, blobs.c.raw_bytes).where(blobs.c.digest.in_(of_run))
+        return self._database.read(lambda connection: {row.digest: row.raw_bytes for row in connection.execute(wanted)})
+
 
 def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: str, created_at: float) -> Artifact:
     return Artifact(id_, run_id, name, digest, created_at, episode_id or "")

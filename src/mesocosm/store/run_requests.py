@@ -133,10 +133,12 @@ class RunRequests:
         rows = self._database.among(select(requests), requests.c.run_id, list(map(plain, run_ids)))
         return {row["run_id"]: request_from(row) for row in rows}
 
-    def list(self, wanted: RunRequestFilter | None = None, *, limit: int = 100) -> tuple[RunRequest, ...]:
-        """Return requests, newest first."""
+    def list(
+        self, wanted: RunRequestFilter | None = None, *, limit: int = 100, offset: int = 0
+    ) -> tuple[RunRequest, ...]:
+        """Return requests, newest first, without the first `offset`."""
         query = _narrowed(select(requests), wanted or RunRequestFilter())
-        query = query.order_by(requests.c.run_id.desc()).limit(limit)
+        query = query.order_by(requests.c.run_id.desc()).limit(limit).offset(offset)
         return tuple(map(request_from, self._database.all(query)))
 
     def count(self, wanted: RunRequestFilter) -> int:

@@ -260,6 +260,11 @@ class VisibleRun(GrantedObject):
         """Return the files of the run; outsiders see none."""
         return self._store.artifacts.of_run(self.id) if self._inside else ()
 
+    def files(self) -> tuple[tuple[Artifact, int], ...]:
+        """Return the files of the run with their sizes in bytes; outsiders see none."""
+        sizes = self._store.artifacts.sizes(self.id) if self._inside else {}
+        return tuple((one, sizes.get(one.digest, 0)) for one in self.artifacts())
+
     def series(self) -> RunSeries:
         """Return the data of the run's charts."""
         return self._store.episodes.series(self.id)

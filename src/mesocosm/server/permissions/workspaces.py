@@ -21,6 +21,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
 from mesocosm.store import workspaces
+from mesocosm.store.run_requests import RunRequestFilter
 from mesocosm.store.users import User
 from mesocosm.store.workspaces import ROLES, MemberChange, WorkspaceMembership
 
@@ -131,6 +132,22 @@ class VisibleWorkspace(GrantedObject):
     def snapshot(self, snapshot_id: str) -> VisibleSnapshot:
         """Return an uploaded snapshot by its id. Raises Refusal 404."""
         return VisibleSnapshot.find(self._service, self._viewer, self._workspace, snapshot_id)
+
+    def run_id(self, reference: str) -> str:
+        """Return the id of one of its runs by id or name. Raises Refusal 404."""
+        found = self._store.run_requests.get(reference)
+        if found is None or found.workspace_id != self._workspace.id:
+            named = RunRequestFilter(workspace_id=self._workspace.id, name=reference)
+            found = next(iter(self._store.run_requests.list(named, limit=1)), None) if reference else None
+        if found is None:
+            raise Refusal(404, f"the workspace {self._workspace.name!r} has no run {reference[:200]!r}; list its runs")
+        return found.run_id
+
+    def run_ids(self, limit: int, offset: int) -> tuple[Sequence[str], int]:
+        """Return the ids of its runs, newest first, without the first `offset`, and the number of all its runs."""
+        wanted = RunRequestFilter(workspace_id=self._workspace.id)
+        found = self._store.run_requests.list(wanted, limit=limit, offset=offset)
+        return [one.run_id for one in found], self._store.run_requests.count(wanted)
 
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""

@@ -83,6 +83,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.episode_means": lambda run, _world: run.episode_means(),
     "VisibleRun.group": lambda run, _world: run.group(),
     "VisibleRun.artifacts": lambda run, _world: run.artifacts(),
+    "VisibleRun.files": lambda run, _world: run.files(),
     "VisibleRun.series": lambda run, _world: run.series(),
     "VisibleRun.score_rows": lambda run, _world: [*run.score_rows(), *run.score_rows("solved")],
     "VisibleRun.result_rows": lambda run, _world: run.result_rows("solved"),

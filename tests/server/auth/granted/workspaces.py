@@ -5,6 +5,8 @@ from typing import Any
 
 from tests.server.auth.granted.world import MATE, OWNER, REFUSED, World, secret
 
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.workspaces import (
     ManagedWorkspace,
@@ -14,6 +16,7 @@ from mesocosm.server.permissions.workspaces import (
     WorkingWorkspace,
 )
 from mesocosm.server.schemas.workspace import WorkspaceChange
+from mesocosm.store.run_requests import RunRequest
 
 NAMES = ("private", "team")
 
@@ -25,7 +28,23 @@ def planted(world: World) -> World:
         workspace = workspaces.add(secret(name), OWNER)
         if workspace is not None and name == "team":
             workspaces.add_member(workspace.id, MATE, "owner")
+        if workspace is not None:
+            add_run(world, secret(name), workspace.id)
     return world
+
+
+def add_run(world: World, run_id: str, workspace_id: str) -> None:
+    """Put a run into a workspace."""
+    spec = RunSpec(BenchmarkRef("rollout", "words"), ModelSettings("builtin/empty"))
+    names: dict[str, Any] = dict.fromkeys(
+        ("signature", "benchmark", "benchmark_title", "benchmark_digest", "agent"), "words"
+    )
+    world.service.store.runs.add(
+        Run(id=run_id, benchmark_version="1", kind="rollout", model=spec.model.name, spec=spec, **names)
+    )
+    world.service.store.run_requests.add(
+        RunRequest(run_id=run_id, actor="user:1", model="", kind="rollout", workspace_id=workspace_id, created_at=1.0)
+    )
 
 
 def granted_workspaces(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
@@ -55,6 +74,8 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnWorkspaces.create": lambda workspaces, _world: workspaces.create("New"),
     "VisibleWorkspace.document": lambda workspace, _world: workspace.document(),
     "VisibleWorkspace.members": lambda workspace, _world: workspace.members(),
+    "VisibleWorkspace.run_id": lambda workspace, world: granted_workspaces(world, workspace.run_id),
+    "VisibleWorkspace.run_ids": lambda workspace, _world: workspace.run_ids(10, 0),
     "VisibleWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "WorkingWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "ManagedWorkspace.repository": lambda workspace, _world: workspace.repository(),
@@ -66,5 +87,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnedWorkspace.delete": lambda workspace, _world: workspace.delete(),
 }
 
-TELLS = {"OwnWorkspaces.list", "VisibleWorkspace.document"}
+TELLS = {
+    *("OwnWorkspaces.list", "VisibleWorkspace.document", "VisibleWorkspace.run_id", "VisibleWorkspace.run_ids"),
+}
 """What shows the planted secret to the owner."""
