@@ -11,7 +11,7 @@ from mesocosm.core.entry import Entry
 from mesocosm.core.failure import Problem, UnknownName
 from mesocosm.core.ids import new_id
 from mesocosm.store import Store, run_imports
-from mesocosm.store.run_imports import MOST_CHECKS, ImportState, ImportTaken, RunImport, foreign_id
+from mesocosm.store.run_imports import MOST_CHECKS, ImportRoomFull, ImportState, ImportTaken, RunImport, foreign_id
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.tenancy import run_imports as table
 
@@ -35,9 +35,7 @@ def wanted(data: bytes = DATA, **given: Any) -> RunImport:
 
 
 def begun(store: Store, data: bytes = DATA, **given: Any) -> RunImport:
-    found = store.run_imports.begin(wanted(data, **given), most_bytes=ROOM)
-    assert found is not None
-    return found
+    return store.run_imports.begin(wanted(data, **given), most_bytes=ROOM)
 
 
 def submitted(store: Store, data: bytes = DATA, **given: Any) -> RunImport:
@@ -60,13 +58,13 @@ def blob_count(store: Store) -> int:
 
 def imported(store: Store, samples: "Samples", data: bytes = DATA, *, episodes: int = 1, **given: Any) -> RunImport:
     """Upload a run and store it."""
+    origin = given.pop("origin", {})
     submitted(store, data, **given)
     claimed = store.run_imports.claim("w", 30.0)
     assert claimed is not None
     run = samples.run(id=claimed.target)
-    request = RunRequest(
-        run_id=run.id, actor=claimed.actor, model=run.model, kind="imported", state="ended", created_at=1.0
-    )
+    fields: dict[str, Any] = {"model": run.model, "kind": "imported", "config": {"imported": origin}}
+    request = RunRequest(run_id=run.id, actor=claimed.actor, state="ended", created_at=1.0, **fields)
     ids = [foreign_id(str(index), run.id) for index in range(episodes)]
     entries = [Entry(samples.episode(run.id, index, id=key), [samples.chunk()]) for index, key in enumerate(ids)]
     run.counts = run.counts.__class__(planned=10, completed=episodes)
@@ -193,8 +191,41 @@ def test_a_released_check_costs_no_try(store: Store) -> None:
 
 def test_one_person_has_room_for_so_much(store: Store) -> None:
     begun(store, size=ROOM)
-    assert store.run_imports.begin(wanted(source=new_id()), most_bytes=ROOM) is None
+    with pytest.raises(ImportRoomFull) as full:
+        begun(store, source=new_id())
+    assert (full.value.used, full.value.most, full.value.shared) == (ROOM, ROOM, False)
     assert begun(store, actor="user:2").size == len(DATA)
+
+
+def test_a_workspace_has_room_for_so_much(store: Store) -> None:
+    ann, bob = store.users.add("ann"), store.users.add("bob")
+    workspace = store.workspaces.add("Reef", ann.id)
+    assert workspace is not None
+    hers, his = (wanted(actor=f"user:{one.id}", workspace_id=workspace.id) for one in (ann, bob))
+    store.run_imports.begin(hers, most_bytes=ROOM, most_shared=len(DATA))
+    with pytest.raises(ImportRoomFull) as full:
+        store.run_imports.begin(his, most_bytes=ROOM, most_shared=len(DATA))
+    assert (full.value.used, full.value.shared) == (len(DATA), True)
+    assert store.run_imports.begin(his, most_bytes=ROOM, most_shared=2 * len(DATA)).id
+
+
+def test_a_push_of_an_earlier_state_leaves_the_origin_of_a_later_one(store: Store, samples: "Samples") -> None:
+    later = imported(store, samples, episodes=2, origin={"episodes": 2, "at": 2.0})
+    imported(store, samples, DATA + b"!", origin={"episodes": 1, "at": 1.0})
+    request = store.run_requests.get(later.target)
+    assert request is not None
+    assert request.config == {"imported": {"episodes": 2, "at": 2.0}}
+    imported(store, samples, DATA + b"?", episodes=3, origin={"episodes": 3, "at": 3.0})
+    request = store.run_requests.get(later.target)
+    assert request is not None
+    assert request.config == {"imported": {"episodes": 3, "at": 3.0}}
+
+
+def test_imports_of_a_person_are_listed_newest_first(store: Store) -> None:
+    first, second = begun(store, source=new_id()), begun(store, source=new_id())
+    begun(store, actor="user:2")
+    assert [one.id for one in store.run_imports.list("user:1", limit=9)] == [second.id, first.id]
+    assert [one.id for one in store.run_imports.list("user:1", limit=9, cursor=second.id)] == [first.id]
 
 
 def test_abandoned_uploads_are_removed(store: Store) -> None:

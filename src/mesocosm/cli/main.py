@@ -35,6 +35,7 @@ TREE: dict[str, tuple[str, str]] = {
     "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a server."),
     "admin": ("mesocosm.cli.admin.admin:admin", "Administer a server: accounts, backups, cleanup."),
     "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files."),
+    "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again."),
     "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site."),
     "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login."),
     "team": ("mesocosm.cli.team:team", "Manage your teams on a server."),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
     from mesocosm.client.repositories import RepositoriesResource
     from mesocosm.client.resource import Resource
+    from mesocosm.client.run_imports import RunImportsResource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
     from mesocosm.client.snapshots import SnapshotsResource
     from mesocosm.client.teams import TeamsResource
@@ -76,6 +77,8 @@ class Client:
     """Submitted environments."""
     runs: "LazyResource[RunsResource]" = LazyResource("runs:RunsResource")
     """Runs, their episodes and traces."""
+    run_imports: "LazyResource[RunImportsResource]" = LazyResource("run_imports:RunImportsResource")
+    """Runs that were played elsewhere, pushed to the server."""
     test: "LazyResource[TestEpisodesResource]" = LazyResource("runs:TestEpisodesResource")
     """Single episodes for testing a domain."""
     leaderboards: "LazyResource[LeaderboardsResource]" = LazyResource("boards:LeaderboardsResource")

@@ -101,23 +101,30 @@ class BundleHeader(msgspec.Struct, frozen=True):
     mesocosm: str = ""
 
 
-def write_bundle(file: BinaryIO, runs: Sequence[BundledRun]) -> None:
-    """Write runs into `file`, which must be seekable."""
-    groups = {run.record.id: run.group() for run in runs}
-    head = BundleHeader(FORMAT, VERSION, tuple(groups), datetime.now(UTC).isoformat(), mesocosm.__version__)
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as bundle:
-        bundle.writestr("bundle.json", msgspec.json.encode(head))
+def write_bundle(file: BinaryIO, runs: Sequence[BundledRun], *, stable: bool = False) -> None:
+    """Write runs into `file`, which must be seekable.
+
+    With `stable`, equal runs make equal bytes: the time of the export, their groups and their leases are left out.
+    """
+    groups = {run.record.id: None if stable else run.group() for run in runs}
+    at = "" if stable else datetime.now(UTC).isoformat()
+    head = BundleHeader(FORMAT, VERSION, tuple(groups), at, mesocosm.__version__)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        bundle = _BundleWriter(archive, stable=stable)
+        bundle.write("bundle.json", msgspec.json.encode(head))
         for run in runs:
             record = run.record
             if groups[record.id] is None:
                 record = msgspec.structs.replace(record, group_id="")
+            if stable:
+                record = msgspec.structs.replace(record, holder=None, stop_requested=False, heartbeat_at=None)
             place = f"runs/{record.id}"
-            bundle.writestr(f"{place}/run.json", msgspec.json.encode(record))
-            _write_lines(bundle, f"{place}/entries.jsonl", run.entries())
-            _write_lines(bundle, f"{place}/blobs.jsonl", run.blobs())
-            _write_lines(bundle, f"{place}/artifacts.jsonl", run.artifacts())
+            bundle.write(f"{place}/run.json", msgspec.json.encode(record))
+            bundle.write_lines(f"{place}/entries.jsonl", run.entries())
+            bundle.write_lines(f"{place}/blobs.jsonl", run.blobs())
+            bundle.write_lines(f"{place}/artifacts.jsonl", run.artifacts())
         given = [found for found in groups.values() if found is not None]
-        _write_lines(bundle, GROUPS, _bundled(given, groups))
+        bundle.write_lines(GROUPS, _bundled(given, groups))
 
 
 def _bundled(found: Iterable[tuple[RunGroup, Sequence[Outcome]]], run_ids: Collection[str]) -> Iterator[BundledGroup]:
@@ -127,11 +134,30 @@ def _bundled(found: Iterable[tuple[RunGroup, Sequence[Outcome]]], run_ids: Colle
         yield BundledGroup(group, tuple(kept))
 
 
-def _write_lines(bundle: zipfile.ZipFile, name: str, records: Iterable[object]) -> None:
-    with bundle.open(name, "w", force_zip64=True) as member:
-        for record in records:
-            member.write(msgspec.json.encode(record))
-            member.write(b"\n")
+class _BundleWriter:
+    """Writes the members of a bundle; if it is `stable`, without their times."""
+
+    def __init__(self, archive: zipfile.ZipFile, *, stable: bool) -> None:
+        self._archive = archive
+        self._stable = stable
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a member."""
+        self._archive.writestr(self._member(name), data)
+
+    def write_lines(self, name: str, records: Iterable[object]) -> None:
+        """Write a member of JSON lines."""
+        with self._archive.open(self._member(name), "w", force_zip64=True) as member:
+            for record in records:
+                member.write(msgspec.json.encode(record))
+                member.write(b"\n")
+
+    def _member(self, name: str) -> str | zipfile.ZipInfo:
+        if not self._stable:
+            return name
+        member = zipfile.ZipInfo(name)
+        member.compress_type = zipfile.ZIP_DEFLATED
+        return member
 
 
 class Bundle:

@@ -45,6 +45,7 @@ NOUNS = (
         "domains",
         "environments",
         "run_requests",
+        "run_imports",
         "batch_runs",
         "models",
         "techniques",

@@ -169,6 +169,14 @@ class Settings(BaseSettings):
         10_240, ge=0, description="maximum size of all files in snapshots that members of a workspace uploaded, in MiB"
     )
 
+    run_import_mb: int = Field(
+        2_048, ge=1, le=8_192, description="maximum size of a run that is pushed to the server, packed, in MiB"
+    )
+    user_imports_mb: int = Field(20_480, ge=0, description="maximum size of all runs that one person pushed, in MiB")
+    workspace_imports_mb: int = Field(
+        51_200, ge=0, description="maximum size of all runs that were pushed to one workspace, in MiB"
+    )
+
     # Submissions and their sandbox.
     git_hosts: Words = Field(
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),

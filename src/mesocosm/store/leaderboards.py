@@ -247,6 +247,8 @@ class Leaderboards:
 def _within(wanted: Select[*tuple[Any, ...]], field: BoardScope) -> Select[*tuple[Any, ...]]:
     wanted = wanted.select_from(requests).join(runs, runs.c.id == requests.c.run_id)
     wanted = wanted.join(run_index, run_index.c.run_id == runs.c.id)
+    # Whoever pushes a run played it, out of the server's sight.
+    wanted = wanted.where(requests.c.kind != "imported")
     if field.team_id is None:
         wanted = wanted.where(public_pair(), requests.c.protocol.is_not_distinct_from(field.protocol))
     else:

@@ -1,7 +1,7 @@
 """Runs pushed to a server: bundles uploaded in parts, checked by a worker before their runs are stored."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -14,7 +14,7 @@ from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
 from mesocosm.store.rows import json_text, plain, record_of, values_of
-from mesocosm.store.run_requests import RunRequest, request_values
+from mesocosm.store.run_requests import RunRequest, request_from, request_values
 from mesocosm.store.tenancy import requests
 from mesocosm.store.tenancy import run_import_parts as parts
 from mesocosm.store.tenancy import run_imports as imports
@@ -36,6 +36,16 @@ class ImportState(StrEnum):
 
 class ImportTaken(Exception):
     """Another worker has taken the check of an import over, so this one must store nothing."""
+
+
+class ImportRoomFull(Exception):
+    """The bundles of a person, or of a workspace (`shared`), already have `used` of the bytes that they may have."""
+
+    def __init__(self, used: int, most: int, *, shared: bool) -> None:
+        super().__init__(f"{used} of {most} bytes")
+        self.used = used
+        self.most = most
+        self.shared = shared
 
 
 class RunImport(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,18 +120,27 @@ class RunImports:
         row = self._database.one(select(imports).where(imports.c.id == plain(import_id)))
         return None if row is None else _import(row)
 
-    def begin(self, wanted: RunImport, *, most_bytes: int) -> RunImport | None:
-        """Return the import to which the parts of a bundle go; None if the person's imports would exceed `most_bytes`.
+    def list(self, actor: str, *, limit: int, cursor: str | None = None) -> Sequence[RunImport]:
+        """Return the imports of a person, newest first; `cursor` is the last id seen."""
+        query = select(imports).where(imports.c.actor == actor)
+        if cursor is not None:
+            query = query.where(imports.c.id < plain(cursor))
+        return [_import(row) for row in self._database.all(query.order_by(imports.c.id.desc()).limit(limit))]
 
-        The same bundle again is the same import. An unfinished upload of an earlier state of the run is removed.
+    def begin(self, wanted: RunImport, *, most_bytes: int, most_shared: int | None = None) -> RunImport:
+        """Return the import to which the parts of a bundle go.
+
+        The same bundle again is the same import. An unfinished upload of an earlier state of the run is removed. Raises
+        ImportRoomFull if the person's imports would exceed `most_bytes`, or those of the workspace `most_shared`.
         """
         at, import_id = time.time(), new_id()
         same = and_(*(imports.c[name].is_not_distinct_from(getattr(wanted, name)) for name in _PLACE))
 
-        def work(connection: Connection) -> RunImport | None:
+        def work(connection: Connection) -> RunImport:
             # SQLite has one writer anyway; in PostgreSQL two concurrent uploads could exceed the room.
             if self._database.postgres:
-                connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"imports:{wanted.actor}"))))
+                for name in sorted({wanted.actor, wanted.workspace_id or wanted.actor}):
+                    connection.execute(select(func.pg_advisory_xact_lock(func.hashtext(f"imports:{name}"))))
             rows = connection.execute(select(imports).where(same).order_by(imports.c.id.desc())).mappings().all()
             known = next((found for found in map(_import, rows) if found.digest == wanted.digest), None)
             if known is not None and known.state in (ImportState.PROCESSING, ImportState.IMPORTED):
@@ -129,12 +148,11 @@ class RunImports:
             for row in rows:
                 if row["state"] in _UNFINISHED and (known is None or row["id"] != known.id):
                     self._remove(connection, row["id"])
-            taken = and_(imports.c.actor == wanted.actor, imports.c.state != ImportState.ERROR)
-            if known is not None:
-                taken = and_(taken, imports.c.id != known.id)
-            used = connection.scalar(select(func.coalesce(func.sum(imports.c.size), 0)).where(taken)) or 0
-            if used + wanted.size > most_bytes:
-                return None
+            others = None if known is None else known.id
+            _check_room(connection, wanted, imports.c.actor == wanted.actor, most_bytes, others)
+            if wanted.workspace_id is not None and most_shared is not None:
+                mine = imports.c.workspace_id == wanted.workspace_id
+                _check_room(connection, wanted, mine, most_shared, others, shared=True)
             given = {name: getattr(wanted, name) for name in ("actor_name", "visibility", "host")}
             if known is not None:
                 fields: dict[str, Any] = {**given, "faults": "[]", "ended_at": None, "updated_at": at}
@@ -242,7 +260,7 @@ class RunImports:
         fields = {"claimed_by": None, "lease_until": None, "tries": max(claimed.tries - 1, 0)}
         self._database.execute(update(imports).where(_held(claimed)).values(fields))
 
-    def refuse(self, claimed: RunImport, problems: list[Problem]) -> bool:
+    def refuse(self, claimed: RunImport, problems: Sequence[Problem]) -> bool:
         """Store what is wrong with a claimed import and remove its parts; False if the claim was lost."""
 
         def work(connection: Connection) -> bool:
@@ -256,8 +274,8 @@ class RunImports:
     def ending(self, claimed: RunImport, request: RunRequest) -> Callable[[Connection], None]:
         """Return what ends a claimed import in the transaction that stores its run. It raises ImportTaken.
 
-        The request of the run is inserted, unless it has one from an earlier push; its parts and earlier imports of the
-        same run are removed.
+        The request of the run is inserted. If it has one from an earlier push of a state that was not further, that
+        one gets the new origin (`config`). The parts and earlier imports of the same run are removed.
         """
 
         def work(connection: Connection) -> None:
@@ -265,14 +283,14 @@ class RunImports:
             fields |= {"ended_at": time.time(), "claimed_by": None, "lease_until": None, "faults": "[]"}
             if not connection.execute(update(imports).where(_held(claimed)).values(fields)).rowcount:
                 raise ImportTaken
-            connection.execute(self._database.insert(requests).values(request_values(request)).on_conflict_do_nothing())
+            _set_origin(self._database, connection, request)
             self._parts.drop(connection, claimed.id)
             earlier = and_(imports.c.run_id == request.run_id, imports.c.id != claimed.id)
             connection.execute(delete(imports).where(earlier))
 
         return work
 
-    def _refuse(self, connection: Connection, claimed: RunImport, problems: list[Problem]) -> None:
+    def _refuse(self, connection: Connection, claimed: RunImport, problems: Sequence[Problem]) -> None:
         fields: dict[str, Any] = {"state": ImportState.ERROR.value, "faults": json_text(problems)}
         fields |= {"ended_at": time.time(), "updated_at": time.time(), "claimed_by": None, "lease_until": None}
         connection.execute(update(imports).where(imports.c.id == claimed.id).values(fields))
@@ -295,6 +313,41 @@ def import_waits(at: float) -> ColumnElement[bool]:
 
 def _import(row: Any) -> RunImport:
     return record_of(RunImport, row, state=ImportState(row["state"]))
+
+
+def _set_origin(database: Database, connection: Connection, request: RunRequest) -> None:
+    """Insert the request of an imported run, or write its origin into the one of an earlier push."""
+    mine = requests.c.run_id == request.run_id
+    row = connection.execute(select(requests).where(mine).with_for_update()).mappings().one_or_none()
+    if row is None:
+        connection.execute(database.insert(requests).values(request_values(request)).on_conflict_do_nothing())
+    elif _episodes(request_from(row)) <= _episodes(request):
+        values = request_values(request)
+        changed = {name: values[name] for name in ("config", "ended_at")}
+        connection.execute(update(requests).where(mine).values(changed))
+
+
+def _episodes(request: RunRequest) -> int:
+    """Return how many finished episodes an imported run had when it was pushed."""
+    return int(request.config.get("imported", {}).get("episodes", 0))
+
+
+def _check_room(
+    connection: Connection,
+    wanted: RunImport,
+    whose: ColumnElement[bool],
+    most: int,
+    known: str | None,
+    *,
+    shared: bool = False,
+) -> None:
+    """Raise ImportRoomFull if the other imports of a person or a workspace leave no room for `wanted`."""
+    taken = and_(whose, imports.c.state != ImportState.ERROR)
+    if known is not None:
+        taken = and_(taken, imports.c.id != known)
+    used = int(connection.scalar(select(func.coalesce(func.sum(imports.c.size), 0)).where(taken)) or 0)
+    if used + wanted.size > most:
+        raise ImportRoomFull(used, most, shared=shared)
 
 
 def _held(claimed: RunImport) -> ColumnElement[bool]:

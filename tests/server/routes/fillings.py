@@ -93,6 +93,8 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", DATASETS): {"file_name": "new.csv", "size": 1, "digest": "0" * 64},
         ("PATCH", f"{DATASETS}/{{dataset}}"): {"name": "pandas"},
         ("PUT", PART): PART_DATA,
+        ("POST", IMPORTS): {"run_id": "run-new", "size": 1, "digest": "0" * 64},
+        ("PUT", f"{IMPORTS}/{{import_id}}/parts/{{part}}"): DATASET,
         **{
             ("PUT", f"/api/workspaces/{{workspace}}/secrets/{scope}/{{name}}"): {"value": "of a test"}
             for scope in ("workspace", "personal")
@@ -117,6 +119,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
     }
 
 
+IMPORTS = "/api/run-imports"
 DATASETS = "/api/workspaces/{workspace}/datasets"
 SNAPSHOTS = "/api/workspaces/{workspace}/snapshots"
 PART = f"{DATASETS}/{{dataset}}/versions/{{number}}/parts/{{part}}"

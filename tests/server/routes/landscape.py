@@ -37,6 +37,7 @@ from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
 from mesocosm.store.revision import DATABASE_NAME
+from mesocosm.store.run_imports import RunImport
 from mesocosm.store.schema import runs as run_table
 from mesocosm.store.snapshot_uploads import SnapshotUpload
 from mesocosm.store.workspace_secrets import WORKSPACE, personal_holder
@@ -127,7 +128,7 @@ class Landscape(Runs):
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
             "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
-            "repositories syncs snapshot_uploads"
+            "repositories syncs snapshot_uploads run_imports run_import_parts"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -223,6 +224,7 @@ class Landscape(Runs):
                 {"workspace": workspace.id, "snapshot_id": self._snapshot(workspace.id)}, frozenset(mates), own
             ),
             "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
+            "import": Ground({"import_id": self._import(), "part": "1"}, own, own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
             "cancelled": Ground(cancelled, own, own),
@@ -233,6 +235,20 @@ class Landscape(Runs):
             "session": Ground({"session_id": self._session()}, frozenset({"owner"}), frozenset({"owner"})),
             "token": Ground({"token_id": self.token_id}, frozenset({"owner", "token"}), frozenset({"owner", "token"})),
         }
+
+    def _import(self) -> str:
+        """Return the id of an import of Ann's whose only part is there."""
+        size, digest = len(DATASET), hashlib.sha256(DATASET).hexdigest()
+        fields: dict[str, Any] = {
+            "actor": f"user:{self.ann.user_id}",
+            "source": SOLO,
+            "host": SOLO,
+            "size": size,
+            "digest": digest,
+        }
+        begun = self.service.store.run_imports.begin(RunImport(**fields), most_bytes=size)
+        assert self.service.store.run_imports.add_part(begun, 1, DATASET)
+        return begun.id
 
     def _snapshot(self, workspace_id: str) -> str:
         """Return the id of a snapshot of Ann's that is uploaded."""

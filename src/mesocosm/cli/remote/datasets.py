@@ -60,7 +60,7 @@ def upload(
     if overwrite and not (yes or confirmed(f"upload {file.name} as a new version of the dataset {wanted.name!r}?")):
         click.echo("nothing was uploaded", err=True)
         return 1
-    progress = _Progress()
+    progress = UploadProgress()
     try:
         done = client.datasets.upload(place, file, wanted, sent=progress.sent, told=progress.tell)
     except KeyboardInterrupt:
@@ -296,7 +296,7 @@ def _umask() -> int:
     return known
 
 
-class _Progress:
+class UploadProgress:
     """Progress of an upload on standard error: a bar on a terminal, lines elsewhere; nothing with --quiet."""
 
     def __init__(self) -> None:

@@ -28,6 +28,7 @@ from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvi
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
 from mesocosm.server.permissions.route_access import Served, principal_of
+from mesocosm.server.permissions.run_imports import OwnRunImport, OwnRunImports
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
@@ -139,6 +140,14 @@ class Grant:
     def owned_workspace(self, reference: str) -> OwnedWorkspace:
         """Return a workspace that the caller owns. Raises Refusal 404, or 403 for lesser roles."""
         return OwnedWorkspace.find(self._service, self._viewer, reference)
+
+    def run_imports(self) -> OwnRunImports:
+        """Return the caller's imports of runs that were played elsewhere."""
+        return OwnRunImports(self._service, self._viewer)
+
+    def run_import(self, import_id: str) -> OwnRunImport:
+        """Return an import of the caller. Raises Refusal 404 for any other import."""
+        return OwnRunImport.find(self._service, self._viewer, import_id)
 
     def repository_hook(self, repository_id: str) -> RepositoryHook:
         """Return the webhook of a repository, which accepts only those who know its secret."""

@@ -33,9 +33,10 @@ from mesocosm.server.auth.redaction import (
 )
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.document import discreet, moment
+from mesocosm.server.schemas.document import discreet, instant, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
+from mesocosm.server.schemas.run_import import Imported
 from mesocosm.server.schemas.run_request import RunRequestDocument
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import counted
@@ -65,6 +66,7 @@ class RunOwnership(TypedDict):
     protocol: int | None
     mine: bool | None
     request: RunRequestDocument | None
+    imported: Imported | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -572,6 +574,24 @@ def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> 
         protocol=request.protocol,
         mine=viewer.is_owner(request),
         request=_request_document(request, inside=inside, prompts=prompts),
+        imported=_imported(request, inside=inside),
+    )
+
+
+def _imported(request: RunRequest, *, inside: bool) -> Imported | None:
+    """Return where a run comes from that was played elsewhere; None for every other run."""
+    known = request.config.get("imported")
+    if request.kind != "imported" or not isinstance(known, dict):
+        return None
+    return Imported(
+        at=instant(request.created_at),
+        last_at=instant(known["at"]),
+        by=(request.actor_name or request.actor) if inside else None,
+        host=known["host"] if inside else None,
+        run_id=known["run"] if inside else None,
+        signature=known["signature"],
+        chain=known["chain"] if inside else None,
+        recomputed=known["recomputed"],
     )
 
 

@@ -33,8 +33,13 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
     """Queue a run again for its pending episodes.
 
     With `retry_failed`, and if the run is partial, also for those that failed through no fault of the agent. Raises
-    Refusal 409 if it is waiting or running, or if no episode is pending.
+    Refusal 409 if it is waiting or running, was played elsewhere, or if no episode is pending.
     """
+    if request.kind == "imported":
+        raise Refusal(
+            409,
+            f"run {request.run_id} was played elsewhere; continue it there, then push it again with `mesocosm push`",
+        )
     if request.open:
         raise Refusal(
             409, f"run {request.run_id} waits or runs already; look at it with `mesocosm run watch {request.run_id}`"
@@ -60,7 +65,7 @@ def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
         raise Refusal(409, "an official run keeps its scores; start ordinary runs for experiments")
     run = service.store.runs.get(request.run_id)
     # Rescoring any other kind would run code or read files of this server.
-    if not run.hosted:
+    if not run.hosted or request.kind == "imported":
         raise Refusal(409, f"run {run.id} was not played by this server; rescore it where it was played")
     if request.open:
         raise Refusal(409, f"run {run.id} waits or runs; rescore it when it has ended")
@@ -91,7 +96,8 @@ def delete_run(service: Service, request: RunRequest, actor: str) -> None:
         raise Refusal(409, f"run {request.run_id} waits or runs; cancel it first")
     try:
         run = service.store.runs.get(request.run_id)
-        service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
+        if request.kind != "imported":
+            service.store.run_requests.remember_cost(request, run.usage.cost_usd or 0.0)
         service.store.runs.delete(run.id)
     except UnknownName:
         return

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from mesocosm.server.schemas.document import Document, Json
 from mesocosm.server.schemas.metric import MetricDocument, UsageDocument
+from mesocosm.server.schemas.run_import import Imported
 from mesocosm.server.schemas.run_request import RunRequestDocument
 
 State = Literal["pending", "running", "finished", "partial", "failed", "stopped", "interrupted"]
@@ -73,6 +74,9 @@ class RunSummary(Document):
     )
     mine: bool | None = Field(description="Whether the caller owns the run; null on a laptop.")
     request: RunRequestDocument | None = Field(description="The request for the run; null on a laptop.")
+    imported: Imported | None = Field(
+        description="Set if the run was played elsewhere and pushed to the server; null otherwise."
+    )
 
 
 class RunPage(Document):

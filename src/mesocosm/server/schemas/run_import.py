@@ -48,7 +48,15 @@ class RunImportDocument(Document):
     status: RunImportStatus = Field(
         description="`processing`: a worker checks the bundle; `error`: it was refused, and `problems` says why."
     )
+    checking: bool = Field(description="Whether a worker is checking it now; false while it waits for one.")
+    local_run_id: str = Field(description="ID of the run where it was played.")
     run_id: str | None = Field(description="ID of the run on this server; null until it is imported.")
+    host: str
+    size: int
+    digest: str
+    workspace_id: str | None
+    team_id: str | None
+    visibility: Visibility
     part_size: int = Field(description="Size of every part but the last.")
     part_count: int = Field(description="Number of parts.")
     present: list[int] = Field(description="Numbers of the parts that are there, which need not be sent.")
@@ -57,10 +65,50 @@ class RunImportDocument(Document):
     ended_at: datetime | None
 
 
+class RunImportItem(Document):
+    """An import of a run, as a row of a list."""
+
+    id: str
+    status: RunImportStatus
+    local_run_id: str = Field(description="ID of the run where it was played.")
+    run_id: str | None = Field(description="ID of the run on this server; null until it is imported.")
+    host: str
+    size: int
+    workspace_id: str | None
+    team_id: str | None
+    created_at: datetime
+    ended_at: datetime | None
+
+
+class RunImportPage(Document):
+    """A page of imports, newest first; `next_cursor` is null on the last page."""
+
+    items: list[RunImportItem]
+    next_cursor: str | None
+
+
+class RunImportPart(Document):
+    """A part that the server has."""
+
+    number: int
+    size: int
+    digest: str = Field(description="SHA-256 of the part, in hexadecimal.")
+
+
 class Imported(Document):
-    """Where a run comes from that was played elsewhere. Outsiders see only that it was, and when it came."""
+    """Where a run comes from that was played elsewhere, and what was checked. Outsiders do not see who pushed it."""
 
     at: datetime = Field(description="When it was first pushed.")
+    last_at: datetime = Field(description="When the state that is here was pushed.")
     by: str | None = Field(description="Who pushed it; null for outsiders.")
     host: str | None = Field(description="Name of the machine that pushed it; null for outsiders.")
     run_id: str | None = Field(description="ID of the run where it was played; null for outsiders.")
+    signature: str = Field(description="Signature of the run where it was played, which is also its signature here.")
+    chain: str | None = Field(
+        description="End of the chain of checksums over its episodes, as it was there and verified here "
+        "(`COUNT:DIGEST`); null for outsiders."
+    )
+    recomputed: bool = Field(
+        description="Whether every number was computed again here, from the recorded episodes. False only for runs "
+        "that had been imported there from a file without the data for that."
+    )

@@ -13,9 +13,12 @@ MOST_WORK = 200_000
 """Maximum work of parsing a body, in units of `core.foreign`. Each takes about 100 ns of the server's event loop."""
 MOST = 2 * 1024 * 1024
 """Maximum size of a body in bytes. The largest legitimate one is a domain with its vow."""
-PARTS = re.compile(r".*/api/workspaces/[^/]+/(?:datasets/[^/]+/versions/\d+/parts/\d+|snapshots/[^/]+/contents)")
-"""Paths of parts of datasets and contents of snapshots, whose routes count the bytes of their bodies themselves, after
-they know the caller."""
+PARTS = re.compile(
+    r".*/api/(?:workspaces/[^/]+/(?:datasets/[^/]+/versions/\d+/parts/\d+|snapshots/[^/]+/contents)"
+    r"|run-imports/[^/]+/parts/\d+)"
+)
+"""Paths of parts of datasets and runs, and of contents of snapshots. Their routes count the bytes of their bodies
+themselves, after they know the caller."""
 
 
 class Bodies:

@@ -21,7 +21,11 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, Problem, UsageError
 from mesocosm.core.foreign import DEEPEST, LARGEST, MOST, deeper_than
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.ids import digest
+from mesocosm.core.model import ModelName
+from mesocosm.core.redact import MARK, Redactor
+from mesocosm.core.run import RESCORING, Run, RunStatus
+from mesocosm.core.signature import signature
 from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.engine.imported import MOST_OWED, measured
 from mesocosm.interop.bundle import GROUPS, Bundle
@@ -46,6 +50,8 @@ _LONGEST_WORDS = 2_000
 _FIX = "push it from the results directory in which it was played; `mesocosm verify RUN` checks it there"
 _events = msgspec.json.Decoder(Event)
 _encode = msgspec.json.Encoder().encode
+_credentials = Redactor(())
+"""Finds what looks like a credential. Recording removes all of it, so what is found was not recorded by us."""
 
 
 class CheckedBundle(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +120,16 @@ def _checked(bundle: Bundle, folder: Path, run_id: str) -> CheckedBundle:
 def _recomputed(store: Store, given: Run, covered: int) -> CheckedBundle:
     """Compare the numbers of a run with those of its stored episodes, and return it with the latter."""
     stored = store.runs.get(given.id)
+    if covered < stored.counts.done:
+        raise UsageError(
+            f"{stored.counts.done - covered:,} of its {stored.counts.done:,} finished episodes have no checksum: they "
+            "were removed, or the run is older than checksums; then export it, import it into a new results directory, "
+            "and push it from there"
+        )
+    if stored.counts.done and given.chain != stored.chain:
+        raise UsageError(
+            f"the chain over its episodes ends with {stored.chain}, and its row says {given.chain or 'nothing'}"
+        )
     for name in ("completed", "truncated", "timeout", "failed"):
         said, found = getattr(given.counts, name), getattr(stored.counts, name)
         if said != found:
@@ -139,8 +155,12 @@ def _episodes(store: Store, run_id: str) -> Iterator[Episode]:
 def _check_run(run: Run) -> None:
     if run.status in (RunStatus.PENDING, RunStatus.RUNNING):
         raise UsageError(f"run {run.id} is {run.status}; push it when it has ended or was stopped")
+    if run.provenance.get(RESCORING):
+        raise UsageError(f"run {run.id} {run.rescored}; push it then")
     if len(_encode(run)) > MOST_OF_PIECE:
         raise UsageError(f"the row of run {run.id} has more than {MOST_OF_PIECE:,} bytes")
+    if (clean := _credentials.value(run)) != run:
+        raise UsageError(f"the row of run {run.id} holds what looks like a credential: {_where_differs(run, clean)}")
     times = {"created_at": run.created_at, "started_at": run.started_at, "ended_at": run.ended_at}
     times["heartbeat_at"] = run.heartbeat_at
     for name, at in times.items():
@@ -151,6 +171,21 @@ def _check_run(run: Run) -> None:
     if run.attempt >= _SMALL:
         raise UsageError(f"its attempt is {run.attempt}")
     _check_usage("its row", run.usage)
+    _check_signature(run)
+
+
+def _check_signature(run: Run) -> None:
+    """Compare the signature of a run with its specification, if that does not name files that only its machine has."""
+    if run.kind == "imported" or run.info.get("growing") or MARK.encode() in _encode(run.spec):
+        return
+    options, name = run.spec.agent.options.get("techniques"), run.spec.model.name
+    named = [run.spec.agent.name, *(options if isinstance(options, dict) else ())]
+    if any(":" in str(one) for one in named) or ModelName.parse(name).file or ":" in ModelName.parse(name).model:
+        return
+    content, inputs = run.benchmark_digest, run.info.get("inputs")
+    found = signature(run.spec, run.benchmark, digest([content, inputs]) if inputs else content)
+    if found != run.signature:
+        raise UsageError(f"its signature is {run.signature}, and that of what its row says was run is {found}")
 
 
 def _check_entries(bundle: Bundle, run: Run) -> int:
@@ -167,7 +202,7 @@ def _check_entries(bundle: Bundle, run: Run) -> int:
             if len(seen) > MOST_EPISODES:
                 raise UsageError(f"it has more than {MOST_EPISODES:,} episodes")
             _check_episode(episode)
-            covered += bool(entry.checksum) and episode.status in FINISHED
+            covered += bool(entry.checksum) and entry.link is not None and episode.status in FINISHED
             trace = _Trace(episode)
         elif episode != trace.episode:
             raise UsageError(f"episode {episode.index} ({episode.id}) has two different rows")
@@ -199,6 +234,8 @@ class _Trace:
             )
         _check_whole(self._where, {"step": chunk.first_step, "last step": chunk.last_step, "piece": chunk.seq}, _SMALL)
         self._events = chunk.last + 1
+        if _credentials.events(chunk.raw).count(MARK.encode()) > chunk.raw.count(MARK.encode()):
+            raise UsageError(f"{self._where}: piece {chunk.seq} of its trace holds what looks like a credential")
         for event in _events.decode_lines(chunk.raw):
             payload = event.payload
             if deeper_than(payload, DEEPEST):
@@ -240,6 +277,8 @@ def _check_episode(episode: Episode) -> None:
         raise UsageError(f"{where}: its id or the digest of its task has another length than ours")
     if len(_encode(episode)) > MOST_OF_PIECE:
         raise UsageError(f"{where}: its row has more than {MOST_OF_PIECE:,} bytes")
+    if _credentials.value(episode) != episode:
+        raise UsageError(f"{where}: its row holds what looks like a credential")
     _check_whole(where, {"trial": episode.trial, "retries": episode.retries}, _SMALL - 1)
     _check_whole(where, {"index": episode.index, "steps": episode.steps, "events": episode.events}, MOST)
     if episode.seed is not None and not -(2**63) <= episode.seed < 2**64:
@@ -267,6 +306,11 @@ def _check_whole(where: str, fields: dict[str, int], most: int) -> None:
     for name, value in fields.items():
         if not 0 <= value <= most:
             raise UsageError(f"{where}: its {name} is {value}, not between 0 and {most:,}")
+
+
+def _where_differs(run: Run, clean: Run) -> str:
+    """Return the names of the fields that differ."""
+    return ", ".join(name for name in run.__struct_fields__ if getattr(run, name) != getattr(clean, name))
 
 
 def _difference(said: Usage, found: Usage) -> str:

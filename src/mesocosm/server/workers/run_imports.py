@@ -9,7 +9,6 @@ import msgspec
 
 from mesocosm.core.entry import Entry
 from mesocosm.core.failure import Problem, UsageError
-from mesocosm.core.run import Run
 from mesocosm.interop.bundle import Bundle
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.server.auth.redaction import shown_model
@@ -52,7 +51,7 @@ async def _stored(service: Service, claimed: RunImport, file: Path) -> list[Prob
     if checked.run is None:
         return list(checked.problems)
     try:
-        await asyncio.to_thread(_insert, service, claimed, file, checked.run)
+        await asyncio.to_thread(_insert, service, claimed, file, checked)
     except UsageError as error:
         # Two copies of a run that went on, or were scored, separately.
         what = str(error).partition(";")[0]
@@ -60,10 +59,20 @@ async def _stored(service: Service, claimed: RunImport, file: Path) -> list[Prob
     return []
 
 
-def _insert(service: Service, claimed: RunImport, file: Path, run: Run) -> None:
-    target = claimed.target
+def _insert(service: Service, claimed: RunImport, file: Path, checked: CheckedBundle) -> None:
+    run, target, at = checked.run, claimed.target, time.time()
+    assert run is not None
     here = msgspec.structs.replace(run, id=target, chain="")
-    at = time.time()
+    origin = {
+        "run": claimed.source,
+        "host": claimed.host,
+        "at": at,
+        "signature": run.signature,
+        "chain": run.chain,
+        "digest": claimed.digest,
+        "episodes": checked.finished,
+        "recomputed": not run.unverified,
+    }
     request = RunRequest(
         run_id=target,
         actor=claimed.actor,
@@ -73,7 +82,7 @@ def _insert(service: Service, claimed: RunImport, file: Path, run: Run) -> None:
         model=shown_model(run.model),
         visibility=claimed.visibility,
         kind="imported",
-        config={"imported": {"run": claimed.source, "host": claimed.host}},
+        config={"imported": origin},
         state="ended",
         created_at=at,
         ended_at=at,

@@ -1,0 +1,47 @@
+"""Runs of each kind, played by command lines into a results directory of their own."""
+
+from pathlib import Path
+
+from tests.cli.conftest import invoke
+
+from mesocosm.store import open_store
+from mesocosm.store.revision import DATABASE_NAME
+
+IN_PROCESS = 'advanced.isolation="in-process"'
+
+
+def command(results: Path, *words: str | Path) -> str:
+    """Run a command line with a results directory, and return what it prints."""
+    done = invoke(*words, "--results-dir", results)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def play_environment(results: Path) -> list[str]:
+    """Play an environment of several steps with two agents; return the ids of the runs, oldest first."""
+    command(results, "demo", "--episodes", "4", "--quiet", "--no-view")
+    return ids(results)
+
+
+def play_rollout(results: Path, workspace: Path) -> list[str]:
+    """Evaluate the rollout of `eval init`; return the ids of all runs."""
+    if not workspace.exists():
+        command(results, "eval", "init", "arith", "--dir", workspace)
+    command(results, "eval", "run-local", workspace / "configs" / "eval" / "arith.toml", "--set", IN_PROCESS)
+    return ids(results)
+
+
+def play_benchmark(results: Path) -> list[str]:
+    """Run a built-in benchmark whose tasks are generated; return the ids of all runs."""
+    words = ("--benchmarks", "eliza-format", "--provider", "builtin", "--model", "oracle", "--max-examples", "3")
+    command(results, "bench", "run", *words)
+    return ids(results)
+
+
+def ids(results: Path) -> list[str]:
+    """Return the ids of the runs in a results directory, oldest first."""
+    store = open_store(results / DATABASE_NAME)
+    try:
+        return sorted(store.runs.ids())
+    finally:
+        store.close()
