@@ -241,11 +241,22 @@ class Records:
         blobs: Sequence[Blob] = (),
     ) -> Run:
         """Store a run with its episodes, each with the same events, and leave it with the status that it has."""
+        return await self.write_each(store, run, episodes, [events] * len(episodes), blobs)
+
+    async def write_each(
+        self,
+        store: Store,
+        run: Run,
+        episodes: Sequence[Episode],
+        traces: Sequence[Sequence[tuple[int, Kind, Any]]],
+        blobs: Sequence[Blob] = (),
+    ) -> Run:
+        """Store a run with its episodes, each with its own events."""
         kept = msgspec.structs.replace(run)
         store.runs.add(msgspec.structs.replace(run, status=RunStatus.PENDING))
         store.leases.take(run.id, store.leases.owner())
         journal = store.journal(run.id, store.leases.owner(), lambda _: None, lambda: None)
-        for episode in episodes:
+        for episode, events in zip(episodes, traces, strict=True):
             episode.events = len(events)
             journal.write(Entry(episode, self.chunks(events), blobs))
         await journal.close()

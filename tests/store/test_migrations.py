@@ -162,6 +162,7 @@ WORKSPACES = {
     "datasets",
     "dataset_versions",
     "dataset_parts",
+    "dataset_additions",
     "workspace_secrets",
 } | {
     *("repositories", "snapshots", "snapshot_blobs", "syncs", "run_output"),

@@ -13,6 +13,7 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.dataset import (
+    DatasetAddition,
     DatasetChange,
     DatasetDocument,
     DatasetInput,
@@ -20,6 +21,7 @@ from mesocosm.server.schemas.dataset import (
     DatasetPage,
     DatasetPart,
     DatasetPreview,
+    DatasetRowsInput,
     DatasetUpload,
 )
 
@@ -52,6 +54,10 @@ class DatasetsResource(Resource):
     def abort(self, workspace: str, dataset: str, version: int) -> None:
         """Give an upload up; its parts are removed."""
         self._done("POST", f"{_path(workspace, dataset)}/versions/{version}/abort")
+
+    def add_rows(self, workspace: str, dataset: str, rows: DatasetRowsInput) -> DatasetAddition:
+        """Add the tasks of a run's episodes as rows; a worker does it, for which `checked` waits."""
+        return self._one(DatasetAddition, "POST", f"{_path(workspace, dataset)}/rows", rows)
 
     def list(self, workspace: str, *, limit: int = 50, cursor: str | None = None) -> DatasetPage:
         """Return a page of datasets, newest first."""
@@ -125,7 +131,7 @@ class DatasetsResource(Resource):
             if begun.status == "uploading":
                 self._send(source, path, file, begun, workspace, sent, told)
                 persistently(lambda: self.complete(*here), told)
-        return self._checked(workspace, begun, told)
+        return self.checked(workspace, begun.id, begun.version, told)
 
     def _send(
         self,
@@ -155,10 +161,13 @@ class DatasetsResource(Resource):
         if os.fstat(source.fileno()).st_size != file.size:
             raise _changed(path)
 
-    def _checked(self, workspace: str, begun: DatasetUpload, told: Callable[[str], object]) -> DatasetDocument:
+    def checked(
+        self, workspace: str, dataset: str, version: int, told: Callable[[str], object] = lambda _: None
+    ) -> DatasetDocument:
+        """Wait until a worker has checked a version, and return the dataset with it."""
         start, warned = time.monotonic(), False
         while True:
-            found = persistently(lambda: self.get(workspace, begun.id, version=begun.version), told)
+            found = persistently(lambda: self.get(workspace, dataset, version=version), told)
             if found.current.status != "processing":
                 return found
             if not warned and time.monotonic() - start > 10:

@@ -16,10 +16,21 @@ from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
-__all__ = ["LONGEST_LABEL", "ColumnRoles", "RolloutRow", "Rows", "find_roles", "read_rows", "row_notes"]
+__all__ = [
+    "LONGEST_LABEL",
+    "ORIGIN",
+    "ColumnRoles",
+    "RolloutRow",
+    "Rows",
+    "find_roles",
+    "read_rows",
+    "row_notes",
+]
 
 LONGEST_LABEL = 80
 """Maximum length of a text that becomes a fact to slice by."""
+ORIGIN = ("origin_run", "origin_episode", "origin_task")
+"""Columns that say from which episode a row was made. They are no part of the row: no workflow or grader gets them."""
 
 ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -71,7 +82,7 @@ class ColumnRoles:
     def metadata_of(self, row: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the metadata of a row, or None if it has none. Raises NoObject."""
         if not self.metadata:
-            taken = self.taken
+            taken = (*self.taken, *ORIGIN)
             return {name: row[name] for name in row if name not in taken} or None if self.extras else None
         value = row.get(self.metadata)
         if isinstance(value, str) and value and not value.isspace():
@@ -150,7 +161,9 @@ class Rows(Sequence[RolloutRow]):
         return _conversation(given, system)
 
     def _labels(self, row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, str]:
-        facts = [(name, row[name]) for name in row if name not in self.roles.taken]
+        # Of the origin only the run: hardly two rows share an episode or a task.
+        taken = (*self.roles.taken, *ORIGIN[1:])
+        facts = [(name, row[name]) for name in row if name not in taken]
         if self.roles.metadata and metadata:
             facts += metadata.items()
         return {name: text for name, value in facts if (text := _fact(value))}

@@ -19,7 +19,14 @@ from mesocosm.store.filters import VisibleTo
 from mesocosm.store.objects import SMALL, Objects
 from mesocosm.store.rows import plain
 from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
-from mesocosm.store.tenancy import dataset_parts, requests, run_import_parts, snapshot_blobs, snapshot_upload_blobs
+from mesocosm.store.tenancy import (
+    dataset_additions,
+    dataset_parts,
+    requests,
+    run_import_parts,
+    snapshot_blobs,
+    snapshot_upload_blobs,
+)
 from mesocosm.store.traces import compress
 
 
@@ -160,7 +167,14 @@ def insert_artifacts(
 
 def drop_orphans(connection: Connection, digests: Sequence[str]) -> None:
     """Delete those of the given blobs that no run, dataset, snapshot or upload needs any more."""
-    tables = (run_blobs, dataset_parts, snapshot_blobs, run_import_parts, snapshot_upload_blobs)
+    tables = (
+        run_blobs,
+        dataset_parts,
+        dataset_additions,
+        snapshot_blobs,
+        run_import_parts,
+        snapshot_upload_blobs,
+    )
     needed = (exists().where(table.c.digest == blobs.c.digest) for table in tables)
     unneeded = ~or_(*needed)
     for some in batches(digests):

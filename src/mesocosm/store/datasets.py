@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
@@ -18,6 +18,7 @@ from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
 from mesocosm.store.rows import json_text, plain, record_of, values_of
+from mesocosm.store.tenancy import dataset_additions as additions
 from mesocosm.store.tenancy import dataset_parts as parts
 from mesocosm.store.tenancy import dataset_versions as versions
 from mesocosm.store.tenancy import datasets, users
@@ -57,7 +58,7 @@ class Dataset(msgspec.Struct, frozen=True):
 class DatasetVersion(msgspec.Struct, frozen=True, kw_only=True):
     """A version of a dataset. `digest` is the SHA-256 of the file, `rows_digest` that of the rows as they are played.
 
-    `columns`, `summary`, `preview` and `faults` are JSON. With `overwrite` it may follow an uploaded version.
+    `columns`, `summary`, `preview`, `faults` and `source` are JSON. With `overwrite` it may follow an uploaded version.
     """
 
     dataset_id: str
@@ -82,6 +83,7 @@ class DatasetVersion(msgspec.Struct, frozen=True, kw_only=True):
     claimed_by: str | None = None
     lease_until: float | None = None
     tries: int = 0
+    source: str = ""
     creator: str = ""
 
     @property
@@ -107,6 +109,7 @@ class DatasetFile(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     columns: str = "{}"
     overwrite: bool = False
+    source: str = ""
 
 
 class Upload(msgspec.Struct, frozen=True):
@@ -128,6 +131,7 @@ class Datasets:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._parts = UploadedParts(database, parts)
+        self._additions = UploadedParts(database, additions)
 
     def get(self, workspace_id: str, name_or_id: str) -> Dataset | None:
         """Return a dataset by its id, or else by its name; None if the workspace has no such dataset."""
@@ -167,6 +171,12 @@ class Datasets:
         found = self._database.among(wanted, versions.c.dataset_id, dataset_ids)
         return {row["dataset_id"]: _version(row) for row in found}
 
+    def newest(self, dataset_id: str) -> DatasetVersion | None:
+        """Return the newest uploaded version of a dataset; None before there is one."""
+        wanted = _with_creator(select(versions)).join(datasets, datasets.c.id == versions.c.dataset_id)
+        row = self._database.one(wanted.where(datasets.c.id == dataset_id, datasets.c.version == versions.c.version))
+        return None if row is None else _version(row)
+
     def used(self, workspace_id: str) -> int:
         """Return how many bytes the versions of a workspace have, also those of deleted datasets."""
         return sum(self._database.read(lambda connection: _used(connection, workspace_id)))
@@ -193,14 +203,74 @@ class Datasets:
                 return Upload(used=used + deleted, deleted=deleted)
             if known is not None:
                 return Upload(dataset, _reopen(connection, known, file, by, at))
-            if dataset is None:
-                fields: dict[str, Any] = {"id": dataset_id, "workspace_id": workspace_id, "name_key": key}
-                fields["name"] = plain(file.name)
-                fields |= {"created_by": by, "created_at": at, "updated_at": at}
-                connection.execute(insert(datasets).values(fields))
-                dataset = self._named(connection, workspace_id, key)
-                assert dataset is not None
+            dataset = dataset or self._insert(connection, workspace_id, dataset_id, file.name, by, at)
             return Upload(dataset, _first_part(connection, dataset, file, by, at))
+
+        return self._database.write(work)
+
+    def add_rows(self, workspace_id: str, file: DatasetFile, rows: bytes, *, by: int | None, most_bytes: int) -> Upload:
+        """Queue rows (lines of JSON) to be added to the newest uploaded version of a dataset, as a new version.
+
+        `file` describes that version: its `columns` count only for a new dataset, which is made if the name is free.
+        Refused as by `begin`: the name is taken while a dataset has no uploaded version and is not made of rows.
+        """
+        key, dataset_id, at = name_key(file.name), new_id(), time.time()
+        pieces = [rows[begin : begin + PART_BYTES] for begin in range(0, len(rows), PART_BYTES)]
+        blobs = self._additions.blobs(pieces)
+
+        def work(connection: Connection) -> Upload:
+            self._lock(connection, workspace_id)
+            dataset = self._named(connection, workspace_id, key)
+            if dataset is not None and dataset.version is None and _is_uploading(connection, dataset):
+                return Upload(dataset)
+            used, deleted = _used(connection, workspace_id)
+            if used + deleted + len(rows) > most_bytes:
+                return Upload(used=used + deleted, deleted=deleted)
+            dataset = dataset or self._insert(connection, workspace_id, dataset_id, file.name, by, at)
+            version = _insert_version(connection, dataset, file, by, at, DatasetState.PROCESSING)
+            self._additions.insert(connection, (dataset.id, version.version), blobs)
+            return Upload(dataset, version)
+
+        return self._database.write(work)
+
+    def added(self, version: DatasetVersion) -> dict[int, str]:
+        """Return the digests of the parts of the rows that the check of a version adds; empty for a file."""
+        return self._additions.digests(version.dataset_id, version.version)
+
+    def put_checked(self, version: DatasetVersion, number: int, data: bytes) -> bool:
+        """Store a part of the file that the check of a version makes; False if the claim was lost."""
+        claimed = update(versions).where(_held(version)).values(updated_at=version.updated_at)
+        return self._parts.add((version.dataset_id, version.version), number, data, claimed)
+
+    def finish_addition(
+        self, version: DatasetVersion, base: int | None, *, state: DatasetState, most_bytes: int, **found: Any
+    ) -> str:
+        """Store the outcome of a claimed check that added rows to version `base`; return empty, or why it cannot be.
+
+        `found` are the fields of the version. `moved`: another version is the newest now; `late`: it is numbered higher
+        than this one; `full`: the workspace has no room; `lost`: the claim was lost. Then nothing is written.
+        """
+        mine, key = datasets.c.id == version.dataset_id, (version.dataset_id, version.version)
+
+        def work(connection: Connection) -> str:
+            dataset = connection.execute(select(datasets).where(mine).with_for_update()).mappings().first()
+            if dataset is None or connection.scalar(select(versions.c.version).where(_held(version))) is None:
+                return "lost"
+            done = state is DatasetState.UPLOADED
+            if done and dataset["version"] != base:
+                return "late" if dataset["version"] > version.version else "moved"
+            if done and sum(_used(connection, dataset["workspace_id"], version)) + found["size"] > most_bytes:
+                return "full"
+            fields = {"state": state.value, "ended_at": time.time(), "claimed_by": None, "lease_until": None, **found}
+            connection.execute(update(versions).where(_is(*key)).values(fields))
+            self._additions.drop(connection, *key)
+            if done:
+                self._parts.drop(connection, *key, after=part_count(found["size"], version.part_size))
+                newest = {"version": version.version, "updated_at": fields["ended_at"]}
+                connection.execute(update(datasets).where(mine).values(newest))
+            else:
+                self._parts.drop(connection, *key)
+            return ""
 
         return self._database.write(work)
 
@@ -245,7 +315,7 @@ class Datasets:
         over = and_(versions.c.state == DatasetState.ERROR, versions.c.ended_at < before)
         left = and_(versions.c.state == DatasetState.UPLOADING, versions.c.updated_at < before)
         wanted = select(versions.c.dataset_id, versions.c.version).where(or_(over, left))
-        has_parts = select(parts.c.number).where(_same_version()).exists()
+        has_parts = or_(*(select(table.c.number).where(_same_version(table)).exists() for table in (parts, additions)))
         found = self._database.all(wanted.where(or_(left, has_parts)))
         count = 0
         for row in found:
@@ -255,7 +325,7 @@ class Datasets:
                 still = select(versions.c.state).where(_is(*key), or_(over, left)).with_for_update()
                 state = connection.scalar(still)
                 if state == DatasetState.ERROR:
-                    return self._parts.drop(connection, *key) > 0
+                    return self._parts.drop(connection, *key) + self._additions.drop(connection, *key) > 0
                 return state is not None and self._end_upload(connection, *key)
 
             count += self._database.write(work)
@@ -355,6 +425,7 @@ class Datasets:
             unfinished = and_(versions.c.dataset_id == dataset.id, versions.c.state != DatasetState.UPLOADED)
             for number in connection.scalars(select(versions.c.version).where(unfinished)).all():
                 self._parts.drop(connection, dataset.id, number)
+                self._additions.drop(connection, dataset.id, number)
             over = {"state": DatasetState.CANCELLED.value, "ended_at": time.time(), "claimed_by": None}
             connection.execute(update(versions).where(unfinished).values(over))
             return True
@@ -367,6 +438,16 @@ class Datasets:
         )
         row = connection.execute(wanted).mappings().first()
         return None if row is None else record_of(Dataset, row)
+
+    def _insert(
+        self, connection: Connection, workspace_id: str, dataset_id: str, name: str, by: int | None, at: float
+    ) -> Dataset:
+        fields: dict[str, Any] = {"id": dataset_id, "workspace_id": workspace_id, "name_key": name_key(name)}
+        fields |= {"name": plain(name), "created_by": by, "created_at": at, "updated_at": at}
+        connection.execute(insert(datasets).values(fields))
+        made = self._named(connection, workspace_id, name_key(name))
+        assert made is not None
+        return made
 
     def _end_upload(self, connection: Connection, dataset_id: str, version: int) -> bool:
         fields = {"state": DatasetState.CANCELLED.value, "ended_at": time.time()}
@@ -417,8 +498,8 @@ def _is(dataset_id: str, version: int) -> ColumnElement[bool]:
     return and_(versions.c.dataset_id == dataset_id, versions.c.version == version)
 
 
-def _same_version() -> ColumnElement[bool]:
-    return and_(parts.c.dataset_id == versions.c.dataset_id, parts.c.version == versions.c.version)
+def _same_version(table: Table) -> ColumnElement[bool]:
+    return and_(table.c.dataset_id == versions.c.dataset_id, table.c.version == versions.c.version)
 
 
 def _held(version: DatasetVersion) -> ColumnElement[bool]:
@@ -432,7 +513,7 @@ def _uploading(dataset_id: str, version: int) -> Any:
 
 def _used(connection: Connection, workspace_id: str, but: DatasetVersion | None = None) -> tuple[int, int]:
     """Return the bytes of living and of deleted datasets, without those of the version `but`."""
-    has_parts = select(parts.c.number).where(_same_version()).exists()
+    has_parts = select(parts.c.number).where(_same_version(parts)).exists()
     kept = or_(versions.c.state.in_(("uploading", "processing", "uploaded")), has_parts)
     wanted = select(func.coalesce(func.sum(versions.c.size), 0)).join(datasets, datasets.c.id == versions.c.dataset_id)
     wanted = wanted.where(datasets.c.workspace_id == workspace_id, kept)
@@ -472,19 +553,44 @@ def _reopen(
     fields: dict[str, Any] = {"state": DatasetState.UPLOADING.value, "columns": file.columns}
     fields["file_name"] = plain(file.file_name)
     fields |= {"overwrite": file.overwrite, "faults": "", "ended_at": None, "updated_at": at, "created_by": by}
+    fields["source"] = file.source
     connection.execute(update(versions).where(_is(known.dataset_id, known.version)).values(fields))
     return msgspec.structs.replace(known, **{**fields, "state": DatasetState.UPLOADING})
+
+
+def _is_uploading(connection: Connection, dataset: Dataset) -> bool:
+    """Return whether a dataset has a version that is not made of added rows, and may still be uploaded."""
+    added = select(additions.c.number).where(_same_version(additions)).exists()
+    unfinished = versions.c.state.in_((DatasetState.UPLOADING, DatasetState.PROCESSING))
+    found = select(versions.c.version).where(versions.c.dataset_id == dataset.id, unfinished, ~added).limit(1)
+    return connection.scalar(found) is not None
 
 
 def _first_part(
     connection: Connection, dataset: Dataset, file: DatasetFile, by: int | None, at: float
 ) -> DatasetVersion:
     """Insert the next version, with the parts of an uploaded one of the same content."""
+    version = _insert_version(connection, dataset, file, by, at, DatasetState.UPLOADING)
+    same = and_(versions.c.dataset_id == dataset.id, versions.c.digest == file.digest, versions.c.size == file.size)
+    same = and_(same, versions.c.state == DatasetState.UPLOADED, versions.c.part_size == PART_BYTES)
+    older = connection.scalar(select(versions.c.version).where(same).order_by(versions.c.version.desc()).limit(1))
+    if older is not None:
+        copied = select(parts.c.dataset_id, literal(version.version), parts.c.number, parts.c.digest, parts.c.size)
+        copied = copied.where(parts.c.dataset_id == dataset.id, parts.c.version == older)
+        names = ["dataset_id", "version", "number", "digest", "size"]
+        connection.execute(insert(parts).from_select(names, copied))
+    return version
+
+
+def _insert_version(
+    connection: Connection, dataset: Dataset, file: DatasetFile, by: int | None, at: float, state: DatasetState
+) -> DatasetVersion:
+    """Insert the next version, without parts."""
     last = connection.scalar(select(func.max(versions.c.version)).where(versions.c.dataset_id == dataset.id)) or 0
     version = DatasetVersion(
         dataset_id=dataset.id,
         version=last + 1,
-        state=DatasetState.UPLOADING,
+        state=state,
         file_name=file.file_name,
         format=file.format,
         size=file.size,
@@ -495,18 +601,11 @@ def _first_part(
         created_by=by,
         created_at=at,
         updated_at=at,
+        source=file.source,
     )
     fields = values_of(version, state=version.state.value)
     del fields["creator"]
     connection.execute(insert(versions).values(fields))
-    same = and_(versions.c.dataset_id == dataset.id, versions.c.digest == file.digest, versions.c.size == file.size)
-    same = and_(same, versions.c.state == DatasetState.UPLOADED, versions.c.part_size == PART_BYTES)
-    older = connection.scalar(select(versions.c.version).where(same).order_by(versions.c.version.desc()).limit(1))
-    if older is not None:
-        copied = select(parts.c.dataset_id, literal(version.version), parts.c.number, parts.c.digest, parts.c.size)
-        copied = copied.where(parts.c.dataset_id == dataset.id, parts.c.version == older)
-        names = ["dataset_id", "version", "number", "digest", "size"]
-        connection.execute(insert(parts).from_select(names, copied))
     return version
 
 

@@ -1,5 +1,6 @@
 """Files uploaded in parts, numbered from 1. Each part is a blob; a blob stays as long as a part refers to it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, Update, and_, delete, func, insert, select
@@ -60,16 +61,31 @@ class UploadedParts:
             # Another upload removed the same content in this moment.
             return self._database.write(work)
 
+    def blobs(self, pieces: Sequence[bytes]) -> list[tuple[Any, ...]]:
+        """Return the rows of the blobs of these parts, for `insert`; large ones are stored in the object store."""
+        return [blob_row(Blob(digest_bytes(data), _BYTES, data), self._database.objects) for data in pieces]
+
+    def insert(self, connection: Connection, key: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert all parts of an upload at once, in their order: the rows of their blobs."""
+        self._database.add(connection, blobs, list({row[0]: row for row in rows}.values()), known="keep")
+        mine = dict(zip(self._key, key, strict=True))
+        for number, (digest, _type, size, *_) in enumerate(rows, 1):
+            connection.execute(insert(self._table).values(**mine, number=number, digest=digest, size=size))
+
     def total(self, connection: Connection, *key: Any) -> tuple[int, int]:
         """Return the number of parts that are there, and their bytes."""
         wanted = select(func.count(), func.coalesce(func.sum(self._table.c.size), 0)).where(self.of(*key))
         count, size = connection.execute(wanted).one()
         return int(count), int(size)
 
-    def drop(self, connection: Connection, *key: Any) -> int:
-        """Remove the parts of an upload, and those blobs that nothing else needs; return how many parts there were."""
-        digests = connection.scalars(select(self._table.c.digest).where(self.of(*key))).all()
-        connection.execute(delete(self._table).where(self.of(*key)))
+    def drop(self, connection: Connection, *key: Any, after: int = 0) -> int:
+        """Remove the parts of an upload whose number is above `after`, and those blobs that nothing else needs.
+
+        Return how many parts were removed.
+        """
+        mine = and_(self.of(*key), self._table.c.number > after)
+        digests = connection.scalars(select(self._table.c.digest).where(mine)).all()
+        connection.execute(delete(self._table).where(mine))
         drop_orphans(connection, sorted(set(digests)))
         return len(digests)
 

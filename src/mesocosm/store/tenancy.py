@@ -162,6 +162,7 @@ datasets = Table(
 # is that of the file's bytes, `rows_digest` that of its rows as they are played. `columns` says which column has which
 # role, `summary` has the columns with their statistics, `preview` the first rows, `faults` what is wrong with it: JSON.
 # `overwrite`: it may follow another version. `updated_at` is when its last part came. A worker checks it under a lease.
+# `source` is JSON of where the rows come from if not from a file: the hub, or episodes of a run.
 dataset_versions = Table(
     "dataset_versions",
     metadata,
@@ -187,6 +188,7 @@ dataset_versions = Table(
     Column("claimed_by", Word),
     Column("lease_until", Double),
     Column("tries", Integer, nullable=False),
+    Column("source", Text, nullable=False, server_default=_NO_TEXT),
     Index(None, "state", "updated_at"),
 )
 
@@ -205,6 +207,24 @@ dataset_parts = Table(
         ["dataset_versions.dataset_id", "dataset_versions.version"],
         ondelete="CASCADE",
         name="fk_dataset_parts_dataset_id_version",
+    ),
+)
+
+# Rows that the check of a version adds to the newest one that is uploaded then: JSON lines, in parts as above.
+dataset_additions = Table(
+    "dataset_additions",
+    metadata,
+    Column("dataset_id", Word, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("digest", Digest, ForeignKey(blobs.c.digest), nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Index(None, "digest"),
+    ForeignKeyConstraint(
+        ["dataset_id", "version"],
+        ["dataset_versions.dataset_id", "dataset_versions.version"],
+        ondelete="CASCADE",
+        name="fk_dataset_additions_dataset_id_version",
     ),
 )
 
@@ -706,7 +726,8 @@ audit_log = Table(
 
 TABLES = (
     *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
-    *(datasets, dataset_versions, dataset_parts, workspace_secrets, repositories, snapshots, snapshot_blobs, syncs),
+    *(datasets, dataset_versions, dataset_parts, dataset_additions, workspace_secrets),
+    *(repositories, snapshots, snapshot_blobs, syncs),
     *(snapshot_uploads, snapshot_upload_blobs),
     *(unannounced_runs, schedules, scheduled_runs, notifications, deliveries),
     *(domains, environments),

@@ -14,6 +14,7 @@ from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
 from mesocosm.store.tenancy import (
+    dataset_additions,
     dataset_parts,
     datasets,
     repositories,
@@ -171,10 +172,12 @@ class Workspaces:
         gone = delete(workspaces).where(workspaces.c.id == plain(workspace_id))
         parts = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
         parts = parts.where(datasets.c.workspace_id == plain(workspace_id))
+        added = select(dataset_additions.c.digest).join(datasets, datasets.c.id == dataset_additions.c.dataset_id)
+        added = added.where(datasets.c.workspace_id == plain(workspace_id))
         sent = select(snapshot_upload_blobs.c.digest).join(
             snapshot_uploads, snapshot_uploads.c.id == snapshot_upload_blobs.c.upload_id
         )
-        needed = parts.union(sent.where(snapshot_uploads.c.workspace_id == plain(workspace_id)))
+        needed = parts.union(added, sent.where(snapshot_uploads.c.workspace_id == plain(workspace_id)))
 
         def work(connection: Connection) -> bool:
             blobs = connection.scalars(needed).all()

@@ -92,6 +92,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("PATCH", "/api/workspaces/{workspace}/members/{user_id}"): {"role": "admin"},
         ("POST", DATASETS): {"file_name": "new.csv", "size": 1, "digest": "0" * 64},
         ("PATCH", f"{DATASETS}/{{dataset}}"): {"name": "pandas"},
+        ("POST", f"{DATASETS}/{{dataset}}/rows"): {"run": land.grounds["team"].ids["run_id"]},
         ("PUT", PART): PART_DATA,
         ("POST", IMPORTS): {"run_id": "run-new", "size": 1, "digest": "0" * 64},
         ("PUT", f"{IMPORTS}/{{import_id}}/parts/{{part}}"): DATASET,

@@ -128,7 +128,7 @@ class Landscape(Runs):
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
             "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
-            "repositories syncs snapshot_uploads run_imports run_import_parts"
+            "dataset_additions repositories syncs snapshot_uploads run_imports run_import_parts"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -81,6 +81,16 @@ class Reef:
         self.check()
         return self.get(begun["id"], version=begun["version"])
 
+    def upload_in_parts(self, data: bytes, **given: Any) -> Any:
+        """Upload a file whatever the size of parts, check it, and return it."""
+        begun = self.begin(data, **given).json()
+        for part in range(begun["part_count"]):
+            piece = data[part * begun["part_size"] : (part + 1) * begun["part_size"]]
+            assert self.put(begun, part + 1, piece).status_code == 200
+        assert self.end(begun).status_code == 202
+        self.check()
+        return self.get(begun["id"], version=begun["version"])
+
     def get(self, name: str, who: str = "member", **query: Any) -> Any:
         """Return a dataset."""
         answer = self[who].get(f"{self.base}/{name}", params=query)

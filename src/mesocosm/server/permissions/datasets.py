@@ -22,9 +22,11 @@ from mesocosm.server.schemas.dataset import (
     DatasetPage,
     DatasetPart,
     DatasetPreview,
+    DatasetSource,
     DatasetUpload,
     DatasetVersionDocument,
     DatasetVersionItem,
+    checked_dataset_name,
 )
 from mesocosm.server.service import Service
 from mesocosm.store.datasets import Dataset, DatasetFile, DatasetState, DatasetVersion, Upload, pieces
@@ -78,6 +80,34 @@ class WorkingDatasets(VisibleDatasets):
         present = self._store.datasets.parts(begun.dataset.id, begun.version.version)
         return _upload(begun.dataset, begun.version, sorted(present))
 
+    def add_rows(self, reference: str, run_id: str, rows: bytes, columns: str) -> DatasetUpload:
+        """Queue rows of a run, as lines of JSON, to be added to a dataset; a name that is free makes a new one.
+
+        `columns` is the JSON of a new dataset's columns. Raises Refusal: 409 while the dataset has no uploaded version,
+        413 if there is no room, 422 for an invalid name.
+        """
+        known = self._store.datasets.get(self._workspace.id, reference)
+        try:
+            name = checked_dataset_name(reference) if known is None else known.name
+        except ValueError as error:
+            raise Refusal(422, f"{reference[:200]!r} cannot be the name of a dataset: {error}") from error
+        source = DatasetSource(kind="run", run=run_id).model_dump_json(exclude_defaults=True)
+        fields = {"name": name, "file_name": f"{name}.jsonl", "format": "jsonl", "digest": "", "source": source}
+        file = DatasetFile(**fields, size=len(rows), columns=columns, overwrite=True)
+        by, most = self._viewer.account_id, self._service.settings.workspace_datasets_mb * _MIB
+        try:
+            begun = self._store.datasets.add_rows(self._workspace.id, file, rows, by=by, most_bytes=most)
+        except IntegrityError as error:
+            raise Refusal(404, f"the workspace {self._workspace.name!r} was deleted") from error
+        if begun.dataset is not None and begun.version is None:
+            words = f"the dataset {name!r} has no version yet, and one is being uploaded"
+            raise Refusal(409, f"{words}; wait for it, or choose another name")
+        if begun.dataset is None or begun.version is None:
+            raise self._full(f"the rows have {len(rows):,} bytes", begun)
+        detail = {"dataset": name, "version": begun.version.version, "run": run_id}
+        self._store.audit.note(self._viewer.caller.actor, "dataset.add", f"workspace:{self._workspace.id}", detail)
+        return _upload(begun.dataset, begun.version, [])
+
     def _file(self, given: DatasetInput) -> DatasetFile:
         assert given.name is not None
         ending = PurePosixPath(given.file_name)
@@ -100,15 +130,19 @@ class WorkingDatasets(VisibleDatasets):
             digest=given.digest or "",
             columns=msgspec.json.encode(columns, order="sorted").decode(),
             overwrite=given.overwrite,
+            source="" if given.source is None else given.source.model_dump_json(exclude_defaults=True),
         )
 
     def _refused(self, given: DatasetInput, begun: Upload) -> Refusal:
         if begun.dataset is not None:
             words = f"the dataset {begun.dataset.name!r} exists; upload a new version of it with overwrite, or use "
             return Refusal(409, words + "another name", more={"existing_dataset_id": begun.dataset.id})
+        return self._full(f"{given.file_name!r} has {given.size:,} bytes", begun)
+
+    def _full(self, what: str, begun: Upload) -> Refusal:
         most = self._service.settings.workspace_datasets_mb * _MIB
         gone = f", {begun.deleted:,} of them in deleted datasets" if begun.deleted else ""
-        words = f"{given.file_name!r} has {given.size:,} bytes, and the datasets of the workspace may have {most:,}: "
+        words = f"{what}, and the datasets of the workspace may have {most:,}: "
         return Refusal(413, f"{words}they have {begun.used:,}{gone}; ask the administrators of the server for more")
 
 
@@ -317,6 +351,7 @@ def _version_fields(version: DatasetVersion) -> dict[str, Any]:
         "creator": version.creator,
         "created_at": _time(version.created_at),
         "ended_at": None if version.ended_at is None else _time(version.ended_at),
+        "source": DatasetSource.model_validate_json(version.source) if version.source else None,
     }
 
 

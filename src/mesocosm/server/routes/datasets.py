@@ -12,7 +12,9 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import problem_response, refused
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.runs.promoted_rows import promoted_rows
 from mesocosm.server.schemas.dataset import (
+    DatasetAddition,
     DatasetChange,
     DatasetDocument,
     DatasetInput,
@@ -20,6 +22,7 @@ from mesocosm.server.schemas.dataset import (
     DatasetPage,
     DatasetPart,
     DatasetPreview,
+    DatasetRowsInput,
     DatasetUpload,
     Sha256,
 )
@@ -137,6 +140,34 @@ def download_dataset(
     headers["Content-Length"] = str(end - begin)
     content = found.content(file.version, begin, end)
     return StreamingResponse(content, 206 if part else 200, headers, media_type="application/octet-stream")
+
+
+@router.post(
+    "/{dataset}/rows",
+    status_code=202,
+    response_model=DatasetAddition,
+    responses=refused(404, 409, 413),
+    **access(Access.INSIDER),
+)
+def add_rows(workspace: Place, dataset: Name, body: DatasetRowsInput, grant: Granted) -> DatasetAddition:
+    """Add the tasks of a run's episodes as rows to a dataset: a new version, or a new dataset if the name is free.
+
+    For those who see the prompts of the run. A row that the dataset has already is not added again. A worker does it;
+    `source` of the version says how many are new, and it is `cancelled` if none is.
+    """
+    datasets = grant.working_workspace(workspace).datasets()
+    run = grant.run(body.run)
+    made = promoted_rows(run, body)
+    begun = datasets.add_rows(dataset, run.id, made.lines, made.columns)
+    return DatasetAddition(
+        id=begun.id,
+        name=begun.name,
+        version=begun.version,
+        status=begun.status,
+        rows=made.count,
+        without_task=made.without_task,
+        altered=made.altered,
+    )
 
 
 @router.put(

@@ -7,10 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from mesocosm.server.schemas.query import EpisodeFilterQuery
+
 DatasetStatus = Literal["uploading", "processing", "uploaded", "error", "cancelled"]
 DatasetFormat = Literal["csv", "jsonl", "parquet"]
 
 LONGEST_NAME = 100
+MOST_ADDED = 10_000
+"""Maximum number of episodes whose tasks are added at once."""
 
 
 def checked_dataset_name(name: str) -> str:
@@ -41,6 +45,20 @@ class DatasetColumns(BaseModel):
     metadata: Column | None = Field(default=None, description="Column with a JSON object for workflow and grader.")
 
 
+class DatasetSource(BaseModel):
+    """Where the rows of a version come from, if not from a file: the Hugging Face hub, or episodes of a run."""
+
+    kind: Literal["hub", "run"] = Field(description="`hub` or `run`.")
+    repository: str = Field(default="", max_length=300, description="Dataset on the hub, `org/name`.")
+    revision: str = Field(default="", max_length=200, description="Commit on the hub.")
+    config: str = Field(default="", max_length=200, description="Configuration on the hub.")
+    split: str = Field(default="", max_length=200, description="Split on the hub.")
+    run: str = Field(default="", max_length=200, description="ID of the run.")
+    base: int | None = Field(default=None, description="Version to which the rows of the run were added.")
+    added: int | None = Field(default=None, description="Rows that were added; null until checked.")
+    duplicates: int | None = Field(default=None, description="Rows that were there already; null until checked.")
+
+
 class DatasetInput(BaseModel):
     """A file to upload as a dataset, or as a new version of one."""
 
@@ -57,6 +75,7 @@ class DatasetInput(BaseModel):
     )
     overwrite: bool = Field(default=False, description="Upload a new version if the name exists.")
     columns: DatasetColumns = Field(default_factory=DatasetColumns, description="Roles of columns.")
+    source: DatasetSource | None = Field(default=None, description="Where the rows come from: `hub`; null for a file.")
 
     @model_validator(mode="after")
     def _named(self) -> "DatasetInput":
@@ -64,7 +83,25 @@ class DatasetInput(BaseModel):
             raise ValueError("file_name is the name of a file, without a folder and without control characters")
         if self.name is None:
             self.name = checked_dataset_name(PurePosixPath(self.file_name).stem)
+        if self.source is not None and self.source.kind != "hub":
+            raise ValueError("a file comes from the hub or from nowhere; rows of a run are added by the server")
         return self
+
+
+class DatasetRowsInput(BaseModel):
+    """Episodes of a run whose tasks are added to a dataset as rows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run: str = Field(
+        min_length=1, max_length=200, description="ID of the run.", examples=["019ab2f0-7c11-7a3e-9b5e-0c2f4d6a8e10"]
+    )
+    episodes: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]] | None = Field(
+        default=None, min_length=1, max_length=MOST_ADDED, description="IDs of episodes; by default those of `where`."
+    )
+    where: EpisodeFilterQuery | None = Field(
+        default=None, description="Filter and order of the episodes; by default all."
+    )
 
 
 class DatasetChange(BaseModel):
@@ -128,6 +165,7 @@ class DatasetVersionItem(BaseModel):
     creator: str = Field(description="User name of who uploaded it; empty if the account is gone.")
     created_at: datetime = Field(description="When its upload began.")
     ended_at: datetime | None = Field(description="When its check ended.")
+    source: DatasetSource | None = Field(default=None, description="Where its rows come from; null for a file.")
 
 
 class DatasetVersionDocument(DatasetVersionItem):
@@ -183,6 +221,18 @@ class DatasetUpload(BaseModel):
     part_size: int = Field(description="Size of each part but the last, in bytes.")
     part_count: int = Field(description="Number of parts, numbered from 1.")
     present: list[int] = Field(description="Numbers of the parts that the server has.")
+
+
+class DatasetAddition(BaseModel):
+    """Rows that a worker adds to a dataset as a new version. Those that it has already are left out then."""
+
+    id: str = Field(description="ID of the dataset.")
+    name: str = Field(description="Name of the dataset.")
+    version: int = Field(description="Number of the version; it is `cancelled` if no row is new.")
+    status: DatasetStatus = Field(description="State of the version.")
+    rows: int = Field(description="Rows to add: one for each task of the episodes.")
+    without_task: int = Field(description="Episodes that never asked a model, of which no row can be made.")
+    altered: int = Field(description="Rows that are not as they were run, because their record hides something.")
 
 
 class DatasetPart(BaseModel):

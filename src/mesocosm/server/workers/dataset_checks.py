@@ -1,17 +1,28 @@
 """Check an uploaded dataset in a process of its own: its digest, then every row as rollouts read it."""
 
 import asyncio
+import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from mesocosm.core.failure import Problem
+from mesocosm.rollouts.added_rows import AddedRows
 from mesocosm.rollouts.dataset_check import CheckedDataset
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.server.service import Service
 from mesocosm.server.workers.foreign_files import assemble, check_apart
-from mesocosm.store.datasets import DatasetState, DatasetVersion
+from mesocosm.store.datasets import Datasets, DatasetState, DatasetVersion
+
+_GROWN, _GROWN_FORMAT = "grown", "jsonl"
+_SPLIT = "add fewer rows, or add them to another dataset"
+_REASONS = {
+    "full": ("the datasets of the workspace have no room for it", "ask the administrators of the server for more"),
+    "late": ("another version was uploaded meanwhile", "add the rows again"),
+}
+"""Why rows cannot be added after all, and what to do."""
 
 
 async def check_dataset_version(service: Service, version: DatasetVersion) -> bool:
@@ -21,6 +32,9 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
     checks again.
     """
     store = service.store.datasets
+    added = await asyncio.to_thread(store.added, version)
+    if added:
+        return await add_rows(service, version, added)
     scratch = await asyncio.to_thread(ScratchFolder)
     try:
         file = scratch.path / "data"
@@ -37,6 +51,96 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
     if kept and not intact:
         await asyncio.to_thread(store.drop_parts, version)
     return kept
+
+
+async def add_rows(service: Service, version: DatasetVersion, added: Mapping[int, str]) -> bool:
+    """Make the file of a claimed version, that of the newest one and the rows of the parts `added`, and check it.
+
+    Store the outcome at once; a version to which no row would be added is cancelled. Return False if the claim was
+    lost, or returned to the queue because another version is the newest now. Raises as `check_dataset_version`.
+    """
+    store = service.store.datasets
+    scratch = await asyncio.to_thread(ScratchFolder)
+    try:
+        base = await asyncio.to_thread(store.newest, version.dataset_id)
+        grown = await _grown(service, version, base, added, scratch.path)
+        file = scratch.path / _GROWN
+        size = file.stat().st_size if file.exists() else 0
+        most, room = (mib << 20 for mib in (service.settings.dataset_mb, service.settings.workspace_datasets_mb))
+        checked = CheckedDataset(faults=grown.faults, faults_total=len(grown.faults))
+        if grown.added and size > most:
+            checked = _faulty(Problem("", f"it would have {size:,} bytes, and a dataset at most {most:,}", _SPLIT))
+        elif grown.added:
+            columns = version.columns if base is None else base.columns
+            version = msgspec.structs.replace(version, columns=columns, format=_GROWN_FORMAT)
+            checked = await _checked(file, version)
+        state = DatasetState.UPLOADED if grown.added and not checked.faults else DatasetState.ERROR
+        found = {"size": size, "digest": "", "columns": version.columns, "source": _source(version, base, grown)}
+        if not grown.added and not checked.faults:
+            state, found = DatasetState.CANCELLED, {"source": found["source"]}
+        elif state is DatasetState.ERROR:
+            found = {"faults": _text(checked), "source": found["source"]}
+        else:
+            digest = await asyncio.to_thread(_keep, store, version, file)
+            if digest is None:
+                return False
+            found |= {**_columns(checked), "digest": digest}
+        number = None if base is None else base.version
+
+        def finish(state: DatasetState, **found: Any) -> str:
+            return store.finish_addition(version, number, state=state, most_bytes=room, **found)
+
+        outcome = await asyncio.to_thread(finish, state, **found)
+        if outcome == "moved":
+            await asyncio.to_thread(store.release_check, version)
+        elif outcome in _REASONS:
+            fault = _faulty(Problem("", *_REASONS[outcome]))
+            outcome = await asyncio.to_thread(finish, DatasetState.ERROR, faults=_text(fault), source=found["source"])
+        return not outcome
+    finally:
+        await asyncio.to_thread(scratch.remove)
+
+
+async def _grown(
+    service: Service, version: DatasetVersion, base: DatasetVersion | None, added: Mapping[int, str], folder: Path
+) -> AddedRows:
+    """Write the rows of a version and those that are added to it into a file of the folder; return what came of it."""
+    store = service.store.datasets
+    rows, file = folder / "rows", folder / "base"
+    found = await assemble(rows, added, len(added), "", store.read_part)
+    if base is not None and isinstance(found, str):
+        parts = await asyncio.to_thread(store.parts, base.dataset_id, base.version)
+        found = await assemble(file, parts, base.part_count, base.digest, store.read_part)
+    if isinstance(found, Problem):
+        return AddedRows(faults=(found,))
+    about = ("", "", version.columns) if base is None else (str(file), base.format, base.columns)
+    said = await check_apart(
+        f"rows for dataset {version.dataset_id}, version {version.version}",
+        "mesocosm.rollouts.added_rows",
+        *(*about, str(rows), str(folder / _GROWN)),
+        folder=folder,
+    )
+    return AddedRows(faults=(said,)) if isinstance(said, Problem) else msgspec.json.decode(said, type=AddedRows)
+
+
+def _keep(store: Datasets, version: DatasetVersion, file: Path) -> str | None:
+    """Store a file as the parts of a version; return its SHA-256, None if the claim was lost."""
+    whole = hashlib.sha256()
+    with file.open("rb") as source:
+        number = 0
+        while data := source.read(version.part_size):
+            number += 1
+            whole.update(data)
+            if not store.put_checked(version, number, data):
+                return None
+    return whole.hexdigest()
+
+
+def _source(version: DatasetVersion, base: DatasetVersion | None, grown: AddedRows) -> str:
+    """Return the source of a version with what was added to which version."""
+    known = msgspec.json.decode(version.source or "{}", type=dict[str, Any])
+    counts = {"base": None if base is None else base.version, "added": grown.added, "duplicates": grown.duplicates}
+    return _text({**known, **counts})
 
 
 def _columns(checked: CheckedDataset) -> dict[str, Any]:

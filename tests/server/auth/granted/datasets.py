@@ -70,6 +70,7 @@ _NEW = DatasetInput(file_name="new.csv", size=1, digest="0" * 64)
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleDatasets.list": lambda datasets, _world: datasets.list(10, None),
     "WorkingDatasets.upload": lambda datasets, _world: datasets.upload(_NEW),
+    "WorkingDatasets.add_rows": lambda datasets, _world: datasets.add_rows("rows", "run", b"{}\n", "{}"),
     "VisibleDataset.document": lambda dataset, _world: dataset.document(),
     "VisibleDataset.preview": lambda dataset, _world: dataset.preview(None, 5),
     "VisibleDataset.file": lambda dataset, _world: dataset.file(None),

@@ -1,5 +1,5 @@
 """Run requests of every kind, in workspaces, with their output; imports of runs, uploads of snapshots; schedules and
-notifications.
+notifications; rows added to datasets.
 """
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ def upgrade() -> None:
     _create_uploads()
     _create_schedules()
     _create_notifications()
+    _extend_datasets()
 
 
 def _extend_requests() -> None:
@@ -203,6 +204,26 @@ def _create_notifications() -> None:
     )
     for names in (["state", "next_at"], ["notification_id", "created_at"]):
         op.create_index(f"ix_notification_deliveries_{'_'.join(names)}", "notification_deliveries", names)
+
+
+def _extend_datasets() -> None:
+    op.add_column("dataset_versions", sa.Column("source", sa.Text, nullable=False, server_default=sa.text("''")))
+    op.create_table(
+        "dataset_additions",
+        sa.Column("dataset_id", _WORD, nullable=False),
+        *(sa.Column(name, sa.Integer, nullable=False, autoincrement=False) for name in ("version", "number")),
+        sa.Column("digest", _DIGEST, nullable=False),
+        sa.Column("size", sa.BigInteger, nullable=False),
+        sa.PrimaryKeyConstraint("dataset_id", "version", "number", name="pk_dataset_additions"),
+        sa.ForeignKeyConstraint(
+            ["dataset_id", "version"],
+            ["dataset_versions.dataset_id", "dataset_versions.version"],
+            ondelete="CASCADE",
+            name="fk_dataset_additions_dataset_id_version",
+        ),
+        sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_dataset_additions_digest"),
+    )
+    op.create_index("ix_dataset_additions_digest", "dataset_additions", ["digest"])
 
 
 def _reference(table: str, column: str, target: str, ondelete: str) -> sa.ForeignKeyConstraint:
