@@ -67,7 +67,9 @@ def connect(
     code = _told(client.repositories.wait(place.id, 1))
     if code:
         click.echo(
-            "it stays connected: mesocosm workspace sync tries again, mesocosm workspace disconnect undoes it", err=True
+            "it stays connected; try again with: mesocosm workspace sync --wait\n"
+            "for another URL, folder or branch: mesocosm workspace disconnect, then connect again",
+            err=True,
         )
     return code
 

@@ -120,7 +120,7 @@ def test_a_private_repository_is_connected_and_its_token_replaced(
             seen = platform(*connect, "--token-stdin", "--wait", stdin="wrong-0123456789\n")
             assert seen.code == 1
             assert "with the token of this workspace: the token has expired or may not read it" in seen.err
-            assert "it stays connected: mesocosm workspace sync tries again" in seen.err
+            assert "it stays connected; try again with: mesocosm workspace sync --wait" in seen.err
             given = platform("workspace", "credentials", "--token-stdin", stdin=f"{TOKEN}\n")
             assert given.code == 0, given.err
             again = platform("workspace", "sync", "--wait")

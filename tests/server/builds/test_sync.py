@@ -142,7 +142,25 @@ def test_a_workspace_is_a_folder_of_a_repository(host: Host, repository: Reposit
     host.service.store.repositories.disconnect(found.repository_id)
     missing = host.sync(host.connect(known, folder="nowhere"))
     assert missing.state is SyncState.FAILED
-    assert "has no folder 'nowhere'" in missing.error
+    assert "has no folder 'nowhere'; rollouts/ is in evals. Connect the repository with the right one" in missing.error
+
+
+def test_a_root_without_rollouts_names_the_folders_that_have_them(host: Host, repository: Repositories) -> None:
+    files = {f"team/{team}/{name}": content for team in ("a", "b") for name, content in FILES.items()}
+    found = host.sync(host.connect(repository(files)))
+    assert [(one.message, one.fix) for one in found.faults] == [
+        (
+            "there is no folder rollouts/",
+            "connect the repository with the folder team/a or team/b, which has one",
+        )
+    ]
+
+
+def test_a_commit_that_is_on_no_branch_is_told(host: Host, repository: Repositories) -> None:
+    known = repository(FILES)
+    found = host.sync(host.connect(known), branch="main", wanted="b" * 40)
+    assert found.state is SyncState.FAILED
+    assert f"has no commit {'b' * 40}; push it to a branch, or name another one; it has main" in found.error
 
 
 def test_a_force_push_is_the_newest(host: Host, repository: Repositories) -> None:
@@ -184,7 +202,7 @@ def test_a_deleted_branch_and_an_empty_repository_are_told(
     known.git("branch", "-D", "feature")
     gone = host.sync(row, branch="feature")
     assert gone.state is SyncState.FAILED
-    assert "has no branch or tag 'feature'; it has main" in gone.error
+    assert "has no branch 'feature'; it has main" in gone.error
     host.service.store.repositories.disconnect(row.id)
     row = host.connect(Repository(tmp_path / "empty"))
     empty = host.sync(row)

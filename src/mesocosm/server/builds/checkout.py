@@ -261,16 +261,19 @@ async def _no_ref(git: _Git, wanted: str) -> BuildError:
     if wanted == "HEAD":
         return BuildError(f"{source.url} has no commit on its default branch; push one, or name a branch with `ref`")
     command = ["git", "ls-remote", "--heads", "--tags", _address(source)]
-    wanted = wanted.removeprefix(BRANCHES)
     listed = await git.run(command, None)
     names = re.findall(r"refs/(?:heads|tags)/(\S+?)(?:\^\{\})?$", listed.output_tail, re.MULTILINE)
     names = list(dict.fromkeys(names))
     more = ", …" if len(names) > _NAMED else ""
     there = f"; it has {', '.join(names[:_NAMED])}{more}" if names else ""
+    if _COMMIT.fullmatch(wanted):
+        return BuildError(f"{source.url} has no commit {wanted}; push it to a branch, or name another one{there}")
     if re.fullmatch(r"[0-9a-f]{6,63}", wanted):
         return BuildError(
             f"{source.url} has no commit {wanted}; write all 40 digits of a commit that is on a branch{there}"
         )
+    if wanted.startswith(BRANCHES):
+        return BuildError(f"{source.url} has no branch {wanted.removeprefix(BRANCHES)!r}{there}")
     slash = " If its name has a slash in it, give `ref` and `folder` beside the plain address." if source.folder else ""
     return BuildError(f"{source.url} has no branch or tag {wanted!r}{there}.{slash}")
 

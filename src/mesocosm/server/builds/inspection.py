@@ -22,6 +22,8 @@ LARGEST = 256 * 1024
 _MOST_DOTS = 1_000
 """Dots in a line of TOML: the standard library needs time quadratic in the parts of a key."""
 _LONGEST = 500
+_DEEPEST, _MOST_FOLDERS, _NAMED = 4, 1_000, 3
+_CREATE = "put each rollout into a folder there"
 
 _TABLE = re.compile(r"\s*\[\[?\s*([\w.\"'\- ]+?)\s*\]")
 _KEY = re.compile(r"\s*([\w\"'-]+(?:\s*\.\s*[\w\"'-]+){0,15})\s*=")
@@ -48,7 +50,9 @@ def inspect_workspace(root: Path, clean: Callable[[str], str]) -> Inspection:
 
     workspace, faults = WorkspaceDirectory(root), list[SyncFault]()
     if not workspace.rollouts.is_dir():
-        faults.append(SyncFault("rollouts", "there is no folder rollouts/", fix="put each rollout into a folder there"))
+        others = [shown(name) for name in workspace_folders(root)]
+        fix = f"connect the repository with the folder {' or '.join(others)}, which has one" if others else _CREATE
+        faults.append(SyncFault("rollouts", "there is no folder rollouts/", fix=fix))
         return Inspection((), (), tuple(faults))
     names = workspace.names()
     if len(names) > MOST_ROLLOUTS:
@@ -75,6 +79,23 @@ def inspect_workspace(root: Path, clean: Callable[[str], str]) -> Inspection:
         tuple(_listed(shown(name), config, shown) for name, config in configs.items()),
         tuple(told),
     )
+
+
+def workspace_folders(root: Path) -> list[str]:
+    """Return folders below `root` that have a folder rollouts/, the first few."""
+    found, level = list[str](), [root]
+    for _ in range(_DEEPEST):
+        below = [
+            folder
+            for parent in level
+            for folder in sorted(parent.iterdir())
+            if folder.is_dir() and not folder.is_symlink() and not folder.name.startswith(".")
+        ][:_MOST_FOLDERS]
+        found += [
+            folder.relative_to(root).as_posix() for folder in below if WorkspaceDirectory(folder).rollouts.is_dir()
+        ]
+        level = below
+    return found[:_NAMED]
 
 
 def _configurations(workspace: WorkspaceDirectory, faults: list[SyncFault]) -> Iterator[tuple[str, Config | None]]:

@@ -21,7 +21,7 @@ from mesocosm.server.builds.checkout import BRANCHES, FetchedCommit, RemoteBranc
 from mesocosm.server.builds.directory import BuildDirectory
 from mesocosm.server.builds.errors import BuildError
 from mesocosm.server.builds.git_credentials import read_credentials
-from mesocosm.server.builds.inspection import Inspection, inspect_workspace
+from mesocosm.server.builds.inspection import Inspection, inspect_workspace, workspace_folders
 from mesocosm.server.builds.log import BuildLog, notes_of
 from mesocosm.server.builds.repository_address import RepositorySource, read_source
 from mesocosm.server.refusal import Refusal
@@ -169,7 +169,7 @@ async def _synced(service: Service, sync: Sync, directory: BuildDirectory, log: 
         known = await asyncio.to_thread(store.syncs.newest, sync.repository_id, branch)
         if known is not None and known.commit_id == sync.commit_id:
             return None
-    root = _workspace(directory.source, repository.folder, fetched.id)
+    root = _workspace(directory.source, repository.folder, fetched.id, log)
     found = await asyncio.to_thread(inspect_workspace, root, log.clean)
     snapshot = await asyncio.to_thread(_keep, store.snapshots, root)
     return _succeeded(sync, found, snapshot, log)
@@ -220,11 +220,13 @@ def _visible(text: str) -> str:
     return "".join(letter for letter in text if letter == "\n" or unicodedata.category(letter) not in _UNSEEN)
 
 
-def _workspace(source: Path, folder: str, commit: str) -> Path:
+def _workspace(source: Path, folder: str, commit: str, log: BuildLog) -> Path:
     root = source / folder
     if root.is_dir() and root.resolve() == source.resolve() / folder:
         return root
-    raise BuildError(f"commit {commit[:12]} has no folder {folder!r}; connect the repository with the right one")
+    others = [log.clean(name) for name in ([""] if (source / "rollouts").is_dir() else []) or workspace_folders(source)]
+    there = f"; rollouts/ is in {' and in '.join(name or 'its root' for name in others)}" if others else ""
+    raise BuildError(f"commit {commit[:12]} has no folder {folder!r}{there}. Connect the repository with the right one")
 
 
 def _keep(snapshots: Snapshots, root: Path) -> Snapshot:
