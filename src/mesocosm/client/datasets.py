@@ -13,7 +13,6 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.dataset import (
-    DatasetAddition,
     DatasetChange,
     DatasetDocument,
     DatasetInput,
@@ -21,9 +20,9 @@ from mesocosm.server.schemas.dataset import (
     DatasetPage,
     DatasetPart,
     DatasetPreview,
-    DatasetRowsInput,
     DatasetUpload,
 )
+from mesocosm.server.schemas.dataset_rows import DatasetAddition, DatasetRowsInput
 
 T = TypeVar("T")
 

@@ -14,7 +14,6 @@ from mesocosm.server.problems import problem_response, refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.promoted_rows import promoted_rows
 from mesocosm.server.schemas.dataset import (
-    DatasetAddition,
     DatasetChange,
     DatasetDocument,
     DatasetInput,
@@ -22,10 +21,10 @@ from mesocosm.server.schemas.dataset import (
     DatasetPage,
     DatasetPart,
     DatasetPreview,
-    DatasetRowsInput,
     DatasetUpload,
     Sha256,
 )
+from mesocosm.server.schemas.dataset_rows import DatasetAddition, DatasetRowsInput
 from mesocosm.server.web.answer import not_cached
 from mesocosm.server.web.content import byte_range
 from mesocosm.server.web.requests import read_body

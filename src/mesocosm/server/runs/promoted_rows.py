@@ -13,7 +13,7 @@ from mesocosm.rollouts.rows import ORIGIN
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.episode_list import episode_filter, episode_sort
-from mesocosm.server.schemas.dataset import MOST_ADDED, DatasetRowsInput
+from mesocosm.server.schemas.dataset_rows import MOST_ADDED, DatasetRowsInput
 
 __all__ = ["PromotedRows", "promoted_rows"]
 

@@ -7,14 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from mesocosm.server.schemas.query import EpisodeFilterQuery
-
 DatasetStatus = Literal["uploading", "processing", "uploaded", "error", "cancelled"]
 DatasetFormat = Literal["csv", "jsonl", "parquet"]
 
 LONGEST_NAME = 100
-MOST_ADDED = 10_000
-"""Maximum number of episodes whose tasks are added at once."""
 
 
 def checked_dataset_name(name: str) -> str:
@@ -86,22 +82,6 @@ class DatasetInput(BaseModel):
         if self.source is not None and self.source.kind != "hub":
             raise ValueError("a file comes from the hub or from nowhere; rows of a run are added by the server")
         return self
-
-
-class DatasetRowsInput(BaseModel):
-    """Episodes of a run whose tasks are added to a dataset as rows."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    run: str = Field(
-        min_length=1, max_length=200, description="ID of the run.", examples=["019ab2f0-7c11-7a3e-9b5e-0c2f4d6a8e10"]
-    )
-    episodes: list[Annotated[str, StringConstraints(min_length=1, max_length=200)]] | None = Field(
-        default=None, min_length=1, max_length=MOST_ADDED, description="IDs of episodes; by default those of `where`."
-    )
-    where: EpisodeFilterQuery | None = Field(
-        default=None, description="Filter and order of the episodes; by default all."
-    )
 
 
 class DatasetChange(BaseModel):
@@ -221,18 +201,6 @@ class DatasetUpload(BaseModel):
     part_size: int = Field(description="Size of each part but the last, in bytes.")
     part_count: int = Field(description="Number of parts, numbered from 1.")
     present: list[int] = Field(description="Numbers of the parts that the server has.")
-
-
-class DatasetAddition(BaseModel):
-    """Rows that a worker adds to a dataset as a new version. Those that it has already are left out then."""
-
-    id: str = Field(description="ID of the dataset.")
-    name: str = Field(description="Name of the dataset.")
-    version: int = Field(description="Number of the version; it is `cancelled` if no row is new.")
-    status: DatasetStatus = Field(description="State of the version.")
-    rows: int = Field(description="Rows to add: one for each task of the episodes.")
-    without_task: int = Field(description="Episodes that never asked a model, of which no row can be made.")
-    altered: int = Field(description="Rows that are not as they were run, because their record hides something.")
 
 
 class DatasetPart(BaseModel):
