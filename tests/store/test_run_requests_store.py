@@ -227,15 +227,20 @@ def test_lists_fit_every_condition_and_page(orders: RunRequests, queue: Any) -> 
     assert listed(actor="user:1") == mine[::-1]
     assert listed(actor="user:1", cursor=mine[2]) == mine[1::-1]
     assert listed(public=True) == [shown, mine[1]]
-    assert listed(seen_by="user:1") == [shown, *mine[::-1]]
     assert orders.count(RunRequestFilter(public=True, actor="user:2")) == 1
 
 
 def test_what_is_for_everybody_is_the_same_for_one_run_in_lists_and_beside_runs(
-    store: Store, orders: RunRequests, queue: Any
+    store: Store, samples: "Samples", orders: RunRequests, queue: Any
 ) -> None:
-    kinds = [(visibility, status.value) for visibility in (PRIVATE, PUBLIC) for status in RunStatus]
-    made = {queue(status=status, visibility=visibility): is_public(visibility, status) for visibility, status in kinds}
+    made = {
+        queue(status=status.value, visibility=visibility, workspace_id=workspace_id): is_public(
+            order_of(samples.run(), visibility=visibility, workspace_id=workspace_id), status
+        )
+        for visibility in (PRIVATE, PUBLIC)
+        for status in RunStatus
+        for workspace_id in (None, "w")
+    }
     joined = select(order_table.c.run_id).join(runs, runs.c.id == order_table.c.run_id).where(public_pair())
     found = set(store.database.read(lambda connection: connection.scalars(joined).all()))
     assert sum(made.values()) == 1

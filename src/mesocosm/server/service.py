@@ -3,7 +3,7 @@
 import hmac
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from mesocosm.server.settings import Settings
 from mesocosm.store import Store, open_store
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.workspaces import Role as WorkspaceRole
 
 if TYPE_CHECKING:
     from fastapi import Request
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mesocosm.server.model_catalogue import Catalogue
 
 RECENT_S = 2.0
-"""Seconds for which teams and requests are cached, so changes by other processes may take effect that much later."""
+"""Seconds for which teams, roles and requests are cached: changes by other processes may take effect that late."""
 _RECENT = 5_000
 
 MOST_STREAMS, MOST_OF_ONE, MOST_OF_ADDRESS = 2_000, 50, 200
@@ -71,6 +72,7 @@ class Service:
         self.local = local
         self.store = store
         self._teams_of = Cache[frozenset[str]](_RECENT, seconds=RECENT_S)
+        self._roles_of = Cache[Mapping[str, WorkspaceRole]](_RECENT, seconds=RECENT_S)
         self._requests = Cache[tuple[RunRequest | None]](_RECENT, seconds=RECENT_S)
         self.audience = Audience()
         self.kept = Cache[Any]()
@@ -108,6 +110,12 @@ class Service:
         key, of_user = (user_id, self.store.database.written), self.store.teams.teams_of
         return self._teams_of.get(key, lambda: frozenset(team.id for team in of_user(user_id)))
 
+    def roles_of(self, user_id: int) -> Mapping[str, WorkspaceRole]:
+        """Return the role of a member in each of their workspaces, by its id, at most `RECENT_S` old."""
+        return self._roles_of.get(
+            (user_id, self.store.database.written), lambda: self.store.workspaces.roles_of(user_id)
+        )
+
     def recent_requests(self, run_ids: Iterable[str]) -> dict[str, RunRequest]:
         """Return the requests of runs by run id, at most `RECENT_S` old; runs without one are left out.
 
@@ -125,7 +133,7 @@ class Service:
 
     def viewer(self, caller: Principal, address: str = "") -> Viewer:
         """Return a caller with the rules that apply to them on this server."""
-        return Viewer(caller, address, self.teams_of, local=self.local)
+        return Viewer(caller, address, self.teams_of, self.roles_of, local=self.local)
 
     @property
     def nobody(self) -> Principal:

@@ -299,6 +299,9 @@ class Settings(BaseSettings):
     team_budget_usd: float | None = Field(
         None, ge=0, description="default budget of a team in 24 hours, in US dollars; `none`: unlimited"
     )
+    workspace_budget_usd: float | None = Field(
+        None, ge=0, description="default budget of a workspace in 24 hours, in US dollars; `none`: unlimited"
+    )
     guest_budget_usd: float | None = Field(
         0.5, ge=0, description="budget of a guest in 24 hours, in US dollars; `none`: unlimited"
     )
@@ -341,7 +344,9 @@ class Settings(BaseSettings):
         return f"/{bare}" if (bare := value.strip("/")) else ""
 
     @field_validator(
-        *("login_port", "user_budget_usd", "team_budget_usd", "guest_budget_usd", "run_budget_usd"), mode="before"
+        *("login_port", "user_budget_usd", "team_budget_usd", "workspace_budget_usd"),
+        *("guest_budget_usd", "run_budget_usd"),
+        mode="before",
     )
     @classmethod
     def _none(cls, value: Any) -> Any:

@@ -3,31 +3,38 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, exists, false, or_, select
+from sqlalchemy import ColumnElement, and_, exists, false, or_, select
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
+from mesocosm.store.rows import plain
 from mesocosm.store.run_requests import public_request
-from mesocosm.store.tenancy import memberships, requests
+from mesocosm.store.tenancy import memberships, requests, workspace_members
 
-Whose = Literal["", "mine", "team", "public"]
+Whose = Literal["", "mine", "team", "workspace", "public"]
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleTo:
-    """The runs that one person may see: their own, those of their teams, and public ones.
+    """The runs that one person may see: their own, those of their teams and workspaces, and public ones.
 
-    `actor` is as in RunRequest, empty without an account; `user_id` is None for anyone who cannot join teams. `whose`
-    narrows the runs down to one of the three groups.
+    A run in a workspace is seen by the members of the workspace alone: neither by its team nor by the public, nor by a
+    person who submitted it and left. `actor` is as in RunRequest, empty without an account; `user_id` is None for
+    anyone who cannot join teams and workspaces; `every_workspace` is set for those who see all workspaces. `whose`
+    narrows the runs down to one of the four groups.
     """
 
     actor: str = ""
     user_id: int | None = None
     whose: Whose = ""
+    every_workspace: bool = False
 
     def owns(self) -> ColumnElement[bool]:
-        """Return the condition that a run request belongs to the person or to one of their teams."""
-        return or_(self._mine(), self._team())
+        """Return the condition that the person sees everything of the run of a request, also what is hidden in public.
+
+        The run is theirs, or of one of their teams or workspaces.
+        """
+        return or_(self._mine(), self._team(), self._workspace())
 
     def sees(self) -> ColumnElement[bool]:
         """Return the condition that the person may see the run of a request, and `whose` includes it."""
@@ -35,34 +42,36 @@ class VisibleTo:
             return public_request()
         if self.whose == "mine":
             return self._mine()
+        if self.whose == "workspace":
+            return self._workspace()
         return self._team() if self.whose == "team" else or_(self.owns(), public_request())
 
     def runs(self, run_id: ColumnElement[str]) -> ColumnElement[bool]:
         """Return the condition that `run_id` is the id of a visible run."""
-        if self.whose in {"mine", "team"}:
+        if self.whose in {"mine", "team", "workspace"}:
             # There are few of these: look them up by owner.
             return run_id.in_(select(requests.c.run_id).where(self.sees()))
         # Check one by one until a page is full, independent of the total number.
         return exists().where(requests.c.run_id == run_id, self.sees())
 
     def _mine(self) -> ColumnElement[bool]:
-        return requests.c.actor == self.actor if self.actor else false()
+        if not self.actor:
+            return false()
+        return and_(requests.c.actor == self.actor, or_(requests.c.workspace_id.is_(None), self._workspace()))
 
     def _team(self) -> ColumnElement[bool]:
         if self.user_id is None:
             return false()
-        return requests.c.team_id.in_(select(memberships.c.team_id).where(memberships.c.user_id == self.user_id))
+        theirs = select(memberships.c.team_id).where(memberships.c.user_id == self.user_id)
+        return and_(requests.c.workspace_id.is_(None), requests.c.team_id.in_(theirs))
 
-
-def submitted(run_id: ColumnElement[str], team: str, environment: str, *, tests: bool) -> list[ColumnElement[bool]]:
-    """Return the conditions that a run was submitted for a team or environment and (unless `tests`) is no test."""
-    submissions = select(requests.c.run_id)
-    found: list[ColumnElement[bool]] = []
-    if team:
-        found.append(run_id.in_(submissions.where(requests.c.team_id == team)))
-    if environment:
-        found.append(run_id.in_(submissions.where(requests.c.environment_id == environment)))
-    return found if tests else [*found, run_id.not_in(submissions.where(requests.c.purpose == "test"))]
+    def _workspace(self) -> ColumnElement[bool]:
+        if self.every_workspace:
+            return requests.c.workspace_id.is_not(None)
+        if self.user_id is None:
+            return false()
+        theirs = select(workspace_members.c.workspace_id).where(workspace_members.c.user_id == self.user_id)
+        return requests.c.workspace_id.in_(theirs)
 
 
 Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
@@ -74,8 +83,9 @@ class RunFilter:
 
     Any of several values of a field matches, except for `tags`, which a run must all have. All words of `text` must
     occur in id, name, benchmark, title, model, agent or tags, ignoring case. `since` (inclusive) and `until`
-    (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see, `team` and
-    `environment` those submitted for them; without `tests`, test episodes are left out.
+    (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see; `team`,
+    `environment`, `workspace` and `dataset` (ids) and `configuration` (a path) those submitted for them; without
+    `tests`, test episodes are left out.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -91,7 +101,26 @@ class RunFilter:
     visible_to: VisibleTo | None = None
     team: str = ""
     environment: str = ""
+    workspace: str = ""
+    dataset: str = ""
+    configuration: str = ""
     tests: bool = True
+
+    def submitted(self, run_id: ColumnElement[str]) -> list[ColumnElement[bool]]:
+        """Return the conditions on the request of a run."""
+        given = (
+            # A run in a workspace does not belong to a team.
+            (self.team, and_(requests.c.team_id == plain(self.team), requests.c.workspace_id.is_(None))),
+            (self.environment, requests.c.environment_id == plain(self.environment)),
+            (self.workspace, requests.c.workspace_id == plain(self.workspace)),
+            (self.dataset, requests.c.dataset_id == plain(self.dataset)),
+            (self.configuration, requests.c.configuration == plain(self.configuration)),
+        )
+        submissions = select(requests.c.run_id)
+        found: list[ColumnElement[bool]] = [
+            run_id.in_(submissions.where(condition)) for value, condition in given if value
+        ]
+        return found if self.tests else [*found, run_id.not_in(submissions.where(requests.c.purpose == "test"))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,10 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 
 
 class BoardScope(msgspec.Struct, frozen=True):
-    """The runs of a board: public ones of a domain (under one protocol version, or unofficial), or all of a team."""
+    """The runs of a board: public ones of a domain (under one protocol version, or unofficial), or all of a team.
+
+    No board has runs of a workspace.
+    """
 
     domain_id: str | None = None
     team_id: str | None = None
@@ -135,7 +138,7 @@ class Leaderboards:
     def tries(self, domain_id: str, protocol: int) -> tuple[OfficialAttempt, ...]:
         """Return all official runs of a domain under one protocol version, in any state, including deleted ones."""
         c, left = requests.c, deleted_runs.c
-        known = select(c.run_id, c.actor, c.model, c.state, c.visibility, runs.c.status)
+        known = select(c.run_id, c.actor, c.model, c.state, c.visibility, c.workspace_id, runs.c.status)
         known = known.join(runs, runs.c.id == c.run_id).where(c.domain_id == plain(domain_id), c.protocol == protocol)
         gone = select(left.run_id, left.actor, left.model)
         gone = gone.where(left.domain_id == plain(domain_id), left.protocol == protocol)
@@ -167,7 +170,7 @@ class Leaderboards:
         """Return all ended runs of a domain, including deleted ones, without test episodes and official runs."""
         owner = func.coalesce(requests.c.team_id, requests.c.actor).label("owner")
         kind = (requests.c.domain_id, requests.c.vow_version, requests.c.model)
-        wanted = select(owner, *kind, requests.c.visibility, runs.c.status, requests.c.config)
+        wanted = select(owner, *kind, requests.c.visibility, requests.c.workspace_id, runs.c.status, requests.c.config)
         wanted = wanted.join(runs, runs.c.id == requests.c.run_id)
         wanted = wanted.where(requests.c.domain_id == plain(domain_id), _TRIED, requests.c.protocol.is_(None))
         left = deleted_runs.c
@@ -177,7 +180,7 @@ class Leaderboards:
 
         def work(connection: Connection) -> tuple[Candidate, ...]:
             known = (
-                _candidate(row, shown=is_public(row.visibility, row.status), declared=_declared(row.config))
+                _candidate(row, shown=is_public(row, row.status), declared=_declared(row.config))
                 for row in connection.execute(wanted)
             )
             deleted = (_candidate(row, shown=False, declared=row.declared) for row in connection.execute(gone))
@@ -253,7 +256,8 @@ def _within(wanted: Select[*tuple[Any, ...]], field: BoardScope) -> Select[*tupl
         wanted = wanted.where(public_pair(), requests.c.protocol.is_not_distinct_from(field.protocol))
     else:
         finished = runs.c.status == RunStatus.FINISHED.value
-        wanted = wanted.where(finished, requests.c.team_id == field.team_id, requests.c.purpose != "test")
+        theirs = and_(requests.c.team_id == field.team_id, requests.c.workspace_id.is_(None))
+        wanted = wanted.where(finished, theirs, requests.c.purpose != "test")
     return wanted if field.domain_id is None else wanted.where(requests.c.domain_id == plain(field.domain_id))
 
 
@@ -267,7 +271,7 @@ def _below(quality: ColumnElement[Any], last: float | None, older: ColumnElement
 def _became(row: Row[*tuple[Any, ...]]) -> Literal["finished", "going", "unfinished"]:
     if row.state in OPEN or row.status == RunStatus.RUNNING:
         return "going"
-    return "finished" if is_public(row.visibility, row.status) else "unfinished"
+    return "finished" if is_public(row, row.status) else "unfinished"
 
 
 def _candidate(row: Row[*tuple[Any, ...]], *, shown: bool, declared: bool) -> Candidate:

@@ -1,7 +1,7 @@
 """Runs submitted to a server: their owners, their visibility, and what they cost; `queue.py` has their queue."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
@@ -21,7 +21,10 @@ OPEN = ("queued", "claimed")
 PRIVATE, PUBLIC = "private", "gallery_public"
 DECLARED = "visibility"
 """Key of the visibility that was declared before the run began, in the configuration of a request."""
-"""`PRIVATE`: visible to its owner and their team. `PUBLIC`: visible to everybody once it has finished."""
+"""`PRIVATE`: visible to its owner and their team. `PUBLIC`: visible to everybody once it has finished.
+
+A run in a workspace is visible to the members of the workspace, whatever its visibility.
+"""
 
 _DAY = 86_400.0
 _MICRO = 1_000_000
@@ -92,8 +95,7 @@ class Spent(msgspec.Struct, frozen=True):
 class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A filter of run requests: all given conditions must match. `public` means finished and visible to everybody.
 
-    `seen_by` (an actor) and `seen_teams` keep requests of one of them, and public ones. `cursor` is the run id of the
-    last request of the previous page; `before` is a UNIX time.
+    `cursor` is the run id of the last request of the previous page; `before` is a UNIX time.
     """
 
     actor: str | None = None
@@ -106,8 +108,6 @@ class RunRequestFilter(msgspec.Struct, frozen=True, kw_only=True):
     purposes: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
     public: bool = False
-    seen_by: str | None = None
-    seen_teams: tuple[str, ...] = ()
     cursor: str | None = None
     before: float | None = None
 
@@ -220,6 +220,7 @@ class RunRequests:
 
 
 _FINISHED = runs.c.status == RunStatus.FINISHED.value
+_SHOWN = and_(requests.c.visibility == PUBLIC, requests.c.workspace_id.is_(None))
 _REMEMBERED = "deleted"
 
 
@@ -234,9 +235,6 @@ def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
         query = query.where(requests.c.state.in_(wanted.states))
     if wanted.public:
         query = query.where(public_request())
-    if wanted.seen_by is not None:
-        mine = (requests.c.actor == wanted.seen_by) | requests.c.team_id.in_(wanted.seen_teams)
-        query = query.where(mine | public_request())
     if wanted.cursor is not None:
         query = query.where(requests.c.run_id < plain(wanted.cursor))
     if wanted.before is not None:
@@ -244,22 +242,36 @@ def _narrowed(query: Select[Any], wanted: RunRequestFilter) -> Select[Any]:
     return query
 
 
-def is_public(visibility: str, status: str) -> bool:
-    """Return whether a run is public: its owner made it so, and it has finished.
+class Shown(Protocol):
+    """What decides, beside its status, whether a run is public."""
+
+    @property
+    def visibility(self) -> str:
+        """`private` or `gallery_public`."""
+        ...
+
+    @property
+    def workspace_id(self) -> str | None:
+        """The id of its workspace, or None."""
+        ...
+
+
+def is_public(shown: Shown, status: str) -> bool:
+    """Return whether a run is public: its owner made it so, it has finished, and it is in no workspace.
 
     `public_request` is the same in SQL.
     """
-    return visibility == PUBLIC and status == RunStatus.FINISHED
+    return shown.visibility == PUBLIC and shown.workspace_id is None and status == RunStatus.FINISHED
 
 
 def public_request() -> ColumnElement[bool]:
     """Return the condition that the run of a request is public."""
-    return and_(requests.c.visibility == PUBLIC, exists().where(runs.c.id == requests.c.run_id, _FINISHED))
+    return and_(_SHOWN, exists().where(runs.c.id == requests.c.run_id, _FINISHED))
 
 
 def public_pair() -> ColumnElement[bool]:
     """Return the condition, on requests joined with their runs, that the run is public."""
-    return and_(requests.c.visibility == PUBLIC, _FINISHED)
+    return and_(_SHOWN, _FINISHED)
 
 
 def request_values(order: RunRequest) -> dict[str, Any]:

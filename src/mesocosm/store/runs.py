@@ -15,7 +15,7 @@ from mesocosm.core.run import LeaseOwner, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.deletion import delete_run
 from mesocosm.store.episodes import new_means
-from mesocosm.store.filters import RunFilter, VisibleTo, submitted
+from mesocosm.store.filters import RunFilter, VisibleTo
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
@@ -144,7 +144,7 @@ class Runs:
         words = plain(wanted.text).casefold().split()
         if wanted.visible_to is not None:
             found.append(wanted.visible_to.runs(columns.run_id))
-        found += submitted(columns.run_id, wanted.team, wanted.environment, tests=wanted.tests)
+        found += wanted.submitted(columns.run_id)
         return found + [columns.search.contains(word, autoescape=True) for word in words]
 
     def _unindexed(self, column: ColumnElement[Any]) -> ColumnElement[Any]:

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, func, select
 from mesocosm.core.run import RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain
+from mesocosm.store.run_requests import PRIVATE
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import environments, memberships, requests, teams
 
@@ -14,7 +15,8 @@ class UsageGroup(msgspec.Struct, frozen=True):
     """Runs in the same state: their number, their finished episodes and their scores.
 
     `example` is one of the runs: its public status is that of all. `scored` of them have a primary score; the sum of
-    these is `total`. `own` says whether the requesting actor started them.
+    these is `total`. `own` says whether the requesting actor started them. Runs of workspaces are private here, and
+    nobody's own.
     """
 
     example: str
@@ -45,18 +47,20 @@ class Usages:
 
     def _groups(self, column: str, value: str, actor: str) -> tuple[UsageGroup, ...]:
         done = runs.c.completed + runs.c.truncated + runs.c.timeout + runs.c.failed
-        own = case((requests.c.actor == plain(actor), 1), else_=0).label("own")
+        loose = requests.c.workspace_id.is_(None)
+        own = case((and_(requests.c.actor == plain(actor), loose), 1), else_=0).label("own")
+        visibility = case((loose, requests.c.visibility), else_=PRIVATE).label("shown")
         # Group by label: PostgreSQL does not recognise an expression with parameters as the selected one.
         alike = (
-            "own",
-            *(requests.c.visibility, requests.c.state, runs.c.status, runs.c.started_at.is_(None)),
+            *("own", "shown"),
+            *(requests.c.state, runs.c.status, runs.c.started_at.is_(None)),
             *(done < runs.c.planned, runs.c.higher_is_better),
         )
         score = case((and_(runs.c.status == RunStatus.FINISHED.value), runs.c.score))
         wanted = (
             select(
                 func.min(runs.c.id),
-                requests.c.visibility,
+                visibility,
                 own,
                 func.count(),
                 func.coalesce(func.sum(done), 0),
@@ -114,10 +118,10 @@ class QuotaUsage:
         self._database = database
 
     def solo(self, user_id: int) -> OwnedCounts:
-        """Return what a user owns outside of teams."""
+        """Return what a user owns outside of teams and workspaces."""
         actor = f"user:{user_id}"
         built = environments.c.holder_key == actor
-        played = (requests.c.actor == actor) & requests.c.team_id.is_(None)
+        played = and_(requests.c.actor == actor, requests.c.team_id.is_(None), requests.c.workspace_id.is_(None))
         return self._database.read(lambda connection: _held(connection, built, played))
 
     def teams(self, user_id: int) -> tuple[TeamUsage, ...]:
@@ -139,7 +143,11 @@ class QuotaUsage:
 
 
 def _of_team(connection: Connection, team_id: str) -> OwnedCounts:
-    return _held(connection, environments.c.holder_key == f"team:{team_id}", requests.c.team_id == team_id)
+    return _held(
+        connection,
+        environments.c.holder_key == f"team:{team_id}",
+        and_(requests.c.team_id == team_id, requests.c.workspace_id.is_(None)),
+    )
 
 
 def _held(connection: Connection, built: ColumnElement[bool], played: ColumnElement[bool]) -> OwnedCounts:

@@ -13,6 +13,7 @@ from mesocosm.core.ids import new_id
 from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
+from mesocosm.store.run_requests import PRIVATE
 from mesocosm.store.tenancy import (
     dataset_additions,
     dataset_parts,
@@ -87,6 +88,11 @@ class Workspaces:
         found = self._database.one(wanted)
         return None if found is None else _membership_from(found)
 
+    def get(self, workspace_id: str) -> Workspace | None:
+        """Return the workspace with an id, None if there is none."""
+        row = self._database.one(select(workspaces).where(workspaces.c.id == plain(workspace_id)))
+        return None if row is None else record_of(Workspace, row)
+
     def memberships_of(
         self,
         user_id: int | None,
@@ -113,6 +119,12 @@ class Workspaces:
             older = and_(workspaces.c.created_at == seen, workspaces.c.id < plain(cursor))
             wanted = wanted.where(or_(workspaces.c.created_at < seen, older))
         return tuple(map(_membership_from, self._database.all(wanted)))
+
+    def roles_of(self, user_id: int) -> dict[str, Role]:
+        """Return the role of a user in each of their workspaces, by its id."""
+        wanted = select(workspace_members.c.workspace_id, workspace_members.c.role)
+        rows = self._database.all(wanted.where(workspace_members.c.user_id == user_id))
+        return {row["workspace_id"]: row["role"] for row in rows}
 
     def members(self, workspace_id: str) -> tuple[WorkspaceMemberRow, ...]:
         """Return the members of a workspace, owners first, those of a role in the order in which they joined."""
@@ -164,11 +176,12 @@ class Workspaces:
         self._database.execute(changed.values(budget_usd=budget_usd))
 
     def delete(self, workspace_id: str) -> bool:
-        """Delete a workspace with its members, datasets and secrets; runs stay with those who submitted them.
+        """Delete a workspace with its members, datasets and secrets. Return whether it existed.
 
-        Return whether it existed.
+        Its runs become private runs of those who submitted them.
         """
-        left = update(requests).where(requests.c.workspace_id == plain(workspace_id)).values(workspace_id=None)
+        left = update(requests).where(requests.c.workspace_id == plain(workspace_id))
+        left = left.values(workspace_id=None, team_id=None, visibility=PRIVATE)
         gone = delete(workspaces).where(workspaces.c.id == plain(workspace_id))
         parts = select(dataset_parts.c.digest).join(datasets, datasets.c.id == dataset_parts.c.dataset_id)
         parts = parts.where(datasets.c.workspace_id == plain(workspace_id))

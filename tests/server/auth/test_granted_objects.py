@@ -18,10 +18,11 @@ from tests.server.auth.granted.world import (
     CALLERS,
     CHANGES,
     MATE,
-    NAMES,
+    MAY_CHANGE,
+    MAY_READ,
     OWNER,
-    READS,
     REFUSED,
+    RUNS,
     World,
     dump,
     opened,
@@ -73,7 +74,7 @@ def _tell(kind: type, name: str, thing: Any, world: World, *, is_property: bool)
 
 @pytest.fixture
 def world(tmp_path: Path, records: Any) -> Iterator[World]:
-    """A server with three runs of one owner."""
+    """A server with four runs."""
     with opened(tmp_path, records, lambda *given: asyncio.run(records.write(*given))) as found:
         yield found
 
@@ -139,11 +140,11 @@ def test_what_is_hidden_from_others_is_told_to_the_owner(world: World) -> None:
 @pytest.mark.parametrize("role", CALLERS)
 def test_a_run_is_read_and_changed_by_those_who_may(world: World, role: str) -> None:
     grant = world.grant(role)
-    for name in NAMES:
+    for name in RUNS:
         run_id = world.runs[name]
-        assert _granted(grant, "run", run_id) == (name in READS[role])
-        assert _granted(grant, "episode", world.episodes[name]) == (name in READS[role])
-        assert _granted(grant, "own_run", run_id) == (name in CHANGES[role])
+        assert _granted(grant, "run", run_id) == (name in MAY_READ[role])
+        assert _granted(grant, "episode", world.episodes[name]) == (name in MAY_READ[role])
+        assert _granted(grant, "own_run", run_id) == (name in MAY_CHANGE[role])
 
 
 def _granted(grant: Grant, what: str, reference: str) -> bool:

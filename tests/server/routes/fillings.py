@@ -163,7 +163,7 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
         shown = land.grounds["public"].ids["run_id"]
         return [
             Ask(method, path, ground, {"run": [shown, land.grounds[ground].ids["run_id"]]})
-            for ground in ("solo", "team")
+            for ground in ("solo", "team", "shared run")
         ]
     if not names - set(common(land, path)):
         return [Ask(method, path, GROUNDS.get(key, ""), query, body, headers)]
@@ -217,6 +217,9 @@ def crossing(land: Landscape) -> list[Ask]:
         listing("/api/environments", "solo", {"domain_id": "draft-game"}),
         listing("/api/environments", "solo", {"cursor": "env-solo"}),
         Ask("GET", "/api/runs", "team", {"team": land.team}, rule="reader"),
+        Ask("GET", "/api/runs", "workspace", {"workspace": land.grounds["workspace"].ids["workspace"]}, rule="insider"),
+        *(listing("/api/runs", "shared run", {"whose": whose}) for whose in ("mine", "team", "workspace", "public")),
+        listing("/api/gallery/runs", "shared run", {"sort": "newest"}),
         *(listing("/api/runs", "solo", query) for query in ({"environment": "env-solo"}, {"benchmark": "draft-game"})),
         listing("/api/domains", "solo", {"published": False, "include_archived": True}),
         Ask("GET", "/api/gallery/runs", "solo", {"domain_id": "draft-game"}),

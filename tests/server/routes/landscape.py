@@ -40,6 +40,7 @@ from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_imports import RunImport
 from mesocosm.store.schema import runs as run_table
 from mesocosm.store.snapshot_uploads import SnapshotUpload
+from mesocosm.store.tenancy import requests
 from mesocosm.store.workspace_secrets import WORKSPACE, personal_holder
 
 SECRET = "the secret of the workers"
@@ -74,16 +75,18 @@ DATASET = f"user_prompt,ground_truth\n{TEAM}?,1\n".encode()
 
 @dataclass(frozen=True)
 class Ground:
-    """Things of the same people: ids by the names of parameters, and who is inside, owns, and reads them."""
+    """Things of the same people: ids by the names of parameters, and who is inside, owns, changes and reads them."""
 
     ids: dict[str, str]
     inside: frozenset[str] = frozenset()
     owners: frozenset[str] = frozenset()
+    changers: frozenset[str] | None = None
+    """Who changes them, where that is not everybody inside."""
     open: bool = False
 
 
 class Landscape(Runs):
-    """Ann's things: public, of her team (with Bob), and hers alone; Cid, a guest and nobody in particular outside."""
+    """Ann's things: public, of her team or workspace (with Bob), and hers alone; Cid, a guest and nobody outside."""
 
     def __init__(self, hosted: Hosted, world: World, place: Path) -> None:
         world.failing = {1}
@@ -179,13 +182,14 @@ class Landscape(Runs):
             (self._ask(visibility="gallery_public", name="Shown"), HUSHED),
             (self._ask(team_id=self.team, name=TEAM, tags=[TEAM]), TEAM),
             (self._ask(name=SOLO, tags=[SOLO]), SOLO),
+            (self._ask(visibility="gallery_public", name=TEAM, tags=[TEAM]), TEAM),
         )
         test = submit_run(
             self.service, self.service.viewer(self._principal), self._input(name=SOLO), purpose="test"
         ).run_id
         self._play()
-        public, team, solo = (self._played(run_id, word) for run_id, word in played)
-        for run_id in (public["run_id"], solo["run_id"]):
+        public, team, solo, shared_run = (self._played(run_id, word) for run_id, word in played)
+        for run_id in (public["run_id"], solo["run_id"], shared_run["run_id"]):
             self._serve_elsewhere(run_id)
         for domain_id, status, word, given in (
             ("draft-game", "draft", SOLO, {}),
@@ -213,6 +217,7 @@ class Landscape(Runs):
         self.service.store.workspaces.add_member(workspace.id, self.bob.user_id or 0, "member")
         for holder in (WORKSPACE, *(personal_holder(one.user_id or 0) for one in (self.ann, self.bob))):
             set_secret(self.service, workspace.id, holder, STORED, SecretStr(NOBODY_READS), self.ann.user_id)
+        self._share(shared_run["run_id"], workspace.id)
         hook_id = self._repository(workspace.id)
         shared = {"workspace": workspace.id, "name": STORED, "number": "1", "hook_id": hook_id}
         own = frozenset(ann)
@@ -220,6 +225,7 @@ class Landscape(Runs):
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
             "team": Ground(team | {"team_id": self.team}, frozenset(mates), own),
             "workspace": Ground(shared, frozenset(mates), own),
+            "shared run": Ground(shared_run, frozenset(mates), own, changers=own),
             "snapshot": Ground(
                 {"workspace": workspace.id, "snapshot_id": self._snapshot(workspace.id)}, frozenset(mates), own
             ),
@@ -319,6 +325,12 @@ class Landscape(Runs):
         spec = msgspec.structs.replace(spec, model=msgspec.structs.replace(spec.model, name=ELSEWHERE))
         text = msgspec.json.encode(spec).decode()
         statement = run_table.update().where(run_table.c.id == run_id).values(spec=text)
+        self.service.store.database.write(lambda connection: connection.execute(statement))
+
+    def _share(self, run_id: str, workspace_id: str) -> None:
+        """Let a run that Cid submitted to be public be one of a workspace that he is not in any more."""
+        owned = {"workspace_id": workspace_id, "actor": f"user:{self.cid.user_id}", "actor_name": "cid"}
+        statement = requests.update().where(requests.c.run_id == run_id).values(owned)
         self.service.store.database.write(lambda connection: connection.execute(statement))
 
     def _domain(self, domain_id: str, status: str, word: str, environment_id: str | None = None) -> None:

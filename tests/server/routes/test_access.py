@@ -68,6 +68,8 @@ def allowed(ask: Ask, rule: str, ground: Ground | None) -> set[str]:
     """Return who gets what they ask for."""
     if (ask.method, ask.path) in WORKERS_TOO:
         return {"worker", *allowed_people(rule, ground)}
+    if ground is not None and ground.changers is not None and ask.method in MUTATING:
+        ground = replace(ground, inside=ground.changers)
     return allowed_people(rule, ground) - ({"token"} if ask.path.startswith("/api/sessions") else set())
 
 
@@ -104,7 +106,13 @@ def canaries(land: Landscape, who: str, path: str) -> list[str]:
     if who not in ("owner", "token", "admin"):
         found += [SOLO, *(land.grounds[name].ids["run_id"] for name in ("solo", "waiting", "cancelled", "test"))]
         if who != "mate":
-            found += [TEAM, land.grounds["team"].ids["run_id"], HUSHED, PROMPT, FAILED_WORDS]
+            found += [
+                TEAM,
+                *(land.grounds[name].ids["run_id"] for name in ("team", "shared run")),
+                HUSHED,
+                PROMPT,
+                FAILED_WORDS,
+            ]
     return found
 
 

@@ -85,6 +85,7 @@ def played(hosted: "Hosted", records: "Records") -> Played:
                 environment_id=given.get("environment"),
                 environment_version=given.get("version"),
                 team_id=given.get("team_id"),
+                workspace_id=given.get("workspace_id"),
                 domain_id=domain_id,
                 vow_version=given.get("vow", "1.0.0"),
                 model=agent["model"],
@@ -285,6 +286,19 @@ async def test_private_and_unfinished_runs_are_on_no_board(hosted: "Hosted", pla
     await played([1], status=RunStatus.STOPPED)
     assert board(hosted) == []
     assert hosted.anonymous.get("/api/gallery/runs").json() == []
+
+
+async def test_runs_of_a_workspace_are_on_no_board_and_in_no_gallery(hosted: "Hosted", played: Played) -> None:
+    ada = hosted.member("ada")
+    team = ada.post("/api/teams", {"name": "Pandas"}).json()["team_id"]
+    workspace = ada.post("/api/workspaces", {"name": "Reefs"}).json()["id"]
+    run_id = await played([1], actor=f"user:{ada.user_id}", team_id=team, workspace_id=workspace)
+    assert ada.get(f"/api/runs/{run_id}").json()["workspace_id"] == workspace
+    assert board(hosted) == []
+    assert ada.get(f"/api/teams/{team}/leaderboard").json() == []
+    for person in (hosted.anonymous, ada):
+        assert person.get("/api/gallery/runs").json() == []
+    assert ada.get("/api/runs", params={"team": team}).json()["items"] == []
 
 
 async def test_a_board_follows_what_becomes_of_its_runs(hosted: "Hosted", played: Played) -> None:

@@ -160,6 +160,6 @@ export const EPISODE_SORT_KEYS = ["index", "score", "reward", "steps", "tokens",
 
 export const EPISODE_OUTCOMES = ["pass", "fail", "scored", "worst", "missing", "skipped"] as const
 
-export const WHOSE = ["mine", "team", "public"] as const
+export const WHOSE = ["mine", "team", "workspace", "public"] as const
 
 export const PASSWORD_LENGTH = 8 as const

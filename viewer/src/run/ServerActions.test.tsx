@@ -10,7 +10,7 @@ import { ServerActions } from './ServerActions'
 import { draw } from './testPage'
 
 const request = { state: 'ended' } as Schema<'RunRequestDocument'>
-const submitted = { request, mine: true, domain_id: 'd1', visibility: 'private' }
+const submitted = { request, mine: true, may_change: true, domain_id: 'd1', visibility: 'private' }
 
 /** What the menu of a run offers to its owner. */
 async function offered(given: Partial<Schema<'RunDetail'>>, type: Me['type'] = 'member'): Promise<string[]> {
@@ -32,6 +32,7 @@ describe('the menu of a run on a server', () => {
   it.each([
     ['a member', {}, 'member', ['Make public…', 'Rescore', 'Delete…']],
     ['a guest', {}, 'guest', ['Rescore', 'Delete…']],
+    ['a member of its workspace', { workspace_id: 'w' }, 'member', ['Rescore', 'Delete…']],
     ['the owner of an official run', { protocol: 1 }, 'member', ['Delete…']],
     [
       'the owner of a run in progress',
@@ -41,6 +42,12 @@ describe('the menu of a run on a server', () => {
     ],
   ] as const)('offers %s what the server allows', async (_who, given, type, items) => {
     expect(await offered(given, type)).toEqual(items)
+  })
+
+  it('is not there for those who may only read the run', async () => {
+    await draw(<ServerActions run={run({ ...submitted, may_change: false })} onStarted={() => {}} />, new QueryClient())
+    expect(screen.queryByRole('button', { name: 'More' })).toBeNull()
+    expect(screen.queryByRole('button', { name: 'Download' })).not.toBeNull()
   })
 
   it('rescores', async () => {

@@ -6,7 +6,6 @@ import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { LinkButton } from '../parts/LinkButton'
 import { Menu, type MenuItem } from '../parts/Menu'
 import { DeleteDialog } from '../runs/DeleteDialog'
-import { mayChange } from '../runs/ownership'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { stateOf } from './headline'
@@ -31,7 +30,7 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
       <Menu label="Download" icon="download" items={downloads(run.id)} />
     </>
   )
-  if (!mayChange(run, me)) return everyone
+  if (run.may_change !== true) return everyone
   return (
     <OwnActions run={run} member={isMember(me)} onStarted={onStarted}>
       {everyone}
@@ -59,7 +58,8 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   // An official run keeps its scores and stays public.
   if (run.protocol === null) {
     if (run.request !== null) items.unshift(rescoreItem(rescore, going))
-    if (member)
+    // A run of a workspace is never public.
+    if (member && run.workspace_id === null)
       items.unshift(
         open
           ? { label: 'Make private', note: 'Removes it from the gallery', onChoose: () => show.run('private') }

@@ -15,19 +15,21 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <p className={styles.facts}>
       {state === 'pending' && <QueueNote runId={run.id} />}
-      <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+      <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} workspace={run.workspace_id} />
       {run.protocol !== null && (
         <Badge tone="live" title="Played by the protocol of its domain, with seeds drawn by the server">
           official, protocol {run.protocol}
         </Badge>
       )}
       <span>{whoseWords(run)}</span>
-      <span>
-        <Link to="/domains/$domainId" params={{ domainId: request.config.domain_id }}>
-          Leaderboard
-        </Link>
-      </span>
-      <span>vow {request.config.binding_vow_version}</span>
+      {request.config.domain_id !== '' && (
+        <span>
+          <Link to="/domains/$domainId" params={{ domainId: request.config.domain_id }}>
+            Leaderboard
+          </Link>
+        </span>
+      )}
+      {request.config.binding_vow_version !== '' && <span>vow {request.config.binding_vow_version}</span>}
       {request.environment_version !== null && <span>environment version {request.environment_version}</span>}
       {request.redacted && <span>Prompts and reasoning are hidden because this public run is not yours.</span>}
       {request.expires_at !== null && state !== 'pending' && state !== 'running' && (

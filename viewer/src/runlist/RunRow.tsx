@@ -50,7 +50,7 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
       )}
       {shown('visibility') && (
         <td data-minor>
-          <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} />
+          <VisibilityBadge visibility={run.visibility ?? 'private'} team={run.team_id} workspace={run.workspace_id} />
         </td>
       )}
       <td data-minor>

@@ -1,7 +1,16 @@
 import { Badge } from '../parts/Badge'
 
 /** Who may see a run. */
-export function VisibilityBadge({ visibility, team }: { visibility: string; team?: string | null }) {
+export function VisibilityBadge({
+  visibility,
+  team,
+  workspace,
+}: {
+  visibility: string
+  team?: string | null
+  workspace?: string | null
+}) {
+  if (workspace) return <Badge title="Visible to the members of the workspace">workspace</Badge>
   if (visibility === 'gallery_public')
     return (
       <Badge tone="live" title="Visible to everyone once it has completed">

@@ -53,7 +53,9 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
     case 'owner':
       return <TwoLines first={ownerWords(run)} title={run.owner ?? undefined} />
     case 'visibility':
-      return run.visibility ? <VisibilityBadge visibility={run.visibility} team={run.team_id} /> : null
+      return run.visibility ? (
+        <VisibilityBadge visibility={run.visibility} team={run.team_id} workspace={run.workspace_id} />
+      ) : null
     case 'state':
       return <RunState run={run} />
     case 'score':

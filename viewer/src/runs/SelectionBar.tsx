@@ -6,9 +6,7 @@ import { plural } from '../format'
 import { Button } from '../parts/Button'
 import { IconButton } from '../parts/IconButton'
 import { place } from '../place'
-import { useMe } from '../session/useMe'
 import { DeleteDialog } from './DeleteDialog'
-import { mayChange } from './ownership'
 import type { Run } from './page'
 import { patchLists } from './patchLists'
 import styles from './SelectionBar.module.css'
@@ -22,11 +20,11 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
   const compare = useCompare()
   const client = useQueryClient()
   const { ids, runs } = selection
-  const me = useMe()
   if (ids.length === 0) return null
-  const changeable = place.mode === 'server' ? runs.filter((run) => mayChange(run, me)).length : runs.length
+  const changeable = place.mode === 'server' ? runs.filter((run) => run.may_change === true).length : runs.length
   const others = runs.length - changeable
-  const why = others > 0 ? `${plural(others, 'run')} of these ${others === 1 ? 'is' : 'are'} not yours` : undefined
+  const why =
+    others > 0 ? `${plural(others, 'run')} of these ${others === 1 ? 'is' : 'are'} not yours to change` : undefined
   const tagged = (changed: Run[]) => {
     setAsked(undefined)
     selection.see(changed)

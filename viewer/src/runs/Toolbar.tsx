@@ -35,6 +35,7 @@ const WHOSE_WORDS: readonly { value: Whose | 'all'; label: string }[] = [
   { value: 'all', label: 'All runs' },
   { value: 'mine', label: 'Mine' },
   { value: 'team', label: 'My teams' },
+  { value: 'workspace', label: 'Workspaces' },
   { value: 'public', label: 'Public' },
 ]
 

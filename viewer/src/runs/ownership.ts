@@ -1,8 +1,7 @@
 /** Whose runs of a server are, and what follows from that. Elsewhere all runs are one's own. */
-import { isAdmin, isMember, type Me } from '../session/person'
 import type { Run } from './page'
 
-type Owned = Pick<Run, 'owner' | 'mine' | 'team_id' | 'domain_id'>
+type Owned = Pick<Run, 'owner' | 'mine' | 'team_id' | 'workspace_id'>
 
 /** Whose a run is, in a word or two. */
 export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): string {
@@ -11,15 +10,9 @@ export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): stri
 }
 
 /** Whose a run is, on its page. */
-export function whoseWords({ owner, mine, team_id }: Owned): string {
+export function whoseWords({ owner, mine, team_id, workspace_id }: Owned): string {
+  if (workspace_id !== null) return mine ? 'yours, in a workspace' : `of a workspace, by ${owner ?? 'a member'}`
   if (mine) return 'yours'
   if (team_id !== null) return 'of your team'
   return owner === 'guest' ? "a guest's" : "another member's"
-}
-
-/** Whether the user may change a run. Only members of its team are told the team. */
-export function mayChange({ mine, team_id, domain_id }: Owned, me: Me | undefined): boolean {
-  if (mine === true) return true
-  if (domain_id === null) return false
-  return isAdmin(me) || (isMember(me) && team_id !== null)
 }

@@ -33,9 +33,11 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     owner: null,
     visibility: null,
     team_id: null,
+    workspace_id: null,
     domain_id: null,
     protocol: null,
     mine: null,
+    may_change: null,
     request: null,
     ...changes,
   }

@@ -96,6 +96,7 @@ type Filtered = Record<
   group_id: string | null
   mine: boolean | null
   team_id: string | null
+  workspace_id: string | null
   visibility: string | null
 }
 
@@ -115,7 +116,12 @@ export function matches(run: Filtered, search: RunsSearch): boolean {
     return false
   if (search.whose === 'mine' && run.mine !== true) return false
   if (search.whose === 'team' && run.team_id === null) return false
-  if (search.whose === 'public' && !(run.visibility === 'gallery_public' && state === 'finished')) return false
+  if (search.whose === 'workspace' && run.workspace_id === null) return false
+  if (
+    search.whose === 'public' &&
+    (run.workspace_id !== null || run.visibility !== 'gallery_public' || state !== 'finished')
+  )
+    return false
   const text = [id, name, benchmark, benchmark_title, model, agent, ...tags].join(' ').toLowerCase()
   return (search.q ?? '')
     .toLowerCase()

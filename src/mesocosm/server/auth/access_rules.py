@@ -1,11 +1,12 @@
 """Access rules: who may read a run or a domain, and who may change it.
 
-An object belongs to the actor that requested it and to the team that it was requested for, if any. Administrators may
-do everything that an owner may. On a laptop the only caller is its owner. `VisibleTo` in `store/filters.py` is the
-same rule in SQL, for lists of runs.
+An object belongs to the actor that requested it and to the team that it was requested for, if any. A run in a workspace
+belongs to the workspace alone: its members read it, its administrators and, while they are members, those who submitted
+it change it, and it is never public. Administrators may do everything that an owner may. On a laptop the only caller is
+its owner. `VisibleTo` in `store/filters.py` is the same rule in SQL, for lists of runs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Protocol
 
@@ -13,6 +14,7 @@ from mesocosm.server.auth.principal import Principal
 from mesocosm.server.refusal import Refusal
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.run_requests import is_public
+from mesocosm.store.workspaces import Role
 
 
 class Owned(Protocol):
@@ -30,11 +32,16 @@ class Owned(Protocol):
 
 
 class OwnedRequest(Owned, Protocol):
-    """A run request, which its owner may make public."""
+    """A run request, which its owner may make public unless it is in a workspace."""
 
     @property
     def visibility(self) -> str:
         """`private` or `gallery_public`."""
+        ...
+
+    @property
+    def workspace_id(self) -> str | None:
+        """The id of its workspace, or None."""
         ...
 
 
@@ -42,16 +49,23 @@ class Viewer:
     """A caller with the rules that apply to them. Created for each request by `Service.viewer`.
 
     `local` is set for the owner of a laptop, who sees everything as recorded. `address` is the network address of the
-    caller. `teams_of` returns the ids of the teams of a user.
+    caller. `teams_of` returns the ids of the teams of a user, `roles_of` the ids of their workspaces with their roles.
     """
 
     def __init__(
-        self, caller: Principal, address: str, teams_of: Callable[[int], frozenset[str]], *, local: bool
+        self,
+        caller: Principal,
+        address: str,
+        teams_of: Callable[[int], frozenset[str]],
+        roles_of: Callable[[int], Mapping[str, Role]],
+        *,
+        local: bool,
     ) -> None:
         self.caller = caller
         self.address = address
         self.local = local
         self._teams_of = teams_of
+        self._roles_of = roles_of
 
     @property
     def sees_all(self) -> bool:
@@ -81,6 +95,12 @@ class Viewer:
         user_id = self.caller.user_id if self.caller.member else None
         return frozenset() if user_id is None else self._teams_of(user_id)
 
+    @cached_property
+    def roles(self) -> Mapping[str, Role]:
+        """The ids of the workspaces that the caller is a member of, with their role there."""
+        user_id = self.caller.user_id if self.caller.member else None
+        return {} if user_id is None else self._roles_of(user_id)
+
     def is_member(self, team_id: str | None) -> bool:
         """Return whether the caller is a member of a team."""
         return team_id is not None and team_id in self.teams
@@ -98,6 +118,19 @@ class Viewer:
         was_published = domain.status == "archived" and domain.document.get("published_at") is not None
         return domain.status == "published" or was_published or self.may_change(domain)
 
+    def may_change_run(self, request: OwnedRequest | None) -> bool:
+        """Return whether the caller may change a run: stop, repeat, delete or tag it."""
+        if request is None or request.workspace_id is None:
+            return self.may_change(request)
+        role = self.roles.get(request.workspace_id)
+        return self.sees_all or role in {"admin", "owner"} or (role == "member" and self.is_owner(request))
+
+    def sees_inside(self, request: OwnedRequest | None) -> bool:
+        """Return whether the caller may read everything of a run, also prompts, replies and files."""
+        if request is None or request.workspace_id is None:
+            return self.may_change(request)
+        return self.sees_all or request.workspace_id in self.roles
+
     def may_read_run(self, request: OwnedRequest | None, status: str) -> bool:
-        """Return whether the caller may read a run: it is public and finished, or they may change it."""
-        return (request is not None and is_public(request.visibility, status)) or self.may_change(request)
+        """Return whether the caller may read a run: it is public and finished, or they see all of it."""
+        return (request is not None and is_public(request, status)) or self.sees_inside(request)

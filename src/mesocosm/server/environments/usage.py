@@ -29,8 +29,8 @@ def domain_usage(service: Service, actor: str, domain: DomainRow, *, inside: boo
 
 
 def _public(service: Service, group: UsageGroup) -> bool:
-    run = service.store.run_requests.runs([group.example]).get(group.example)
-    return run is not None and is_public(group.visibility, run.status)
+    found = service.store.run_requests.found(group.example, whole=False)
+    return found is not None and found[1] is not None and is_public(found[1], found[0].status)
 
 
 def _usage(service: Service, groups: Sequence[UsageGroup], domain_id: str | None) -> UsageSummary:

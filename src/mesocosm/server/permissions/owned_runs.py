@@ -1,16 +1,15 @@
-"""Runs that the caller may change: their own, those of their teams, and for administrators all."""
+"""Runs that the caller may change: their own, those of their teams and workspaces, and for administrators all."""
 
 from typing import Self
 
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions.run_processes import Workplace, start, workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.submission import checked_tags
-from mesocosm.server.schemas.document import discreet, moment
-from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunUpdate
+from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.server.service import Service
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.run_requests import RunRequest
@@ -33,8 +32,8 @@ class OwnedRun(VisibleRun):
         run, request = readable_run(service, viewer, run_id)
         if request is None and not viewer.local:
             raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
-        if not viewer.may_change(request):
-            raise Refusal(403, f"run {run.id} belongs to another account; you may only read it")
+        if not viewer.may_change_run(request):
+            raise Refusal(403, f"run {run.id} {_belongs(viewer, request)}; you may only read it")
         return cls(service, viewer, run, request)
 
     def again(self) -> "OwnedRun":
@@ -105,37 +104,13 @@ class OwnedRun(VisibleRun):
         else:
             lifecycle.delete_run(self._service, self._request, self._viewer.caller.actor)
 
-    def log(self) -> RunLog:
-        """Return the progress, warnings and errors of the run, oldest first."""
-        run, request = self.record, self._request
-        lines = [RunLogLine(kind="state", at=moment(run.created_at), text=_submitted(run, request))]
-        if run.started_at is not None:
-            again = f", in session {request.tries}" if request is not None and request.tries > 1 else ""
-            lines.append(RunLogLine(kind="state", at=moment(run.started_at), text=f"a worker began to play{again}"))
-        elif request is not None and request.state == "queued":
-            lines.append(RunLogLine(kind="state", at=None, text="waits for a worker"))
-        lines += [RunLogLine(kind="warning", at=None, text=self._shown(text)) for text in run.warnings]
-        ended = run.ended_at or (None if request is None else request.ended_at)
-        reasons = (run.error, "" if request is None else request.reason)
-        for text in dict.fromkeys(text for text in reasons if text):
-            lines.append(RunLogLine(kind="error", at=moment(ended), text=self._shown(text)))
-        if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} and (request is None or not request.open):
-            status = "cancelled" if request is not None and request.state == "cancelled" else run.status
-            done = f"{status}: {run.counts.done} of {run.counts.planned} episodes are finished"
-            lines.append(RunLogLine(kind="state", at=moment(ended), text=done))
-        return RunLog(run_id=run.id, lines=lines)
-
-    def _shown(self, text: str) -> str:
-        text = discreet(text)
-        return text if self._mask is None else self._mask(text.encode()).decode()
-
     def _start(self, place: Workplace | None, *words: str) -> None:
         start(self.id, lambda: self.again().record, place or workplace(self.stored_in or ""), ["run", *words])
 
 
-def _submitted(run: Run, request: RunRequest | None) -> str:
-    if request is None:
-        return f"created: {run.benchmark}, {run.model}"
-    where = f", environment {request.environment_id} version {request.environment_version}"
-    words = f"submitted by {request.actor_name or request.actor}: domain {request.domain_id}, vow {request.vow_version}"
-    return words + (where if request.environment_id else "")
+def _belongs(viewer: Viewer, request: RunRequest | None) -> str:
+    """Return to whom a run belongs that the caller may only read."""
+    role = viewer.roles.get(request.workspace_id) if request is not None and request.workspace_id else None
+    if role is None:
+        return "belongs to another account"
+    return f"belongs to a workspace in which your role is {role}, and whose admins may change it"

@@ -32,12 +32,13 @@ from mesocosm.server.auth.redaction import (
     redact_run,
 )
 from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.workspaces import VisibleWorkspace
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import discreet, instant, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.schemas.run_import import Imported
-from mesocosm.server.schemas.run_request import RunRequestDocument
+from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunRequestDocument
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import counted
 from mesocosm.store.blobs import Artifact
@@ -62,9 +63,11 @@ class RunOwnership(TypedDict):
     owner: str | None
     visibility: str | None
     team_id: str | None
+    workspace_id: str | None
     domain_id: str | None
     protocol: int | None
     mine: bool | None
+    may_change: bool | None
     request: RunRequestDocument | None
     imported: Imported | None
 
@@ -92,7 +95,7 @@ class VisibleRun(GrantedObject):
     def __init__(self, service: Service, viewer: Viewer, run: Run, request: RunRequest | None) -> None:
         super().__init__(service, viewer)
         self._request = request
-        self._inside = viewer.may_change(request)
+        self._inside = viewer.sees_inside(request)
         self._mask: Callable[[bytes], bytes] | None = None
         if not viewer.sees_all:
             self._mask = Discretion(run, [service.settings.data_dir])
@@ -138,7 +141,7 @@ class VisibleRun(GrantedObject):
 
     @property
     def request(self) -> RunRequest | None:
-        """The request of the run; None on a laptop and for callers who may not change the run."""
+        """The request of the run; None on a laptop and for callers who do not see all of the run."""
         return self._request if self._inside else None
 
     @property
@@ -267,6 +270,28 @@ class VisibleRun(GrantedObject):
         sizes = self._store.artifacts.sizes(self.id) if self._inside else {}
         return tuple((one, sizes.get(one.digest, 0)) for one in self.artifacts())
 
+    def log(self) -> RunLog:
+        """Return the progress, warnings and errors of the run, oldest first. Raises Refusal 403 for outsiders."""
+        if not self._inside:
+            raise Refusal(403, f"run {self.id} belongs to another account; the log is for those who own the run")
+        run, request = self.record, self._request
+        lines = [RunLogLine(kind="state", at=moment(run.created_at), text=_submitted(run, request))]
+        if run.started_at is not None:
+            again = f", in session {request.tries}" if request is not None and request.tries > 1 else ""
+            lines.append(RunLogLine(kind="state", at=moment(run.started_at), text=f"a worker began to play{again}"))
+        elif request is not None and request.state == "queued":
+            lines.append(RunLogLine(kind="state", at=None, text="waits for a worker"))
+        lines += [RunLogLine(kind="warning", at=None, text=self._shown(text)) for text in run.warnings]
+        ended = run.ended_at or (None if request is None else request.ended_at)
+        reasons = (run.error, "" if request is None else request.reason)
+        for text in dict.fromkeys(text for text in reasons if text):
+            lines.append(RunLogLine(kind="error", at=moment(ended), text=self._shown(text)))
+        if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} and (request is None or not request.open):
+            status = "cancelled" if request is not None and request.state == "cancelled" else run.status
+            done = f"{status}: {run.counts.done} of {run.counts.planned} episodes are finished"
+            lines.append(RunLogLine(kind="state", at=moment(ended), text=done))
+        return RunLog(run_id=run.id, lines=lines)
+
     def series(self) -> RunSeries:
         """Return the data of the run's charts."""
         return self._store.episodes.series(self.id)
@@ -314,6 +339,10 @@ class VisibleRun(GrantedObject):
         if self._inside:
             return raw
         return b"\n".join(map(redact_line, raw.rstrip(b"\n").split(b"\n"))) + b"\n"
+
+    def _shown(self, text: str) -> str:
+        text = discreet(text)
+        return text if self._mask is None else self._mask(text.encode()).decode()
 
     def _granted(self, episode: Episode) -> "VisibleEpisode":
         return VisibleEpisode(self._service, self._viewer, self, self._episode(episode), self._traces)
@@ -392,8 +421,11 @@ class VisibleRuns(GrantedObject):
     @property
     def view(self) -> str:
         """Cache key of answers about all these runs. Callers who see all runs share one."""
-        who = "in full" if self._viewer.sees_all else self._viewer.caller.actor
-        return f"{self._store.place} {who}"
+        viewer = self._viewer
+        if viewer.sees_all:
+            return f"{self._store.place} in full"
+        # Who has left a team or a workspace gets no answer from before.
+        return f"{self._store.place} {viewer.caller.actor} {sorted(viewer.teams)} {sorted(viewer.roles)}"
 
     def get(self, run_id: str) -> VisibleRun:
         """Return a run by its id, on a laptop also by a prefix. Raises UnknownName if the caller may not read it."""
@@ -410,14 +442,15 @@ class VisibleRuns(GrantedObject):
     ) -> VisibleRunPage:
         """Return a page of runs.
 
-        Raises UsageError for an invalid cursor, limit or sort; Refusal 403 for a team of others.
+        Raises UsageError for an invalid cursor, limit or sort; Refusal: 403 for a team of others, 404 for their
+        workspace.
         """
         page = self._store.runs.list(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
         requests = {} if self._viewer.local else self._service.store.run_requests.of([run.id for run in page.items])
         return VisibleRunPage(tuple(self._visible(run, requests.get(run.id)) for run in page.items), page.cursor)
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
-        """Return the number of matching runs, and whether it is exact. Raises Refusal 403 for a team of others."""
+        """Return the number of matching runs, and whether it is exact. Raises Refusal as `page` does."""
         return self._store.runs.count(self._narrowed(wanted, whose))
 
     def facets(self) -> RunFacets:
@@ -463,7 +496,7 @@ class VisibleRuns(GrantedObject):
             raise UnknownName(words) from None
 
     def blob(self, digest: str) -> Blob:
-        """Return a blob: any of a run that the caller may change, and images of public runs. Raises UnknownName."""
+        """Return a blob: any of a run that the caller sees all of, and images of public runs. Raises UnknownName."""
         if self._viewer.local:
             return self._store.blobs.get(digest)
         unknown = UnknownName(f"there is no content {digest[:64]!r} that you may see")
@@ -494,7 +527,7 @@ class VisibleRuns(GrantedObject):
         """Return the part of a change that the caller may see; None if there is none."""
         if self._viewer.local:
             return change
-        # Create a new viewer each time, because teams change while a stream is open.
+        # Create a new viewer each time, because teams and workspaces change while a stream is open.
         viewer = self._service.viewer(self._viewer.caller)
         requests = self._service.recent_requests([run.id for run in change.runs])
         runs = [
@@ -523,6 +556,9 @@ class VisibleRuns(GrantedObject):
         if wanted.team and not (self._viewer.is_member(wanted.team) or self._viewer.sees_all):
             words = "`mesocosm team list` shows your teams"
             raise Refusal(403, f"you are not a member of team {wanted.team[:_ID]!r}; {words}")
+        if wanted.workspace and not self._viewer.local:
+            workspace = VisibleWorkspace.find(self._service, self._viewer, wanted.workspace)
+            wanted = replace(wanted, workspace=workspace.document().id)
         if self._viewer.local or (self._viewer.sees_all and not whose):
             return wanted
         return replace(wanted, visible_to=self._visible_to(whose))
@@ -530,14 +566,23 @@ class VisibleRuns(GrantedObject):
     def _visible_to(self, whose: Whose) -> VisibleTo:
         caller = self._viewer.caller
         actor = "" if caller.anonymous else caller.actor
-        return VisibleTo(actor, caller.user_id if caller.member else None, whose)
+        user_id = caller.user_id if caller.member else None
+        return VisibleTo(actor, user_id, whose, every_workspace=self._viewer.sees_all)
+
+
+def _submitted(run: Run, request: RunRequest | None) -> str:
+    if request is None:
+        return f"created: {run.benchmark}, {run.model}"
+    where = f", environment {request.environment_id} version {request.environment_version}"
+    words = f"submitted by {request.actor_name or request.actor}: domain {request.domain_id}, vow {request.vow_version}"
+    return words + (where if request.environment_id else "")
 
 
 def _seen_by(viewer: Viewer, run: RunSummary, request: RunRequest | None) -> RunSummary:
     if request is None:
         return run
     owned = ownership(viewer, msgspec.structs.replace(request, reason=""))
-    error = MARK if run.error and not viewer.may_change(request) else run.error
+    error = MARK if run.error and not viewer.sees_inside(request) else run.error
     return run.model_copy(update={**owned, "model": request.model, "error": error})
 
 
@@ -564,15 +609,18 @@ def all_runs(service: Service) -> VisibleRuns:
 
 def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> RunOwnership:
     """Return the owner and the request of a run. For outsiders the owner is `member` or `guest`, and the team None."""
-    inside = viewer.may_change(request)
+    inside = viewer.sees_inside(request)
     kind = "guest" if request.actor.startswith("guest:") else "member"
     return RunOwnership(
         owner=(request.actor_name or kind) if inside else kind,
         visibility=request.visibility,
-        team_id=request.team_id if inside else None,
+        # A run in a workspace does not belong to a team.
+        team_id=request.team_id if inside and request.workspace_id is None else None,
+        workspace_id=request.workspace_id if inside else None,
         domain_id=request.domain_id,
         protocol=request.protocol,
         mine=viewer.is_owner(request),
+        may_change=viewer.may_change_run(request),
         request=_request_document(request, inside=inside, prompts=prompts),
         imported=_imported(request, inside=inside),
     )

@@ -76,9 +76,11 @@ def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:
     """Make a run public or private on behalf of `actor`.
 
-    Raises Refusal 409 for runs of guests and official runs, which stay public, and for test episodes, which stay
-    private.
+    Raises Refusal 409 for runs of guests and official runs, which stay public, and for test episodes and runs of
+    workspaces, which stay private.
     """
+    if request.workspace_id is not None and visibility != PRIVATE:
+        raise Refusal(409, "runs of a workspace are for its members alone; start a run outside of it to publish it")
     if request.official and visibility == PRIVATE:
         raise Refusal(409, "an official run is public, whatever its score; start ordinary runs for experiments")
     if request.actor.startswith("guest:") and visibility == PRIVATE:

@@ -63,8 +63,8 @@ class BudgetLeft:
         return self.usd is not None and self.usd <= 0
 
 
-def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft:
-    """Return what an actor (as in `Principal.actor`) may spend now, for a team if `team_id` is given."""
+def budget_left(service: Service, actor: str, team_id: str | None, workspace_id: str | None = None) -> BudgetLeft:
+    """Return what an actor (as in `Principal.actor`) may spend now, for a team or in a workspace if one is given."""
     budgets = []
     own = budget_of(service, actor)
     if own is not None:
@@ -73,6 +73,13 @@ def budget_left(service: Service, actor: str, team_id: str | None) -> BudgetLeft
     shared = None if team is None else budget_of(service, actor, team.id)
     if team is not None and shared is not None:
         budgets.append(BudgetLeft(shared - spent_of(service, actor, team.id), f"the budget of team {team.name}"))
+    workspace = service.store.workspaces.get(workspace_id) if workspace_id is not None else None
+    common = None
+    if workspace is not None:
+        common = workspace.budget_usd if workspace.budget_usd is not None else service.settings.workspace_budget_usd
+    if workspace is not None and common is not None:
+        spent = service.store.run_requests.spent(workspace_id=workspace.id, since=time.time() - DAY).usd
+        budgets.append(BudgetLeft(common - spent, f"the budget of workspace {workspace.name}"))
     return min(budgets, key=lambda left: left.usd or 0.0) if budgets else BudgetLeft()
 
 
@@ -105,7 +112,7 @@ def over_budget(service: Service, request: RunRequest) -> str:
     """
     if not service.catalogue.costs(request.model):
         return ""
-    left = budget_left(service, request.actor, request.team_id)
+    left = budget_left(service, request.actor, request.team_id, request.workspace_id)
     return f"{left.name} of the last 24 hours is used up" if left.used_up else ""
 
 

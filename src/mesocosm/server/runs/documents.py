@@ -77,7 +77,8 @@ def run_fields(run: Run) -> dict[str, Any]:
         "ended_at": moment(run.ended_at),
         "duration_s": worked_s(run),
         "error": discreet(run.error),
-        **dict.fromkeys(("owner", "visibility", "team_id", "domain_id", "protocol", "mine", "request", "imported")),
+        **dict.fromkeys(("owner", "visibility", "team_id", "workspace_id", "domain_id", "protocol")),
+        **dict.fromkeys(("mine", "may_change", "request", "imported")),
     }
 
 

@@ -30,7 +30,15 @@ class _Going:
 def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
     """Return a page of runs. Raises UsageError."""
     asked = _simpler(runs, query.state)
-    wanted = replace(run_filter(query, asked), team=query.team, environment=query.environment, tests=query.tests)
+    wanted = replace(
+        run_filter(query, asked),
+        team=query.team,
+        environment=query.environment,
+        workspace=query.workspace,
+        dataset=query.dataset,
+        configuration=query.configuration,
+        tests=query.tests,
+    )
     sort = query.sort.replace("state", "status")
     if query.state and not asked:
         return RunPage(items=[], cursor=None, total=0, total_exact=True)

@@ -16,7 +16,7 @@ EpisodeSort = Literal[
     "index", "-index", "score", "-score", "reward", "-reward", "steps", "-steps", "tokens", "-tokens",
     "cost", "-cost", "duration", "-duration", "started_at", "-started_at",
 ]  # fmt: skip
-Whose = Literal["", "mine", "team", "public"]
+Whose = Literal["", "mine", "team", "workspace", "public"]
 Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 
@@ -47,13 +47,20 @@ class RunFilterQuery(_Query):
 class RunQuery(RunFilterQuery):
     """A page of a list of runs. Runs without a value in the sort column come last.
 
-    `whose` limits the runs of a server to the caller's own, their teams', or public ones. On a local server all runs
-    are the caller's own, and it has no effect.
+    `whose` limits the runs of a server to the caller's own, those of their teams or workspaces, or public ones. On a
+    local server all runs are the caller's own, and it has no effect.
     """
 
     whose: Whose = ""
     team: str = Field("", max_length=200, description="ID of one of the caller's teams: only its runs.")
     environment: str = Field("", max_length=200, description="ID of a submitted environment: only its runs.")
+    workspace: str = Field(
+        "", max_length=200, description="ID or name of one of the caller's workspaces: only its runs."
+    )
+    dataset: str = Field("", max_length=200, description="ID of a dataset: only its runs.")
+    configuration: str = Field(
+        "", max_length=1_000, description="Path of a rollout's configuration file: only its runs."
+    )
     tests: bool = Field(default=True, description="Include test episodes.")
     sort: RunSort = "-created_at"
     cursor: str | None = None

@@ -68,11 +68,17 @@ class RunSummary(Document):
     )
     visibility: str | None = Field(description="`private` or `gallery_public`; null on a laptop.")
     team_id: str | None = Field(description="ID of the team that owns the run; null for outsiders.")
+    workspace_id: str | None = Field(
+        description="ID of the workspace that the run belongs to; null if it is in none, and on a laptop."
+    )
     domain_id: str | None = Field(description="ID of the domain on the server; null on a laptop.")
     protocol: int | None = Field(
         description="Version of the domain's protocol that an official run uses; null: not official."
     )
-    mine: bool | None = Field(description="Whether the caller owns the run; null on a laptop.")
+    mine: bool | None = Field(description="Whether the caller submitted the run; null on a laptop.")
+    may_change: bool | None = Field(
+        description="Whether the caller may stop, repeat, delete and tag the run; null on a laptop."
+    )
     request: RunRequestDocument | None = Field(description="The request for the run; null on a laptop.")
     imported: Imported | None = Field(
         description="Set if the run was played elsewhere and pushed to the server; null otherwise."

@@ -1,10 +1,10 @@
 """Runs and episodes."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, get_args
 
 from starlette.requests import Request
-from tests.server.auth.granted.world import CHANGES, NAMES, REFUSED, World, dump
+from tests.server.auth.granted.world import MAY_CHANGE, REFUSED, RUNS, World, dump
 
 from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.server.permissions.grant import Grant
@@ -13,7 +13,7 @@ from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun,
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.schemas.run_request import RunUpdate
-from mesocosm.store.filters import EpisodeFilter, RunFilter
+from mesocosm.store.filters import EpisodeFilter, RunFilter, Whose
 
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
@@ -22,16 +22,16 @@ OBJECTS: dict[type, Objects] = {
     VisibleRuns: lambda _world, grant, _role: [grant.runs()],
     VisibleRun: lambda world, grant, role: [grant.run(run_id) for run_id in world.readable(role)],
     VisibleEpisode: lambda world, grant, role: [
-        grant.runs().episode(world.episodes[name]) for name in NAMES if world.runs[name] in set(world.readable(role))
+        grant.runs().episode(world.episodes[name]) for name in RUNS if world.runs[name] in set(world.readable(role))
     ],
-    OwnedRun: lambda world, grant, role: [grant.own_run(world.runs[name]) for name in CHANGES[role]],
+    OwnedRun: lambda world, grant, role: [grant.own_run(world.runs[name]) for name in MAY_CHANGE[role]],
 }
 
 
 def _all(world: World, ask: Callable[[str], Any]) -> list[Any]:
-    """Return the answers about all three runs, those that are refused left out."""
+    """Return the answers about all four runs, those that are refused left out."""
     found = []
-    for name in NAMES:
+    for name in RUNS:
         try:
             found.append(dump(ask(name)))
         except REFUSED:
@@ -51,7 +51,7 @@ def _listen(runs: VisibleRuns) -> None:
 
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.get": lambda runs, world: _all(world, lambda name: runs.get(world.runs[name])),
-    "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", "mine", "team", "public")],
+    "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", *get_args(Whose))],
     "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
     "VisibleRuns.facets": lambda runs, _world: runs.facets(),
     "VisibleRuns.changes": lambda runs, _world: runs.changes(0.0),
@@ -109,9 +109,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "BenchmarkRecords.group": lambda records, _world: records.group("none"),
     "BenchmarkRecords.viewer_data": lambda records, _world: records.viewer_data(),
     "BenchmarkRecords.kept": lambda records, _world: records.kept("nothing", lambda: "made"),
+    "VisibleRun.log": lambda run, _world: run.log(),
     "VisibleRun.queue_position": lambda run, _world: run.queue_position(),
     "OwnedRun.again": lambda run, _world: run.again(),
-    "OwnedRun.log": lambda run, _world: run.log(),
     "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
     "OwnedRun.stop": lambda run, _world: run.stop(),
     "OwnedRun.resume": lambda run, _world: run.resume(),

@@ -1,4 +1,4 @@
-"""Three runs with planted secrets, and a caller of each role."""
+"""Four runs with planted secrets, and a caller of each role."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -24,6 +24,7 @@ from mesocosm.store import Store, open_store
 from mesocosm.store.run_requests import PRIVATE, PUBLIC, RunRequest
 
 NAMES = ("private", "team", "public")
+RUNS = (*NAMES, "shared")
 OWNER, MATE, STRANGER, ADMIN = 1, 2, 3, 9
 CALLERS = {
     "nobody": NOBODY,
@@ -39,18 +40,24 @@ READS = {
     "team mate": ("team", "public"),
     **dict.fromkeys(("owner", "admin", "local"), NAMES),
 }
-"""The runs that each role may read."""
+"""The runs and domains that each role may read."""
 CHANGES = {
     **dict.fromkeys(("nobody", "guest", "stranger"), ()),
     "team mate": ("team",),
     **dict.fromkeys(("owner", "admin", "local"), NAMES),
 }
-"""The runs that each role may change, and therefore sees in full."""
+"""The runs and domains that each role may change, and therefore sees in full."""
+IN_WORKSPACE = {"team mate": ("shared",), **dict.fromkeys(("owner", "admin", "local"), ("shared",))}
+"""The runs of a workspace that each role sees in full."""
+MAY_CHANGE = {role: (*CHANGES[role], *(IN_WORKSPACE.get(role, ()) if role != "team mate" else ())) for role in CALLERS}
+"""The runs that each role may change."""
+MAY_READ = {role: (*READS[role], *IN_WORKSPACE.get(role, ())) for role in CALLERS}
+"""The runs that each role may read."""
 REFUSED = (Refusal, UnknownName)
 
 
 def secret(name: str) -> str:
-    """Return the words that only those who may change a run may read."""
+    """Return the words that only those who see all of a run may read."""
     return f"swordfish-of-{name}"
 
 
@@ -61,7 +68,11 @@ def mark(name: str) -> str:
 
 @dataclass
 class World:
-    """A server with a private run, one of a team, and a public one."""
+    """A server with a private run, one of a team, a public one, and one shared in a workspace.
+
+    The stranger submitted the shared one to be public, and left the workspace: its owner is the owner of the other
+    runs, and the team mate a viewer there.
+    """
 
     service: Service
     local: Service
@@ -77,19 +88,20 @@ class World:
 
     def hidden(self, role: str) -> set[str]:
         """Return the words that a role must never be shown."""
-        found = {secret(name) for name in NAMES if name not in CHANGES[role]}
-        for name in set(NAMES) - set(READS[role]):
+        whole = {*CHANGES[role], *IN_WORKSPACE.get(role, ())}
+        found = {secret(name) for name in RUNS if name not in whole}
+        for name in set(RUNS) - set(MAY_READ[role]):
             found |= {mark(name), self.runs[name], self.episodes[name]}
         return found if role in {"admin", "local"} else found | {self.place}
 
     def readable(self, role: str) -> Iterator[str]:
         """Yield the ids of the runs that a role may read."""
-        return (self.runs[name] for name in READS[role])
+        return (self.runs[name] for name in MAY_READ[role])
 
 
 @contextlib.contextmanager
 def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[World]:
-    """Open a server with the three runs."""
+    """Open a server with the four runs."""
     store = open_store(folder / "store.sqlite")
     try:
         place = str(folder / "data")
@@ -100,14 +112,21 @@ def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[Wo
         team = service.store.teams.add("Reefs", OWNER)
         assert team is not None
         service.store.teams.join(team.join_code, MATE, 4)
-        for name in NAMES:
-            _plant(world, store, records, write, name, team.id if name == "team" else None)
+        workspace = service.store.workspaces.add("Shoals", OWNER)
+        assert workspace is not None
+        service.store.workspaces.add_member(workspace.id, MATE, "viewer")
+        shared = {"workspace_id": workspace.id, "actor": f"user:{STRANGER}", "actor_name": "stranger"}
+        for name in RUNS:
+            given = {"team": {"team_id": team.id}, "shared": shared}.get(name, {})
+            _plant(world, store, records, write, name, given)
         yield world
     finally:
         store.close()
 
 
-def _plant(world: World, store: Store, records: Any, write: Callable[..., Any], name: str, team_id: str | None) -> None:
+def _plant(
+    world: World, store: Store, records: Any, write: Callable[..., Any], name: str, given: dict[str, Any]
+) -> None:
     hidden = secret(name)
     spec = RunSpec(
         BenchmarkRef("environment", f"{world.place}/words.json"),
@@ -129,19 +148,18 @@ def _plant(world: World, store: Store, records: Any, write: Callable[..., Any], 
     ]
     write(store, run, [episode], events, [blob])
     store.artifacts.add(run.id, hidden, hidden.encode(), content_type="text/plain")
-    request = RunRequest(
-        run_id=run.id,
-        actor=f"user:{OWNER}",
-        actor_name="owner",
-        team_id=team_id,
-        domain_id="words",
-        vow_version="1",
-        model=mark(name),
-        visibility=PUBLIC if name == "public" else PRIVATE,
-        state="ended",
-        created_at=1.0,
-        config={"agent_config": {"system_prompt": hidden}},
-    )
+    fields: dict[str, Any] = {
+        "actor": f"user:{OWNER}",
+        "actor_name": "owner",
+        "domain_id": "words",
+        "vow_version": "1",
+        "model": mark(name),
+        "visibility": PUBLIC if name in {"public", "shared"} else PRIVATE,
+        "state": "ended",
+        "created_at": 1.0,
+        "config": {"agent_config": {"system_prompt": hidden}},
+    }
+    request = RunRequest(run_id=run.id, **{**fields, **given})
     world.service.store.run_requests.add(request)
     world.runs[name], world.episodes[name], world.blobs[name] = run.id, episode.id, blob.digest
 

@@ -12,7 +12,7 @@ import pytest
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, document_of
 
 from mesocosm.core.ids import new_id
-from mesocosm.server.run_requests.submission import over_budget
+from mesocosm.server.run_requests.submission import budget_left, over_budget
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.run_requests import RunRequestFilter
 
@@ -285,6 +285,31 @@ def test_the_budget_of_a_team_is_that_of_all_its_members(open_runs: OpenRuns, mo
     assert order is not None
     runs.service.store.run_requests.remember_cost(order, 0.5)
     refused(runs, 429, "the budget of team Reefs", person=runs.bob, **paid)
+
+
+@pytest.mark.parametrize("own", [None, 0.25])
+def test_the_budget_of_a_workspace_is_that_of_all_its_runs(
+    open_runs: OpenRuns, monkeypatch: pytest.MonkeyPatch, own: float | None
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-test")
+    runs = open_runs(workspace_budget_usd=0.5)
+    workspaces, requests = runs.service.store.workspaces, runs.service.store.run_requests
+    workspace = workspaces.add("Reefs", runs.ann.user_id)
+    assert workspace is not None
+    workspaces.set_budget(workspace.id, own)
+    asked = [runs.ask(person, agent_config={"model": "openai/gpt-4o-mini"})["id"] for person in (runs.ann, runs.bob)]
+    first, second = (requests.get(run_id) for run_id in asked)
+    assert first is not None
+    assert second is not None
+    requests.remember_cost(msgspec.structs.replace(first, workspace_id=workspace.id), 0.2)
+    mine = msgspec.structs.replace(second, workspace_id=workspace.id)
+    assert over_budget(runs.service, mine) == ""
+    left = budget_left(runs.service, mine.actor, None, workspace.id)
+    assert left.usd == pytest.approx((own or 0.5) - 0.2)
+    assert left.name == "the budget of workspace Reefs"
+    requests.remember_cost(mine, 0.3)
+    assert over_budget(runs.service, mine) == "the budget of workspace Reefs of the last 24 hours is used up"
+    assert over_budget(runs.service, second) == ""
 
 
 def test_a_model_without_a_known_price_is_run_with_a_warning(open_runs: OpenRuns) -> None:

@@ -18,6 +18,7 @@ from mesocosm.server.auth.principal import Kind, Principal
 from mesocosm.server.auth.redaction import MARK
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.store.run_requests import RunRequestFilter
+from mesocosm.store.tenancy import requests
 
 SECRETS = ("swordfish", "acct-4711", "/srv/secret")
 READS = ("", "/episodes", "/traces", "/export")
@@ -234,6 +235,21 @@ def test_a_reader_of_a_public_run_changes_nothing(runs: Runs) -> None:
     assert [change(runs.hosted.guest()).status_code for change in changes] == [403] * 5
     assert [change(runs.hosted.anonymous).status_code for change in changes] == [401] * 5
     assert runs.ann.get(f"/v1/runs/{run_id}").json()["visibility"] == "gallery_public"
+
+
+def test_runs_of_a_workspace_are_not_published(runs: Runs) -> None:
+    run_id = runs.played(runs.ann, num_episodes=1)
+    store = runs.service.store
+    workspace = store.workspaces.add("Reefs", runs.ann.user_id)
+    assert workspace is not None
+    owned = requests.update().where(requests.c.run_id == run_id).values(workspace_id=workspace.id)
+    store.database.write(lambda connection: connection.execute(owned))
+    refused = runs.ann.request("PATCH", f"/api/runs/{run_id}", json={"visibility": "gallery_public"})
+    assert (refused.status_code, "for its members alone" in refused.json()["detail"]) == (409, True)
+    assert runs.ann.request("PATCH", f"/api/runs/{run_id}", json={"visibility": "private"}).status_code == 200
+    document = runs.ann.get(f"/api/runs/{run_id}").json()
+    assert (document["workspace_id"], document["may_change"]) == (workspace.id, True)
+    assert runs.bob.get(f"/api/runs/{run_id}").status_code == 404
 
 
 def test_visibility_is_changed_by_insiders_to_known_words_only(runs: Runs) -> None:
