@@ -74,6 +74,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     mine: null,
     may_change: null,
     request: null,
+    imported: null,
     metrics: [metric()],
     failures: [],
     ungraded: [],

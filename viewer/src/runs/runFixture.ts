@@ -39,6 +39,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     mine: null,
     may_change: null,
     request: null,
+    imported: null,
     ...changes,
   }
 }
