@@ -239,6 +239,9 @@ class Settings(BaseSettings):
     )
     environments_per_owner: int = Field(20, ge=1, description="maximum number of environments of one member or team")
     private_env_urls: bool = Field(default=False, description="allow environments at addresses inside this network")
+    private_webhooks: bool = Field(
+        default=False, description="allow notifications to addresses inside this network, also by http"
+    )
 
     # Runs.
     models: tuple[ModelEntry, ...] = Field((), description="models that may be run, as `[[models]]` tables; see below")

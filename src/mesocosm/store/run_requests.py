@@ -146,6 +146,22 @@ class RunRequests:
         query = _narrowed(select(func.count()).select_from(requests), wanted)
         return self._database.scalar(query) or 0
 
+    def finished_before(self, request: RunRequest) -> RunRequest | None:
+        """Return the last earlier run of the same configuration in its workspace that finished; None without one."""
+        if request.workspace_id is None or not request.configuration:
+            return None
+        query = (
+            select(requests)
+            .join(runs, runs.c.id == requests.c.run_id)
+            .where(requests.c.workspace_id == request.workspace_id, requests.c.kind == request.kind, _FINISHED)
+            .where(requests.c.configuration == request.configuration, requests.c.created_at <= request.created_at)
+            .where(requests.c.run_id != request.run_id)
+            .order_by(requests.c.created_at.desc(), requests.c.run_id.desc())
+            .limit(1)
+        )
+        row = self._database.one(query)
+        return None if row is None else request_from(row)
+
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
         """Return these runs without their `info`; unknown ids are left out."""
         rows = self._database.among(select(*SUMMARY), runs.c.id, list(map(plain, run_ids)))

@@ -1,5 +1,7 @@
 """A worker process: executes builds, checks, imports and runs from the queue of a server, until it is stopped.
 
+It also sends the messages about runs that have ended.
+
 It leases everything that it works on, and its heartbeat renews the leases. If a worker dies, its leases expire and
 another worker continues. Finished episodes are never run again.
 """
@@ -27,6 +29,8 @@ from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
 from mesocosm.server.builds.build import build
 from mesocosm.server.builds.sync import poll, synchronize
+from mesocosm.server.notifications.announcements import announce_ended
+from mesocosm.server.notifications.delivery import ATTEMPT_S, deliver
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
 from mesocosm.server.service import Service
@@ -38,6 +42,7 @@ from mesocosm.store.datasets import DatasetVersion
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.leases import SILENCE
+from mesocosm.store.notifications import Delivery, Notification
 from mesocosm.store.queue import SUSPECT
 from mesocosm.store.repositories import Repository, Sync
 from mesocosm.store.run_imports import RunImport
@@ -61,6 +66,9 @@ GRACE_S = 5.0
 CANCEL_S = 1.0
 HELD_S = 1.0
 """Seconds between attempts to take a run that another worker still leases."""
+SENDING = 4
+"""How many messages a worker sends at once."""
+SENDING_LEASE_S = 4 * ATTEMPT_S
 LATE_S = 30.0
 """Seconds after its time limit until the worker stops a run, which should have stopped itself before."""
 
@@ -288,6 +296,7 @@ class _Worker:
         self._checking: dict[asyncio.Task[None], DatasetVersion] = {}
         self._importing: dict[asyncio.Task[None], RunImport] = {}
         self._syncing: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
         self._looked = self._cleaned = 0.0
@@ -318,7 +327,7 @@ class _Worker:
             pause = POLL_S
             try:
                 took = await self._take()
-                await self._chores()
+                took = await self._chores() or took
             except MesocosmError as error:
                 _log.warning("the queue cannot be read at the moment: %s", error)
                 took, pause = False, RETRY_S
@@ -328,7 +337,10 @@ class _Worker:
                 await self._wait(pause)
 
     async def _take(self) -> bool:
-        """Claim at most one sync, build, check, import and run if there is capacity; return whether any was claimed."""
+        """Claim at most one sync, build, check, import, message and run if there is capacity.
+
+        Return whether any was claimed.
+        """
         service, settings = self._service, self._service.settings
         if not await asyncio.to_thread(service.store.workers.waiting):
             return False
@@ -353,6 +365,7 @@ class _Worker:
             if pushed is not None:
                 self._import(pushed)
                 took = True
+        took = await self._take_message() or took
         # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
@@ -369,6 +382,14 @@ class _Worker:
                 took = True
         return took
 
+    async def _take_message(self) -> bool:
+        if len(self._sending) >= SENDING:
+            return False
+        claimed = await asyncio.to_thread(self._service.store.deliveries.claim, self.id, SENDING_LEASE_S)
+        if claimed is not None:
+            self._send(*claimed)
+        return claimed is not None
+
     def _play(self, playing: ClaimedRun) -> None:
         run_id = playing.request.run_id
         lost = partial(asyncio.get_running_loop().call_soon_threadsafe, playing.stop, StopReason.CANCELLED)
@@ -383,6 +404,7 @@ class _Worker:
                 self._heartbeat.remove(run_id)
                 self._playing.pop(run_id, None)
                 self._heartbeat.runs = len(self._playing)
+            await self._announce()
 
         self._begin(run(), f"run {run_id}")
 
@@ -458,6 +480,25 @@ class _Worker:
         task.add_done_callback(self._syncing.discard)
         self._heartbeat.add(key, WorkerLease(renew, lambda: True, partial(loop.call_soon_threadsafe, task.cancel)))
 
+    def _send(self, message: Delivery, notification: Notification) -> None:
+        async def run() -> None:
+            try:
+                await deliver(self._service, message, notification)
+            except MesocosmError as error:
+                _log.warning("how message %s went could not be stored: %s", message.id, error)
+
+        task = self._begin(run(), f"message {message.id}")
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _announce(self) -> bool:
+        """Queue messages about runs that have ended; return whether any has."""
+        try:
+            return await asyncio.to_thread(announce_ended, self._service) > 0
+        except MesocosmError as error:
+            _log.warning("runs that have ended cannot be announced at the moment: %s", error)
+            return False
+
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -469,15 +510,20 @@ class _Worker:
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("%s failed unexpectedly", task.get_name(), exc_info=error)
 
-    async def _chores(self) -> None:
-        """Reap dead workers every `REAP_S` seconds, and clean up every `CLEAN_S` seconds."""
-        now = time.monotonic()
+    async def _chores(self) -> bool:
+        """Reap dead workers every `REAP_S` seconds, and clean up every `CLEAN_S` seconds.
+
+        Return whether there is something to take because of it.
+        """
+        now, announced = time.monotonic(), False
         settings = self._service.settings
         if now - self._looked > REAP_S or not self._looked:
             self._looked = now
             for dead in await asyncio.to_thread(self._service.store.workers.reap_dead, settings.lease_s):
                 _log.warning("worker %s (%s) is gone; other workers take over its work", dead.id, dead.holder)
                 await asyncio.to_thread(stop_cancelled, self._service)
+            # Those whose worker died before it could, and those that were cancelled while they waited.
+            announced = await self._announce()
             if not self._once and settings.git_poll_s and self._polling is None:
                 due = await asyncio.to_thread(self._service.store.repositories.due, settings.git_poll_s)
                 if due is not None:
@@ -485,6 +531,7 @@ class _Worker:
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
             self._begin(self._clean(), "cleaning up")
+        return announced
 
     async def _poll(self, repository: Repository) -> None:
         try:
@@ -516,7 +563,7 @@ class _Worker:
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
         builds, checks, pushed = dict(self._building), dict(self._checking), dict(self._importing)
-        for task in (*builds, *checks, *pushed, *self._syncing, *filter(None, [self._polling])):
+        for task in (*builds, *checks, *pushed, *self._syncing, *self._sending, *filter(None, [self._polling])):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))
