@@ -45,3 +45,28 @@ def ids(results: Path) -> list[str]:
         return sorted(store.runs.ids())
     finally:
         store.close()
+
+
+def play_half_of_a_rollout(results: Path, workspace: Path) -> str:
+    """Interrupt an evaluation in its fourth row; return the id of the run, which `run resume` ends."""
+    command(results, "eval", "init", "halves", "--dir", workspace)
+    main = workspace / "rollouts" / "halves" / "main.py"
+    (workspace / "stop").touch()
+    stop = f"""
+        from pathlib import Path
+        from signal import SIGINT, raise_signal
+        stop = Path({str(workspace / "stop")!r})
+        if "anthology" in str(ctx.prompt) and stop.exists():
+            stop.unlink()
+            raise_signal(SIGINT)
+"""
+    main.write_text(
+        main.read_text().replace(
+            "        messages = list(ctx.prompt)\n", stop + "        messages = list(ctx.prompt)\n"
+        )
+    )
+    config = workspace / "configs" / "eval" / "halves.toml"
+    words = ("--set", IN_PROCESS, "--set", "evaluation.batch_size=1")
+    done = invoke("eval", "run-local", config, *words, "--results-dir", results)
+    assert done.code == 130, done.err
+    return ids(results)[-1]

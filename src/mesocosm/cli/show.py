@@ -51,11 +51,13 @@ def _show_remote(client: "Client", run_id: str) -> None:
     from mesocosm.cli.remote.watch import print_run
     from mesocosm.compat.swecc.mapping import older_run
 
-    run = older_run(client.runs.get(run_id))
+    found = client.runs.get(run_id)
+    run = older_run(found)
     if options().json:
-        emit({"run": plain(run)})
+        imported = {} if found.imported is None else {"imported": plain(found.imported)}
+        emit({"run": {**plain(run), **imported}})
     else:
-        print_run(run)
+        print_run(run, found)
 
 
 def _show_local(run_id: str) -> None:

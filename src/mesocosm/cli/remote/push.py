@@ -22,7 +22,7 @@ from mesocosm.cli.remote.connection import (
 )
 from mesocosm.cli.render import emit, state
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.failure import InvalidInput, MesocosmError, Problem, UsageError
 from mesocosm.core.run import RESCORING, RunStatus
 
 if TYPE_CHECKING:
@@ -89,8 +89,8 @@ def _check_ended(run: "Run") -> None:
         raise UsageError(f"run {run.id} {run.rescored}; push it then")
     if shown == "interrupted":
         raise UsageError(
-            f"run {run.id} was interrupted, and its process is gone; continue it with: mesocosm run resume {run.id} "
-            f"(or end it with: mesocosm run stop {run.id}), then push it"
+            f"run {run.id} was interrupted, and its process is gone; continue it with: mesocosm run resume {run.id}, "
+            "or end it with: mesocosm bench recover-stale-runs; then push it"
         )
     if run.status in (RunStatus.PENDING, RunStatus.RUNNING):
         raise UsageError(
@@ -99,12 +99,12 @@ def _check_ended(run: "Run") -> None:
 
 
 def _check_stored(store: "Store", run: "Run") -> None:
-    """Raise InvalidInput if the run differs from its checksums, before anything is sent."""
+    """Raise MesocosmError if the run differs from its checksums, before anything is sent."""
     damages = store.verification.check_run(run.id).damages
     if damages:
         where = [f"episode {one.index}" if one.episode_id else "" for one in damages]
         problems = [Problem(place, one.what) for place, one in zip(where, damages, strict=True)]
-        raise InvalidInput(f"run {run.id}, which is damaged here, so nothing was sent", problems)
+        raise MesocosmError(str(InvalidInput(f"run {run.id}, which is damaged here, so nothing was sent", problems)))
 
 
 def _pack(store: "Store", run: "Run", file: Path) -> None:

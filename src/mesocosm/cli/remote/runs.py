@@ -91,7 +91,9 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
     page = client.runs.list(whose=whose, team_id=team, domain_id=domain, limit=limit, cursor=cursor)
     found, following = [older_item(run) for run in page.items], page.cursor
     if options().json:
-        emit({"runs": plain(found), "next_cursor": following})
+        marks = [{} if run.imported is None else {"imported": plain(run.imported)} for run in page.items]
+        shown = [{**plain(one), **mark} for one, mark in zip(found, marks, strict=True)]
+        emit({"runs": shown, "next_cursor": following})
         return
     if client.caller.team_id and not team:
         click.echo(
@@ -101,7 +103,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
         click.echo(f"no runs match at {client.base_url}; `mesocosm run create` starts one")
         return
     rows = []
-    for one in found:
+    for run, one in zip(page.items, found, strict=True):
         primary = next((metric for metric in one.metrics if metric.primary), None)
         score = number(primary.value if primary else None)
         bounds = interval(primary.low, primary.high) if primary else ""
@@ -109,8 +111,9 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
             bounds = f"{bounds} {counted(primary)}".strip()
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
         made = when(one.created_at.timestamp() if one.created_at else None)
-        played = [one.config.domain_id, one.config.agent_config.model]
-        rows.append([one.id, state(one), *played, score, bounds, done, made])
+        played = [one.config.domain_id or run.benchmark, one.config.agent_config.model]
+        status = state(one) if run.imported is None else f"{state(one)}, imported"
+        rows.append([one.id, status, *played, score, bounds, done, made])
     columns = ["id", "status", "domain", "model", "score", "95 % interval", "episodes", "started"]
     table(columns, rows, options(), right=(4, 6), whole=(0, 1, 4, 5, 6, 7), spare=(2, 7, 5))
     if following:

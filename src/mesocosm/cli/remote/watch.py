@@ -12,12 +12,14 @@ import click
 
 from mesocosm.cli.command import options, plural
 from mesocosm.cli.gate_options import GateFlags
-from mesocosm.cli.render import counted, duration, emit, interval, money, number, plain, scored, table
+from mesocosm.cli.render import counted, duration, emit, interval, money, number, plain, scored, table, when
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
     from mesocosm.client.client import Client
     from mesocosm.compat.swecc.documents import Episode, Metric, Run
+    from mesocosm.server.schemas.run import RunDetail
+    from mesocosm.server.schemas.run_import import Imported
 
 GOING = frozenset({"pending", "running"})
 INCOMPLETE = 3
@@ -164,9 +166,13 @@ def state(run: "Run") -> str:
     return "stopped" if run.stopped else run.status.value
 
 
-def print_run(run: "Run") -> None:
-    """Print the result of a run."""
-    click.echo(f"{run.config.domain_id} · {run.config.agent_config.model} · {state(run)}")
+def print_run(run: "Run", found: "RunDetail | None" = None) -> None:
+    """Print the result of a run.
+
+    `found` is the same run as the server describes it, for what `run` does not say.
+    """
+    title = run.config.domain_id or (found.benchmark if found is not None else "")
+    click.echo(f"{title} · {run.config.agent_config.model} · {state(run)}")
     if run.metrics:
         rows = [_row(metric) for metric in run.metrics]
         table(["metric", "value", "95 % interval", "n"], rows, options(), right=(1, 3))
@@ -180,9 +186,24 @@ def print_run(run: "Run") -> None:
         click.echo(f"{state(run)}: {run.error}")
     for warning in run.warnings:
         click.echo(f"warning: {warning}")
+    if found is not None and found.imported is not None:
+        click.echo(origin(found.imported))
     click.echo(f"\nrun {run.id}\n  mesocosm run get {run.id}\n  mesocosm run export {run.id} -o replay.json")
-    if not run.redacted and (advice := _resumed(run)):
+    imported = found is not None and found.imported is not None
+    if not run.redacted and not imported and (advice := _resumed(run)):
         click.echo(f"  mesocosm run resume {run.id} --remote{advice}")
+
+
+def origin(imported: "Imported") -> str:
+    """Return where a run comes from that was played elsewhere."""
+    words = f"imported {when(imported.at.timestamp())}"
+    if imported.last_at > imported.at:
+        words += f", last pushed {when(imported.last_at.timestamp())}"
+    words += "" if imported.by is None else f", by {imported.by}"
+    words += "" if not imported.host else f" from {imported.host}"
+    words += "" if imported.run_id is None else f", where it is run {imported.run_id}"
+    checked = "every number was computed again on the server" if imported.recomputed else "its numbers came with a file"
+    return f"{words}\n  signature {imported.signature}; {checked}"
 
 
 def _resumed(run: "Run") -> str:
