@@ -70,3 +70,14 @@ def play_half_of_a_rollout(results: Path, workspace: Path) -> str:
     done = invoke("eval", "run-local", config, *words, "--results-dir", results)
     assert done.code == 130, done.err
     return ids(results)[-1]
+
+
+def play_large_rollout(results: Path, workspace: Path) -> str:
+    """Evaluate a rollout whose answers are long and hard to compress; return the id of the run."""
+    command(results, "eval", "init", "large", "--dir", workspace)
+    main = workspace / "rollouts" / "large" / "main.py"
+    answer = 'answer = {"role": "assistant", "content": os.urandom(250_000).hex() + " 27"}'
+    main.write_text(main.read_text().replace("answer = await complete(messages)", answer))
+    config = workspace / "configs" / "eval" / "large.toml"
+    command(results, "eval", "run-local", config, "--set", IN_PROCESS, "--set", "evaluation.n=5")
+    return ids(results)[-1]
