@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _THERE = "mesocosm.cli.remote.datasets"
 TREE = {
+    "add": ("mesocosm.cli.dataset_add:add", "Add the tasks of a run's episodes as rows."),
     "upload": (f"{_THERE}:upload", "Upload a file to a workspace, in parts."),
     "list": (f"{_THERE}:list_", "List the datasets of a workspace."),
     "download": (f"{_THERE}:download", "Download a dataset of a workspace."),
@@ -214,12 +215,14 @@ def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[
 
 def _reading(opened: "DataTable", read: "Rows | None", problems: Sequence[Any]) -> list[str]:
     """Return how rollouts use the columns, or why they cannot."""
+    from mesocosm.rollouts.rows import ORIGIN
+
     if read is None:
         return str(InvalidInput(f"{opened.name}, as the rows of a rollout", problems)).splitlines()
     roles = _roles(read)
     played = ", ".join(f"{role} ← {_joined(name)}" for role, name in roles["roles"].items())
     lines = [f"{roles['mode']} mode: {played}"]
-    rest = [name for name in opened.columns if name not in read.roles.taken]
+    rest = [name for name in opened.columns if name not in (*read.roles.taken, *ORIGIN)]
     if rest and roles["mode"] == "prompt":
         lines.append(f"reach the workflow as metadata: {', '.join(rest)}")
     elif rest:

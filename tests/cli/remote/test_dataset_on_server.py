@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.server.conftest import Records
 
 from mesocosm.client import datasets as client_datasets
 from mesocosm.client.datasets import DatasetsResource
 from mesocosm.client.error import ApiError
+from mesocosm.core.event import Kind
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.store import datasets as store_datasets
+from mesocosm.store.run_requests import PRIVATE, RunRequest
 
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Platform
@@ -254,3 +257,40 @@ def test_somebody_elsewhere_is_told_nothing(reef: "Platform", hard: Path) -> Non
     refused = reef("dataset", "info", "hard", "--workspace", "Reef")
     assert refused.code != 0
     assert "you are in no workspace 'Reef'" in refused.err
+
+
+def test_rows_of_a_run_are_added_to_a_dataset_of_the_workspace(reef: "Platform", hard: Path) -> None:
+    records, store = Records(), reef.service.store
+    run = records.run()
+    message = (0, Kind.MESSAGE, {"index": 0, "role": "user", "content": "0 + 1?"})
+    called = (0, Kind.MODEL_CALL, {"messages": [[0, 0]], "text": "2"})
+    asyncio.run(records.write(store, run, [records.episode(run)], [message, called]))
+    ann = store.users.named("ann")
+    assert ann is not None
+    store.run_requests.add(
+        RunRequest(
+            run_id=run.id,
+            actor=f"user:{ann.id}",
+            actor_name="ann",
+            domain_id="words",
+            vow_version="1",
+            model="m",
+            visibility=PRIVATE,
+            state="ended",
+            created_at=1.0,
+        )
+    )
+    assert reef("dataset", "upload", hard).code == 0
+
+    done = reef("dataset", "add", "hard", "--from", run.id)
+    assert (done.code, done.out) == (0, "Added 1 row to hard, version 2, which has 41 rows now.\n")
+    again = reef("dataset", "add", "hard", "--from", run.id)
+    assert again.out == "Nothing to add to version 2 of hard; 1 row was there already.\n"
+    info = reef("dataset", "info", "hard").out
+    assert f"1 row added from run {run.id} to version 1" in info
+    missing = reef("dataset", "add", "hard", "--from", run.id, "--failed")
+    assert missing.code == 1
+    assert "by another filter" in missing.err
+    other = reef("dataset", "add", "hard", "--from", "0" * 36)
+    assert other.code == 1
+    assert "no run" in other.err

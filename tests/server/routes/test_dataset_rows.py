@@ -239,7 +239,7 @@ def test_without_a_task_there_is_nothing_to_add(played: Played) -> None:
     run_id = played.run()
     answer = played.add("hard", run_id, where={"state": ["cancelled"]})
     assert answer.status_code == 409
-    assert "choose others" in answer.json()["detail"]
+    assert "by another filter" in answer.json()["detail"]
     assert played.add("a/b", run_id).status_code in (404, 405, 422)
     assert played.add("%01", run_id).status_code == 422
 

@@ -20,7 +20,12 @@ from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageErro
 if TYPE_CHECKING:
     from mesocosm.rollouts.dataset_check import CheckedDataset
     from mesocosm.rollouts.tables import Columns
-    from mesocosm.server.schemas.dataset import DatasetColumn, DatasetDocument, DatasetVersionDocument
+    from mesocosm.server.schemas.dataset import (
+        DatasetColumn,
+        DatasetDocument,
+        DatasetSource,
+        DatasetVersionDocument,
+    )
 
 _SECONDS = 2.0
 """Seconds between lines of progress without a terminal."""
@@ -178,6 +183,8 @@ def remote_info(name: str, number: int | None, workspace: str | None) -> int:
     facts += [] if current.rows is None else [plural(current.rows, "row")]
     click.echo(f"{found.name} · {' · '.join([*facts, f'{current.size:,} bytes', current.format])}")
     click.echo(f"digest {current.digest}")
+    if current.source is not None:
+        click.echo(_source(current.source))
     if current.faults:
         return _refused(found.name, [Problem(*_words(fault)) for fault in current.faults], current.faults_total)
     if current.columns:
@@ -205,6 +212,16 @@ def remote_preview(name: str, rows: int, number: int | None, workspace: str | No
     table(["row", *columns], cells, options(), right=(0,))
     if rows > 20 and found.rows > 20:
         click.echo("a server shows at most 20 rows; download the dataset to see more", err=True)
+
+
+def _source(source: "DatasetSource") -> str:
+    """Return where the rows of a version come from, in words."""
+    if source.kind == "hub":
+        parts = (source.config, source.split)
+        return f"from {'/'.join(filter(None, (source.repository, *parts)))} at commit {source.revision}"
+    added = plural(source.added or 0, "row")
+    onto = "" if source.base is None else f" to version {source.base}"
+    return f"{added} added from run {source.run}{onto}"
 
 
 def _print_columns(current: "DatasetVersionDocument") -> None:
@@ -261,6 +278,12 @@ def _report(done: "DatasetDocument", file: Path) -> int:
         for warning in current.warnings:
             click.echo(f"warning: {warning}", err=True)
         return 0
+    return refuse_version(done)
+
+
+def refuse_version(done: "DatasetDocument") -> int:
+    """Print what is wrong with a version that cannot be used; return the exit code."""
+    current = done.current
     if current.faults:
         faults = [Problem(*_words(fault)) for fault in current.faults]
         return _refused(f"version {current.version} of {done.name}", faults, current.faults_total)

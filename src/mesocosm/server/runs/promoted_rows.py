@@ -65,7 +65,8 @@ def promoted_rows(run: VisibleRun, chosen: DatasetRowsInput) -> PromotedRows:
         if size > MOST_BYTES:
             raise Refusal(413, f"the rows have more than {MOST_BYTES >> 20} MiB; {_FEWER}")
     if not lines:
-        raise Refusal(409, f"none of the chosen episodes of run {run.id} has ended and asked a model; choose others")
+        words = f"none of the chosen episodes of run {run.id} has ended and asked a model"
+        raise Refusal(409, f"{words}; choose by another filter, or all")
     return PromotedRows(b"".join(lines), len(lines), _columns(run), without, altered)
 
 
