@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from mesocosm.client.datasets import DatasetsResource
     from mesocosm.client.domains import DomainsResource
     from mesocosm.client.environments import EnvironmentsResource
+    from mesocosm.client.notifications import NotificationsResource
     from mesocosm.client.people import AccountResource, AuthResource, PersonalTokensResource
     from mesocosm.client.repositories import RepositoriesResource
     from mesocosm.client.resource import Resource
     from mesocosm.client.run_imports import RunImportsResource
     from mesocosm.client.runs import RunsResource, TestEpisodesResource
+    from mesocosm.client.schedules import SchedulesResource
     from mesocosm.client.snapshots import SnapshotsResource
     from mesocosm.client.teams import TeamsResource
     from mesocosm.client.workspace_secrets import WorkspaceSecretsResource
@@ -71,6 +73,10 @@ class Client:
     """Repositories of workspaces, and their syncs."""
     snapshots: "LazyResource[SnapshotsResource]" = LazyResource("snapshots:SnapshotsResource")
     """Snapshots of workspace directories that were uploaded."""
+    schedules: "LazyResource[SchedulesResource]" = LazyResource("schedules:SchedulesResource")
+    """Schedules of workspaces."""
+    notifications: "LazyResource[NotificationsResource]" = LazyResource("notifications:NotificationsResource")
+    """Notifications of workspaces."""
     domains: "LazyResource[DomainsResource]" = LazyResource("domains:DomainsResource")
     """Domains that runs are started on."""
     environments: "LazyResource[EnvironmentsResource]" = LazyResource("environments:EnvironmentsResource")

@@ -42,6 +42,8 @@ NOUNS = (
     *(
         "repositories",
         "snapshots",
+        "schedules",
+        "notifications",
         "domains",
         "environments",
         "run_requests",

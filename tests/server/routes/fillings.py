@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.server.routes.landscape import DATASET, PASSWORD, STORED, Landscape
+from tests.server.routes.landscape import CONFIGURATION, DATASET, PASSWORD, STORED, Landscape
 from tests.server.routes.run_requests.conftest import DOMAIN, document_of
 
 DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi.json"
@@ -104,6 +104,13 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/workspaces/{workspace}/syncs"): {},
         ("POST", f"{SNAPSHOTS}"): {"digest": "0" * 32},
         ("PUT", f"{SNAPSHOTS}/{{snapshot_id}}/contents"): b"",
+        ("POST", "/api/workspaces/{workspace}/schedules"): {
+            "name": "other",
+            "configuration": CONFIGURATION,
+            "trigger": "sync",
+        },
+        ("PATCH", "/api/workspaces/{workspace}/schedules/{schedule}"): {"name": "renamed"},
+        ("POST", "/api/workspaces/{workspace}/notifications"): {"url": "https://8.8.8.8/hook"},
         ("POST", "/api/domains"): document_of("new-game", land.world.url),
         ("POST", "/api/domains/{domain_id}/protocols"): {"episodes": 2},
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
@@ -135,6 +142,7 @@ QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
     ("PUT", PART): {"digest": hashlib.sha256(PART_DATA).hexdigest()},
     ("GET", "/api/workspaces/{workspace}/secrets/missing"): {"name": STORED},
+    ("GET", "/api/workspaces/{workspace}/schedule-times"): {"cron": "@daily"},
 }
 HEADERS = {
     ("POST", "/auth/login/"): CSRF,

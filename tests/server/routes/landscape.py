@@ -18,11 +18,13 @@ from tests.server.routes.conftest import PASSWORD, Hosted, Person
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
 
 from mesocosm.core.event import Kind
-from mesocosm.core.ids import digest_bytes
+from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.notifications.delivery import store_target
+from mesocosm.server.notifications.signing import new_secret
 from mesocosm.server.run_requests.submission import submit_run
 from mesocosm.server.schemas.run_request import RunInput
 from mesocosm.server.service import Service
@@ -35,9 +37,11 @@ from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.datasets import DatasetFile
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
-from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
+from mesocosm.store.notifications import Delivery, Notification
+from mesocosm.store.repositories import Sync, SyncedConfiguration, SyncedRollout, SyncState, new_repository
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_imports import RunImport
+from mesocosm.store.schedules import Schedule
 from mesocosm.store.schema import runs as run_table
 from mesocosm.store.snapshot_uploads import SnapshotUpload
 from mesocosm.store.tenancy import requests
@@ -69,6 +73,7 @@ SETTINGS: dict[str, Any] = {
     "models": MODELS,
 }
 EPISODES = 2
+CONFIGURATION = f"configs/eval/{TEAM}.toml"
 DATASET = f"user_prompt,ground_truth\n{TEAM}?,1\n".encode()
 """A file with a word of what is Ann's team's."""
 
@@ -157,6 +162,7 @@ class Landscape(Runs):
         claimed = store.syncs.claim("worker", 30.0)
         assert claimed is not None
         found = {"author": TEAM, "message": TEAM, "rollouts": (SyncedRollout(TEAM),)}
+        found |= {"configurations": (SyncedConfiguration(CONFIGURATION, valid=True),)}
         over = {"state": SyncState.SUCCESS, "ended_at": time.time()}
         assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
         return row.id
@@ -220,6 +226,7 @@ class Landscape(Runs):
         self._share(shared_run["run_id"], workspace.id)
         hook_id = self._repository(workspace.id)
         shared = {"workspace": workspace.id, "name": STORED, "number": "1", "hook_id": hook_id}
+        shared |= self._automation(workspace.id)
         own = frozenset(ann)
         return {
             "public": Ground(public | {"domain_id": DOMAIN}, own, own, open=True),
@@ -241,6 +248,18 @@ class Landscape(Runs):
             "session": Ground({"session_id": self._session()}, frozenset({"owner"}), frozenset({"owner"})),
             "token": Ground({"token_id": self.token_id}, frozenset({"owner", "token"}), frozenset({"owner", "token"})),
         }
+
+    def _automation(self, workspace_id: str) -> dict[str, str]:
+        """Return the ids of a schedule of Ann's, a notification, and a message for it."""
+        store = self.service.store
+        fields: dict[str, Any] = {"workspace_id": workspace_id, "name": TEAM, "created_by": self.ann.user_id}
+        schedule = store.schedules.add(Schedule(id="", configuration=CONFIGURATION, trigger="sync", **fields), 9)
+        hook = Notification(id=new_id(), host=TEAM, format="slack", events=("failed",), **fields)
+        assert schedule is not None
+        assert store.notifications.add(hook, 9) is not None
+        store_target(self.service, hook, SecretStr(f"https://8.8.8.8/{NOBODY_READS}"), new_secret())
+        message = store.deliveries.add(Delivery(id="", notification_id=hook.id, event="failed", body=TEAM))
+        return {"schedule": schedule.id, "notification": hook.id, "message_id": message.id}
 
     def _import(self) -> str:
         """Return the id of an import of Ann's whose only part is there."""

@@ -14,7 +14,15 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
+from mesocosm.server.permissions.notifications import ManagedNotification, ManagedNotifications
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
+from mesocosm.server.permissions.schedules import (
+    Changes,
+    VisibleSchedule,
+    VisibleSchedules,
+    WorkingSchedule,
+    WorkingSchedules,
+)
 from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapshot, WorkingSnapshots
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
@@ -149,6 +157,14 @@ class VisibleWorkspace(GrantedObject):
         found = self._store.run_requests.list(wanted, limit=limit, offset=offset)
         return [one.run_id for one in found], self._store.run_requests.count(wanted)
 
+    def schedules(self) -> VisibleSchedules:
+        """Return its schedules."""
+        return VisibleSchedules(self._service, self._viewer, self._workspace, changes=self._changes)
+
+    def schedule(self, reference: str) -> VisibleSchedule:
+        """Return a schedule by its id or name. Raises Refusal 404."""
+        return VisibleSchedule.find(self._service, self._viewer, self._workspace, reference, changes=self._changes)
+
     def leave(self) -> None:
         """Remove the caller. Raises Refusal 409 for its last owner, and if the caller is not a member."""
         if self._membership.role is None:
@@ -156,6 +172,11 @@ class VisibleWorkspace(GrantedObject):
         user_id = self._viewer.user_id
         self._check(self._store.workspaces.remove(self._workspace.id, user_id, by_owner=True), "you")
         self._note("leave", {"user_id": user_id})
+
+    @property
+    def _changes(self) -> Changes:
+        """Whose schedules the caller may change."""
+        return "all" if self._may("admin") else "own" if self._may("member") else "none"
 
     def _may(self, least: workspaces.Role) -> bool:
         """Return whether the caller may do what a role may."""
@@ -207,6 +228,14 @@ class WorkingWorkspace(VisibleWorkspace):
         """Return an uploaded snapshot by its id. Raises Refusal 404."""
         return WorkingSnapshot.find(self._service, self._viewer, self._workspace, snapshot_id)
 
+    def schedules(self) -> WorkingSchedules:
+        """Return its schedules, to make another one."""
+        return WorkingSchedules(self._service, self._viewer, self._workspace, changes=self._changes)
+
+    def schedule(self, reference: str) -> WorkingSchedule:
+        """Return a schedule by its id or name, to change it. Raises Refusal 404."""
+        return WorkingSchedule.find(self._service, self._viewer, self._workspace, reference, changes=self._changes)
+
     def repository(self) -> WorkingRepository:
         """Return its repository, to sync it."""
         return WorkingRepository(self._service, self._viewer, self._workspace)
@@ -220,6 +249,14 @@ class ManagedWorkspace(WorkingWorkspace):
     def secrets(self) -> ManagedSecrets:
         """Return its secrets, which the caller may set and delete."""
         return ManagedSecrets(self._service, self._viewer, self._workspace.id)
+
+    def notifications(self) -> ManagedNotifications:
+        """Return its notifications."""
+        return ManagedNotifications(self._service, self._viewer, self._workspace)
+
+    def notification(self, reference: str) -> ManagedNotification:
+        """Return a notification by its id or name. Raises Refusal 404."""
+        return ManagedNotification.find(self._service, self._viewer, self._workspace, reference)
 
     def repository(self) -> ManagedRepository:
         """Return its repository, to connect or disconnect it."""

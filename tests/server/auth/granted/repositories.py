@@ -25,7 +25,8 @@ from mesocosm.store.repositories import (
 )
 
 
-def _plant(world: World) -> None:
+def plant(world: World) -> None:
+    """Connect each workspace with a repository that was synced once."""
     store = world.service.store
     workspaces.planted(world)
     for name in workspaces.NAMES:
@@ -51,7 +52,7 @@ def _plant(world: World) -> None:
 
 
 def _ids(world: World) -> Iterable[str]:
-    _plant(world)
+    plant(world)
     for name in workspaces.NAMES:
         membership = world.service.store.workspaces.membership(secret(name), None)
         found = world.service.store.repositories.of(membership.workspace.id) if membership else None
@@ -60,12 +61,12 @@ def _ids(world: World) -> Iterable[str]:
 
 
 def _granted(world: World, way: Callable[[str], Any]) -> Iterable[Any]:
-    _plant(world)
+    plant(world)
     return [workspace.repository() for workspace in workspaces.granted_workspaces(world, way)]
 
 
 def _with_repository(own: OwnWorkspaces, world: World) -> Any:
-    _plant(world)
+    plant(world)
     return [own.with_repository(f"a/{secret(name)}") for name in workspaces.NAMES]
 
 
