@@ -16,7 +16,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Environment, Observation, Step
+from mesocosm.core.ports import Environment, Observation, Pausable, Step
 from mesocosm.core.proxy import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
@@ -202,6 +202,11 @@ class RolloutBenchmark:
         found = episode.terminal_info
         scores = [Score(_named(name), float(value)) for name, value in _numbers(found.get(METRICS))]
         return [_reward(found), *scores]
+
+    def pause(self, paused: bool) -> None:
+        """Lend what the executor shares with other runs to them while no row can be played, or take it back."""
+        if isinstance(self._executor, Pausable):
+            self._executor.pause(paused)
 
     async def close(self) -> None:
         """Stop the rollout."""

@@ -109,7 +109,19 @@ def read_config(path: Path, overrides: Mapping[str, Any] | None = None, *, check
     Raises UsageError if the file is missing or outside the workspace, InvalidInput with all problems of its content.
     """
     workspace = _workspace(path)
-    done = translate(_document(path))
+    return config_of(_document(path), path, workspace, overrides, check_out=check_out)
+
+
+def config_of(
+    document: Mapping[str, Any],
+    path: Path,
+    workspace: WorkspaceDirectory,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    check_out: bool = True,
+) -> Config:
+    """Check the tables of a configuration, as `read_config` does; `path` is what problems are attributed to."""
+    done = translate(_sound(document, str(path)))
     problems, notes = done.problems, done.notes
     tables = _tables(done.document, problems)
     problems += _apply(tables, _sound(overrides or {}, f"the values of {FLAG}"))

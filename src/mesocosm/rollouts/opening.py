@@ -1,7 +1,8 @@
 """Open a stored reference to a rollout: the benchmark kind `rollout`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.rollouts.benchmark import KIND, GradingTerms, MakeGrader, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import RolloutExecutor
+from mesocosm.rollouts.rows import RolloutRow
 from mesocosm.rollouts.source import read_source
+from mesocosm.rollouts.tables import Columns
 
 IN_PROCESS = "in-process"
 
@@ -73,20 +76,33 @@ def open_rollout(ref: BenchmarkRef) -> RolloutBenchmark:
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {KIND!r}: {error}") from error
     folder = Path(ref.source)
+    return rollout_benchmark(folder, options, lambda: _rows(options), partial(_place, folder, options))
+
+
+def rollout_benchmark(
+    folder: Path,
+    options: RolloutOptions,
+    rows: Callable[[], Rows],
+    executor: Callable[[Content], RolloutExecutor],
+) -> RolloutBenchmark:
+    """Return the benchmark of the rollout in `folder`; `executor` gets its content, to notice changes.
+
+    Raises UsageError if it has no entry file or its grader has invalid options, and as `rows` does.
+    """
     if not (folder / options.entrypoint).is_file():
         raise UsageError(f"the rollout {folder} has no {options.entrypoint}; bring it back, or name its entrypoint")
     source = read_source(folder)
     content = Content(f"rollout {folder.name}", source.contents, lambda: read_source(folder).contents)
     return RolloutBenchmark(
         _origin(folder, options, source.digest),
-        _rows(options),
+        rows(),
         GradingTerms(
             options.pass_threshold,
             options.workflow_seconds,
             options.grader_seconds,
             options.seed or 0,
         ),
-        _place(folder, options, content),
+        executor(content),
         content=content,
         grader=_grader(options.grader),
         artifacts=Path(options.artifacts or "artifacts"),
@@ -118,8 +134,6 @@ def _origin(folder: Path, options: RolloutOptions, source: str) -> RolloutSource
 def _rows(options: RolloutOptions) -> Rows:
     from mesocosm.datasets import open_table
     from mesocosm.rollouts.rows import read_rows
-    from mesocosm.rollouts.selection import choose
-    from mesocosm.rollouts.tables import Columns
 
     table = open_table(
         options.dataset,
@@ -129,8 +143,19 @@ def _rows(options: RolloutOptions) -> Rows:
         kind=options.format,
         name=options.name,
     )
-    columns = msgspec.convert(options.columns, Columns)
-    rows = read_rows(table, columns, extras=options.metadata)
+    rows = read_rows(table, msgspec.convert(options.columns, Columns), extras=options.metadata)
+    return chosen_rows(options, rows, table.digest, options.name or table.name, (*table.notes, *rows.notes))
+
+
+def chosen_rows(
+    options: RolloutOptions, rows: Sequence[RolloutRow], content_digest: str, name: str, notes: tuple[str, ...] = ()
+) -> Rows:
+    """Return the rows that the options choose from those of a dataset; `content_digest` is that of its files.
+
+    Raises UsageError if they choose none, or rows that do not exist.
+    """
+    from mesocosm.rollouts.selection import choose
+
     chosen = choose(
         len(rows),
         rows=options.rows,
@@ -139,17 +164,18 @@ def _rows(options: RolloutOptions) -> Rows:
         sample=options.sample,
         seed=options.seed,
         offset=options.offset,
-        digest=table.digest,
+        digest=content_digest,
     )
     whole = len(chosen.indices) == len(rows)
-    content, choice = [table.digest, msgspec.to_builtins(columns)], None if whole else list(chosen.indices)
+    columns = msgspec.convert(options.columns, Columns)
+    content, choice = [content_digest, msgspec.to_builtins(columns)], None if whole else list(chosen.indices)
     return Rows(
-        options.name or table.name,
+        name,
         rows,
         chosen.indices,
         chosen.description,
         digest([*content, choice]),
-        (*table.notes, *rows.notes),
+        notes,
         content=digest(content),
         choice=digest(choice) if choice else "",
     )

@@ -1,8 +1,11 @@
 """Convert a configuration into the spec of a run."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from secrets import token_hex
 from typing import Any
 
 import msgspec
@@ -21,6 +24,9 @@ from mesocosm.rollouts.tables import Evaluation
 ENDINGS = (".jsonl", ".csv", ".parquet", ".json", ".tsv", ".ndjson", ".jsonl.gz", ".csv.gz")
 """File endings to try for a dataset in the folder `data` that is named without one."""
 
+_LONGEST_NAME = 96
+_RUN_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{_LONGEST_NAME - 1}}}")
+
 AUTOMATIC = 256
 """Default maximum of rows in flight; the rollout's capacity may lower it."""
 
@@ -30,7 +36,7 @@ class SpecOverrides:
     """Settings from the command line, in addition to the configuration.
 
     `results` is the results directory; a `limit` of 0 means all rows. `limits` are fields of core.run.Limits and take
-    precedence over the configuration's.
+    precedence over the configuration's. `located` is where the dataset is and its name, if it need not be looked for.
     """
 
     results: Path
@@ -44,6 +50,23 @@ class SpecOverrides:
     limits: Mapping[str, Any] = field(default_factory=dict)
     cache: str = ""
     tags: tuple[str, ...] = ()
+    located: tuple[str, str] | None = None
+
+
+def run_name_fault(name: str) -> str:
+    """Return why a run of an evaluation cannot have a name, empty if it can."""
+    if _RUN_NAME.fullmatch(name):
+        return ""
+    return (
+        f"a run cannot be called {name[:120]!r}; use at most {_LONGEST_NAME} letters, digits, '.', '_' and '-', "
+        "beginning with a letter or a digit"
+    )
+
+
+def stamped_name(configuration: str) -> str:
+    """Return a name for a run of a configuration, given by its path: its stem, the time in UTC, and random digits."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", PurePosixPath(configuration).stem).lstrip("._-")[:60] or "evaluation"
+    return f"{stem}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{token_hex(4)}"
 
 
 def run_spec(config: Config, choice: SpecOverrides) -> RunSpec:
@@ -70,7 +93,7 @@ def _limits(evaluation: Evaluation) -> dict[str, Any]:
 
 def _options(config: Config, choice: SpecOverrides) -> dict[str, Any]:
     evaluation, dataset = config.evaluation, config.dataset
-    place, name = _dataset(config, choice)
+    place, name = choice.located or _dataset(config, choice)
     limit = evaluation.limit if choice.limit is None else choice.limit or None
     isolated = not choice.in_process and config.isolation != IN_PROCESS
     options = RolloutOptions(

@@ -6,7 +6,6 @@ runs of that worker, and a fixed number of episode slots, shared fairly between 
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,8 +32,11 @@ from mesocosm.environments.manifest import Manifest, load_manifest, served_manif
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
+from mesocosm.rollouts.benchmark import RolloutBenchmark
 from mesocosm.server.builds.build import ensure_built
 from mesocosm.server.builds.launcher import NoLauncher, SandboxLauncher, SocketRouter
+from mesocosm.server.episode_slots import EpisodeSlots, RunSlots
+from mesocosm.server.evaluations.hosted_rollout import HostedRollout, open_hosted_rollout
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 
@@ -46,13 +48,14 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `hosted`. No option is part of a run's identity; the content digest is.
 
     `environment` and `version` identify a submitted version that workers start. `env_url` is the URL of a remote
-    environment, and `domain` the document of its domain.
+    environment, and `domain` the document of its domain. `rollout` is a rollout with its dataset instead.
     """
 
     environment: str = ""
     version: int = 0
     env_url: str = ""
     domain: dict[str, Any] | None = None
+    rollout: HostedRollout | None = None
 
 
 @dataclass(slots=True)
@@ -74,21 +77,23 @@ def bind(service: Service, pool: "AdapterPool | None" = None) -> None:
     _binding.service, _binding.pool = service, pool
 
 
-def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark":
-    """Return the benchmark of `ref`, with the id of its domain in `source`.
+def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark | RolloutBenchmark":
+    """Return the benchmark of `ref`, with the id of its domain or the name of its rollout in `source`.
 
     Raises UsageError for invalid options and outside of servers and workers, UnknownName if the version was deleted.
     """
     service, pool = _binding.service, _binding.pool
     if service is None:
         raise UsageError(
-            f"domain {ref.source!r} is hosted by a server and played by its workers; start the run "
-            "there (`mesocosm auth login`, then `mesocosm run create` or `mesocosm run resume`)"
+            f"{ref.source!r} is hosted by a server and played by its workers; start the run there "
+            "(`mesocosm auth login`, then `mesocosm run create`, `mesocosm run resume` or `mesocosm eval submit`)"
         )
     try:
         options = msgspec.convert(ref.options, HostedOptions)
     except msgspec.ValidationError as error:
         raise UsageError(f"options of benchmark kind {HOSTED!r}: {error}") from error
+    if options.rollout is not None:
+        return open_hosted_rollout(service, pool, options.rollout)
     if options.environment:
         version = service.store.environments.version(options.environment, options.version)
         if version is None or not version.manifest:
@@ -128,88 +133,6 @@ class RemoteEnvironment:
 
     url: str
     private: bool = False
-
-
-class EpisodeSlots:
-    """A fixed number of slots for episodes; a free slot goes to the waiting run that holds the fewest.
-
-    Slots of a paused run do not count, so others can use them. After its pause more slots than the limit may be in use
-    for a while. Belongs to one event loop.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._runs: list[RunSlots] = []
-
-    def join(self) -> "RunSlots":
-        """Return the slots of a new run. The caller must `end` them."""
-        run = RunSlots(self)
-        self._runs.append(run)
-        return run
-
-    def remove(self, run: "RunSlots") -> None:
-        """Remove a run and release its slots."""
-        if run in self._runs:
-            self._runs.remove(run)
-            run.held = 0
-            self.assign()
-
-    def assign(self) -> None:
-        """Assign free slots to waiting runs."""
-        while sum(run.held for run in self._runs if not run.paused) < self._limit:
-            waiting = [run for run in self._runs if run.waits]
-            if not waiting:
-                return
-            chosen = min(waiting, key=lambda run: run.held)
-            # Move the run to the end, so that runs with equally many slots take turns.
-            self._runs.remove(chosen)
-            self._runs.append(chosen)
-            chosen.waiting.popleft().set_result(None)
-            chosen.held += 1
-
-
-class RunSlots:
-    """The slots of one run; `held` is their number."""
-
-    def __init__(self, slots: EpisodeSlots) -> None:
-        self.held = 0
-        self.paused = False
-        self.waiting: deque[asyncio.Future[None]] = deque()
-        self._slots = slots
-
-    @property
-    def waits(self) -> bool:
-        """Whether an episode of the run waits for a slot."""
-        while self.waiting and self.waiting[0].done():
-            self.waiting.popleft()
-        return bool(self.waiting)
-
-    async def acquire(self) -> None:
-        """Wait for a slot."""
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.append(turn)
-        self._slots.assign()
-        try:
-            await turn
-        except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
-                self.release()
-            raise
-
-    def release(self) -> None:
-        """Release one slot."""
-        if self.held:
-            self.held -= 1
-            self._slots.assign()
-
-    def pause(self, *, paused: bool) -> None:
-        """Stop counting the slots while this run is paused, so that other runs can use them; or count them again."""
-        self.paused = paused
-        self._slots.assign()
-
-    def end(self) -> None:
-        """Release all slots and leave the pool."""
-        self._slots.remove(self)
 
 
 class HostedBenchmark(EnvironmentBenchmark):

@@ -215,6 +215,9 @@ class Settings(BaseSettings):
         128, ge=8, description="maximum number of processes and threads of an environment"
     )
     environment_scratch_mb: int = Field(256, ge=1, description="size of an environment's /tmp in MiB")
+    max_samples_per_run: int = Field(
+        100_000, ge=1, description="maximum number of samples of a run of a rollout: rows times repetitions"
+    )
     rollout_hosts: Words = Field(
         (),
         description="hosts that the processes of rollouts may reach beside their models; by default none",

@@ -6,6 +6,7 @@ asterisks wherever it is printed. No route calls `secrets_for`.
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import Literal
 
 import msgspec
 from pydantic import SecretStr
@@ -95,14 +96,25 @@ def open_secrets(service: Service, workspace_id: str, holder: str, names: Iterab
 
 def missing_secrets(service: Service, workspace_id: str, user_id: int | None, names: Iterable[str]) -> tuple[str, ...]:
     """Return the names without a value for a user's run. Raises InfrastructureError if the key of one is missing."""
-    _check_server(service)
     wanted = tuple(dict.fromkeys(names))
-    found = _stored(service, workspace_id, user_id, wanted)
+    found = secret_scopes(service, workspace_id, user_id, wanted)
+    return tuple(name for name in wanted if name not in found)
+
+
+def secret_scopes(
+    service: Service, workspace_id: str, user_id: int | None, names: Iterable[str]
+) -> dict[str, Literal["workspace", "personal"]]:
+    """Return whose value a run of a user gets for each name that has one.
+
+    Raises InfrastructureError if the key of one is missing.
+    """
+    _check_server(service)
+    found = _stored(service, workspace_id, user_id, tuple(dict.fromkeys(names)))
     ring = read_keys(service.settings) if found else None
     for secret in found.values():
         if ring is None or not ring.opens(secret.value):
             raise missing_key(secret.place, secret.value[:PREFIX], _source(ring))
-    return tuple(name for name in wanted if name not in found)
+    return {name: "workspace" if secret.holder == WORKSPACE else "personal" for name, secret in found.items()}
 
 
 def redactor_for(secrets: Mapping[str, SecretStr]) -> Redactor:

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -119,6 +119,26 @@ class Artifacts:
         except IntegrityError as error:
             raise UnknownName(f"run {run_id} has no episode {episode_id!r} to attach {name!r} to") from error
         return artifact
+
+    def keep(self, run_id: str, episode_id: str, files: Mapping[str, Blob]) -> bool:
+        """Store the files of an episode by name, in place of those of an earlier attempt.
+
+        Return False if the episode is not stored, or not any more.
+        """
+        at = time.time()
+        listed = [Artifact(new_id(), run_id, plain(name), blob.digest, at, episode_id) for name, blob in files.items()]
+        earlier = and_(artifacts.c.run_id == run_id, artifacts.c.episode_id == episode_id)
+
+        def work(connection: Connection) -> None:
+            connection.execute(delete(artifacts).where(earlier))
+            if listed:
+                insert_artifacts(self._database, connection, listed, files.values())
+
+        try:
+            self._database.write(work)
+        except IntegrityError:
+            return False
+        return True
 
     def of_run(self, run_id: str) -> tuple[Artifact, ...]:
         """Return the files of a run and of its episodes, oldest first."""

@@ -29,6 +29,7 @@ from mesocosm.store.queue import RunQueue
 from mesocosm.store.rate_limits import RateLimits
 from mesocosm.store.repositories import Syncs, WorkspaceRepositories
 from mesocosm.store.run_imports import RunImports
+from mesocosm.store.run_output import RunOutput
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.schedules import ScheduledRuns, Schedules
@@ -87,6 +88,7 @@ class Store:
         self.protocols = Protocols(database)
         self.environments = Environments(database)
         self.run_requests = RunRequests(database)
+        self.run_output = RunOutput(database)
         self.run_imports = RunImports(database)
         self.queue = RunQueue(database)
         self.batch_runs = BatchRuns(database)

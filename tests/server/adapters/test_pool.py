@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 async def opened(ref: BenchmarkRef) -> HostedBenchmark:
     benchmark = open_hosted(ref)
+    assert isinstance(benchmark, HostedBenchmark)
     await benchmark.open(lambda _: None)
     return benchmark
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from mesocosm.server.adapters import EpisodeSlots
+from mesocosm.server.episode_slots import EpisodeSlots
 
 
 async def settled() -> None:

@@ -68,7 +68,7 @@ def _exemplified(schema: dict[str, Any]) -> bool:
     """Whether a schema has an example, or its fields have."""
     if "$ref" in schema:
         return _exemplified(described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
-    within = [*schema.get("anyOf", ()), *schema.get("properties", {}).values()]
+    within = [*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("properties", {}).values()]
     return "examples" in schema or any(map(_exemplified, within))
 
 

@@ -55,7 +55,7 @@ const OFFICIAL = { ...FULL, official: true, seeds: '1, 2', temperature: 'x', epi
 it('sends of an official run only what the protocol leaves open', () => {
   const body = requestBody({ ...OFFICIAL, systemPrompt: 'Be brief' })
   expect(Object.keys(body).sort()).toEqual(
-    ['agent_config', 'binding_vow_version', 'domain_id', 'max_parallel', 'name', 'official', 'team_id'].sort(),
+    ['agent_config', 'binding_vow_version', 'domain_id', 'kind', 'max_parallel', 'name', 'official', 'team_id'].sort(),
   )
   expect(Object.keys(body.agent_config).sort()).toEqual(['model', 'system_prompt', 'techniques'])
   expect(requestProblems(OFFICIAL)).toEqual({})

@@ -88,6 +88,7 @@ export function requestBody(request: RunRequest): Schema<'RunInput'> {
   if (request.official) {
     const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(request)
     const open = {
+      kind: 'environment',
       domain_id: request.domain,
       binding_vow_version: request.version,
       agent_config: agent,
@@ -101,6 +102,7 @@ export function requestBody(request: RunRequest): Schema<'RunInput'> {
   }
   const seeds = readSeeds(request.seeds)
   return {
+    kind: 'environment',
     domain_id: request.domain,
     binding_vow_version: request.version,
     agent_config: agentOf(request),

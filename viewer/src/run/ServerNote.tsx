@@ -7,7 +7,7 @@ import { whoseWords } from '../runs/ownership'
 import { stateOf } from './headline'
 import { QueueNote } from './QueueNote'
 
-/** One line about a run of a server: its owner, who may see it, its domain and environment. */
+/** One line about a run of a server: its owner, who may see it, and what it is of. */
 export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
   const { request } = run
   if (request === null) return null
@@ -22,19 +22,41 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
         </Badge>
       )}
       <span>{whoseWords(run)}</span>
-      {request.config.domain_id !== '' && (
-        <span>
-          <Link to="/domains/$domainId" params={{ domainId: request.config.domain_id }}>
-            Leaderboard
-          </Link>
-        </span>
+      {request.config !== null && (
+        <>
+          <span>
+            <Link to="/domains/$domainId" params={{ domainId: request.config.domain_id }}>
+              Leaderboard
+            </Link>
+          </span>
+          <span>vow {request.config.binding_vow_version}</span>
+        </>
       )}
-      {request.config.binding_vow_version !== '' && <span>vow {request.config.binding_vow_version}</span>}
+      {request.evaluation !== null && <EvaluationFacts evaluation={request.evaluation} />}
       {request.environment_version !== null && <span>environment version {request.environment_version}</span>}
       {request.redacted && <span>Prompts and reasoning are hidden because this public run is not yours.</span>}
       {request.expires_at !== null && state !== 'pending' && state !== 'running' && (
         <span>Guest runs are deleted after a few days.</span>
       )}
     </p>
+  )
+}
+
+function EvaluationFacts({ evaluation }: { evaluation: Schema<'EvaluationDocument'> }) {
+  const { branch, commit, dirty } = evaluation
+  return (
+    <>
+      <span>rollout {evaluation.rollout}</span>
+      {commit !== '' && (
+        <span title={commit}>
+          {branch === '' ? '' : `${branch} at `}
+          <code>{commit.slice(0, 10)}</code>
+          {dirty && ' with changes that were not committed'}
+        </span>
+      )}
+      <span>
+        dataset {evaluation.dataset}, version {evaluation.dataset_version}
+      </span>
+    </>
   )
 }

@@ -136,7 +136,7 @@ def _fields(run: RunSummary) -> dict[str, object]:
     reason = "" if request is None else request.reason
     return {
         "id": run.id,
-        "config": _config(run) if request is None else request.config,
+        "config": _config(run) if request is None or request.config is None else request.config,
         "requester_id": None if request is None else request.requester_id,
         "status": status,
         "created_at": run.created_at,

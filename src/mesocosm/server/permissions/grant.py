@@ -40,7 +40,7 @@ from mesocosm.server.permissions.workspaces import (
     WorkingWorkspace,
 )
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
-from mesocosm.server.schemas.run_request import RunInput, TestEpisodeInput
+from mesocosm.server.schemas.run_request import RolloutInput, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
 
@@ -77,8 +77,10 @@ class Grant:
         """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
         return BenchmarkRecords(self._service, self._viewer)
 
-    def submit(self, wanted: RunInput) -> OwnedRun:
-        """Submit a run and return it. Raises Refusal."""
+    def submit(self, wanted: RunInput | RolloutInput) -> OwnedRun:
+        """Submit a run and return it. Raises Refusal, InvalidInput."""
+        if isinstance(wanted, RolloutInput):
+            return self.own_run(self.working_workspace(wanted.workspace).submit(wanted))
         return self.own_run(submit_run(self._service, self._viewer, wanted).run_id)
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:

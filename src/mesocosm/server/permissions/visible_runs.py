@@ -38,7 +38,14 @@ from mesocosm.server.schemas.document import discreet, instant, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
 from mesocosm.server.schemas.run_import import Imported
-from mesocosm.server.schemas.run_request import RunLog, RunLogLine, RunRequestDocument
+from mesocosm.server.schemas.run_request import (
+    EvaluationDocument,
+    RunLog,
+    RunLogLine,
+    RunOutputPage,
+    RunOutputPiece,
+    RunRequestDocument,
+)
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import counted
 from mesocosm.store.blobs import Artifact
@@ -53,6 +60,8 @@ from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
 
+_PIECES = 50
+"""Maximum number of pieces of output in an answer."""
 _ID = 36
 """Length of an id. On a server a prefix of an id finds nothing, so that callers cannot probe for hidden runs."""
 
@@ -146,10 +155,10 @@ class VisibleRun(GrantedObject):
 
     @property
     def repeatable(self) -> bool:
-        """Whether the same request would now run with the same vow and the same environment version."""
+        """Whether the same request would now run the same vow and environment version, or the same code."""
         request = self.request
-        if request is None:
-            return False
+        if request is None or request.kind != "environment":
+            return request is not None and request.kind == "rollout"
         domain = self._service.store.domains.get(request.domain_id)
         vow = (domain.document.get("binding_vow") or {}) if domain is not None else {}
         if vow.get("version") != request.vow_version:
@@ -291,6 +300,15 @@ class VisibleRun(GrantedObject):
             done = f"{status}: {run.counts.done} of {run.counts.planned} episodes are finished"
             lines.append(RunLogLine(kind="state", at=moment(ended), text=done))
         return RunLog(run_id=run.id, lines=lines)
+
+    def output(self, after: int) -> RunOutputPage:
+        """Return what the programs of the run printed after a piece, some pieces. Raises Refusal 403 for outsiders."""
+        if not self._inside:
+            raise Refusal(403, f"run {self.id} belongs to another account; its output is for those who own the run")
+        found = self._store.run_output.after(self.id, after, _PIECES)
+        items = [RunOutputPiece(number=one.number, at=instant(one.at), text=self._shown(one.text)) for one in found]
+        last = items[-1].number if items else after
+        return RunOutputPage(run_id=self.id, items=items, last=last, ended=len(items) < _PIECES and not self.open)
 
     def series(self) -> RunSeries:
         """Return the data of the run's charts."""
@@ -573,6 +591,9 @@ class VisibleRuns(GrantedObject):
 def _submitted(run: Run, request: RunRequest | None) -> str:
     if request is None:
         return f"created: {run.benchmark}, {run.model}"
+    if request.kind == "rollout":
+        code = f" at commit {request.commit_id[:12]}" if request.commit_id else ""
+        return f"submitted by {request.actor_name or request.actor}: {run.agent}{code}, dataset {run.benchmark}"
     where = f", environment {request.environment_id} version {request.environment_version}"
     words = f"submitted by {request.actor_name or request.actor}: domain {request.domain_id}, vow {request.vow_version}"
     return words + (where if request.environment_id else "")
@@ -644,16 +665,12 @@ def _imported(request: RunRequest, *, inside: bool) -> Imported | None:
 
 
 def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> RunRequestDocument:
-    config = request.config if inside else redact_config(request.config)
-    agent = {"model": request.model, **config.get("agent_config", {})}
-    if not prompts:
-        agent["system_prompt"] = None
-    # These columns of the request may be missing from its configuration.
-    named = {"domain_id": request.domain_id, "binding_vow_version": request.vow_version}
     kind, _, name = request.actor.partition(":")
     return RunRequestDocument.model_validate(
         {
-            "config": {**named, **config, "agent_config": agent},
+            "kind": request.kind,
+            "config": _environment_config(request, inside=inside, prompts=prompts),
+            "evaluation": _evaluation(request) if inside else None,
             "state": request.state,
             "reason": discreet(request.reason) if inside else "",
             "ended_at": moment(request.ended_at),
@@ -664,4 +681,33 @@ def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> Ru
             "environment_version": request.environment_version,
             "redacted": not inside,
         }
+    )
+
+
+def _environment_config(request: RunRequest, *, inside: bool, prompts: bool) -> dict[str, object] | None:
+    if request.kind != "environment":
+        return None
+    config = request.config if inside else redact_config(request.config)
+    agent = {"model": request.model, **config.get("agent_config", {})}
+    if not prompts:
+        agent["system_prompt"] = None
+    # These columns of the request may be missing from its configuration.
+    named = {"domain_id": request.domain_id, "binding_vow_version": request.vow_version}
+    return {**named, **config, "agent_config": agent}
+
+
+def _evaluation(request: RunRequest) -> EvaluationDocument | None:
+    if request.kind != "rollout":
+        return None
+    given = {name: request.config[name] for name in EvaluationDocument.model_fields if name in request.config}
+    return EvaluationDocument(
+        **given,
+        workspace=request.workspace_id or "",
+        name=request.name,
+        configuration=request.configuration,
+        branch=request.branch,
+        commit=request.commit_id,
+        snapshot=request.snapshot or "",
+        dataset_id=request.dataset_id or "",
+        dataset_version=request.dataset_version or 0,
     )

@@ -63,7 +63,9 @@ def _described_run(run: VisibleRun, record: Run) -> dict[str, Any]:
     if known is None or request is None:
         return document
     names = {"purpose": request.purpose, "env_id": request.environment_id, "env_version": request.environment_version}
-    document |= {"config": request.config.model_dump(mode="json"), **names, "visibility": known["visibility"]}
+    for name, asked in (("config", request.config), ("evaluation", request.evaluation)):
+        document |= {name: asked.model_dump(mode="json")} if asked is not None else {}
+    document |= {**names, "visibility": known["visibility"]}
     document |= {"requester_id": request.requester_id, "team_id": known["team_id"], "protocol": known["protocol"]}
     if request.redacted:
         del document["requester_id"]

@@ -21,7 +21,7 @@ from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail
-from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput
+from mesocosm.server.schemas.run_request import RunBody, RunLog, RunOutputPage, RunUpdate, TestEpisodeInput
 from mesocosm.server.web.answer import answer
 
 router = APIRouter(tags=["runs"])
@@ -39,9 +39,10 @@ RunId = Annotated[str, Path(max_length=200, description="ID of the run.")]
     responses=refused(400, 404, 409, 429),
     **access(Access.GUEST),
 )
-def create_run(body: RunInput, grant: Granted) -> Response:
-    """Submit a run. A request that cannot work is refused here, and a refused request costs nothing.
+def create_run(body: RunBody, grant: Granted) -> Response:
+    """Submit a run of an environment, or of a rollout of a workspace.
 
+    A request that cannot work is refused here, and a refused request costs nothing.
     429 with `Retry-After` during the cooldown, and once the daily quota or the limit of waiting runs is reached.
     """
     return _accepted(grant.submit(body))
@@ -111,6 +112,19 @@ def delete_run(run_id: RunId, grant: Granted) -> None:
 def get_log(run_id: RunId, grant: Granted) -> Response:
     """Return the log of a run: its progress, warnings and errors."""
     return answer(grant.run(run_id).log())
+
+
+@router.get("/api/runs/{run_id}/output", response_model=RunOutputPage, **access(Access.HOLDER))
+def get_output(
+    run_id: RunId,
+    grant: Granted,
+    after: Annotated[int, Query(ge=0, description="Number of the last piece that is known.")] = 0,
+) -> Response:
+    """Return what the programs of a run printed, after a piece: installations, and processes of rollouts.
+
+    Only the newest pieces of a very long output are kept.
+    """
+    return answer(grant.run(run_id).output(after))
 
 
 @router.get("/api/runs/{run_id}/queue", response_model=QueuePlace, **access(Access.READER))

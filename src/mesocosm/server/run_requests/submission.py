@@ -182,7 +182,7 @@ def submit_run(
     terms = terms_of(service, viewer, cooldown=cooldown)
     denial = service.store.queue.admit(request, run, terms)
     if denial is not None:
-        raise _denied(denial, terms)
+        raise denied(denial, terms)
     return request
 
 
@@ -347,7 +347,7 @@ def _planned(
         limit = min((usd for usd in (left.usd, service.settings.run_budget_usd) if usd is not None), default=None)
     try:
         tagged = wanted.model_copy(update={"tags": checked_tags(wanted.tags), "name": wanted.name.strip()})
-        run = _new_run(run_spec(tagged, location, model, service.settings, run_usd=limit, protocol=protocol))
+        run = planned_run(run_spec(tagged, location, model, service.settings, run_usd=limit, protocol=protocol))
     except InvalidInput:
         raise
     except UsageError as error:
@@ -414,7 +414,7 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
     )
 
 
-def _new_run(spec: RunSpec) -> Run:
+def planned_run(spec: RunSpec) -> Run:
     """Return the record of a new run. Raises UsageError and InvalidInput if it cannot work."""
     benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
@@ -446,7 +446,8 @@ def _config(wanted: RunInput, location: EnvironmentLocation, run: Run) -> dict[s
     return config
 
 
-def _denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
+def denied(denial: Denial, terms: AdmissionTerms) -> Refusal:
+    """Return the refusal of a run that was not admitted."""
     seconds = max(math.ceil(denial.seconds), 1)
     after = {"Retry-After": str(seconds)}
     if denial.bound is Bound.COOLDOWN:

@@ -89,6 +89,8 @@ def repeat_request(request: RunRequest, run: Run, limits: tuple[float, float]) -
 
     The result is None for an official run, for which the server draws other seeds, and for a test episode.
     """
+    if request.kind == "rollout":
+        return _line("mesocosm", "eval", "submit", "--from", run.id)
     asked, spec = request.config, run.spec
     agent, seeds = asked.get("agent_config", {}), spec.selection.seeds
     if request.official or request.purpose == "test" or agent.get("techniques"):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from mesocosm.server.schemas.document import Document
 
@@ -23,6 +23,14 @@ _EXAMPLE: dict[str, Any] = {
     "agent_config": {"model": "openai/gpt-4o-mini", "temperature": 0.0, "max_tokens": 1024},
     "num_episodes": 10,
     "max_parallel": 2,
+}
+
+_ROLLOUT_EXAMPLE: dict[str, Any] = {
+    "kind": "rollout",
+    "workspace": "research",
+    "configuration": "configs/eval/math.toml",
+    "assignments": {"experiment.model_path": "openai/gpt-5-mini"},
+    "limit": 100,
 }
 
 
@@ -96,10 +104,11 @@ class RunConfig(BaseModel):
 
 
 class RunInput(RunConfig):
-    """A run to submit."""
+    """A run of an environment to submit."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
+    kind: Literal["environment"] = Field(default="environment", description="What the run is of.")
     domain_id: str = Field(min_length=1, max_length=200, description="ID of the domain.")
     binding_vow_version: str = Field(
         max_length=100, description="Version of the domain's binding vow; must be the current one."
@@ -144,10 +153,105 @@ class RunInput(RunConfig):
     )
 
 
+class RolloutInput(BaseModel):
+    """An evaluation of a rollout of a workspace to submit. Unknown fields are rejected: they would have no effect.
+
+    The code is that of `snapshot`, `commit` or `branch`, by default of the newest commit of the branch that is
+    followed. The configuration is the file `configuration` of that code, unless `config` is given instead.
+    """
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_ROLLOUT_EXAMPLE]})
+
+    kind: Literal["rollout"] = Field(description="What the run is of.")
+    workspace: str = Field(min_length=1, max_length=200, description="ID or name of the workspace.")
+    configuration: str = Field(
+        default="",
+        max_length=1_000,
+        description="Path of the configuration in the workspace directory, such as `configs/eval/math.toml`.",
+    )
+    config: dict[str, Any] | None = Field(
+        default=None, description="Tables of the configuration, in place of those in the file."
+    )
+    assignments: dict[str, Any] = Field(
+        default={}, max_length=200, description="Values by `section.key`, which take precedence."
+    )
+    from_run: str = Field(
+        default="",
+        max_length=200,
+        description="ID or name of a run of the workspace whose configuration, code, dataset and rows are taken "
+        "where this request says nothing else.",
+    )
+    branch: str = Field(default="", max_length=300, description="Branch whose newest commit is evaluated.")
+    commit: str = Field(default="", max_length=64, description="Commit to evaluate: its digits, at least 7.")
+    snapshot: str = Field(default="", max_length=200, description="ID of an uploaded snapshot to evaluate.")
+    dataset: str = Field(default="", max_length=200, description="ID or name of a dataset, in place of the configured.")
+    dataset_version: int | None = Field(default=None, ge=1, description="Version of the dataset; null: the newest.")
+    name: str = Field(
+        default="",
+        max_length=200,
+        description="Name of the run, unique in its workspace; by default made from the configuration's. The same "
+        "request with the same name is the same run, so that it can be repeated safely.",
+    )
+    rows: str = Field(
+        default="", max_length=10_000, description="Rows to run by index from 0, `3,7,10-20`; empty: as configured."
+    )
+    limit: int | None = Field(
+        default=None, ge=0, description="Number of rows from the start; 0: all; null: as configured."
+    )
+    tags: list[str] = Field(default=[], max_length=50, description="Tags to search by.")
+
+
+def _kind_of(given: Any) -> str:
+    kind = given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
+    return "environment" if kind is None else str(kind)
+
+
+RunBody = Annotated[
+    Annotated[RunInput, Tag("environment")] | Annotated[RolloutInput, Tag("rollout")], Discriminator(_kind_of)
+]
+"""A run to submit; `kind` says of what. Without it, it is of an environment."""
+
+
+class EvaluationDocument(Document):
+    """What an evaluation was submitted with."""
+
+    workspace: str = Field(description="ID of its workspace.")
+    name: str = Field(description="Name of the run, unique in its workspace.")
+    configuration: str = Field(description="Path of its configuration; empty if that was not a file.")
+    config: dict[str, Any] = Field(default={}, description="Tables of its configuration.")
+    assignments: dict[str, Any] = Field(default={}, description="Values by `section.key` that took precedence.")
+    rollout: str = Field(default="", description="Name of the rollout.")
+    entrypoint: str = Field(default="", description="Its entry file.")
+    branch: str = Field(description="Branch of the code; empty if unknown.")
+    commit: str = Field(description="Commit of the code; empty if unknown.")
+    dirty: bool = Field(
+        default=False, description="Whether the code was uploaded with changes that were not committed."
+    )
+    snapshot: str = Field(description="Digest of the code: equal code has an equal one.")
+    dataset: str = Field(default="", description="Name of the dataset when the run was submitted.")
+    dataset_id: str = Field(description="ID of the dataset.")
+    dataset_version: int = Field(description="Version of the dataset.")
+    dataset_digest: str = Field(default="", description="SHA-256 of the dataset's file.")
+    rows: str = Field(default="", description="Chosen rows by index; empty: as configured.")
+    limit: int | None = Field(default=None, description="Number of rows from the start; 0: all; null: as configured.")
+    notes: list[str] = Field(
+        default=[], description="Remarks about the configuration, for example settings without effect."
+    )
+    scopes: dict[str, Literal["workspace", "personal"]] = Field(
+        default={}, description="Whose value each secret had when the run was submitted, by name."
+    )
+
+
 class RunRequestDocument(Document):
     """The request for a run on a server, and its state. In lists `config` comes without the system prompt."""
 
-    config: RunConfig
+    kind: Literal["environment", "rollout", "benchmark", "imported"] = Field(
+        default="environment", description="What the run is of; `imported`: it was run elsewhere."
+    )
+    config: RunConfig | None = Field(description="Configuration of a run of an environment; null for other kinds.")
+    evaluation: EvaluationDocument | None = Field(
+        default=None, description="What a rollout's run was submitted with; null for other kinds."
+    )
     state: Literal["queued", "claimed", "ended", "cancelled"] = Field(
         description="`claimed`: a worker is running it; `ended`: it was run, whatever the outcome."
     )
@@ -190,6 +294,23 @@ class RunLog(Document):
 
     run_id: str
     lines: list[RunLogLine]
+
+
+class RunOutputPiece(Document):
+    """A piece of what the programs of a run printed."""
+
+    number: int = Field(description="Number of the piece, from 1.")
+    at: datetime = Field(description="When it was stored.")
+    text: str = Field(description="Text, mostly whole lines.")
+
+
+class RunOutputPage(Document):
+    """What the programs of a run printed, oldest first: installation, and processes of rollouts."""
+
+    run_id: str
+    items: list[RunOutputPiece]
+    last: int = Field(description="Number of the last piece here; ask for what comes after it.")
+    ended: bool = Field(description="Whether nothing more will come unless the run is resumed.")
 
 
 class TestEpisodeInput(BaseModel):

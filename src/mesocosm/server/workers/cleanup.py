@@ -11,6 +11,8 @@ from mesocosm.sandboxes.disk import remove
 from mesocosm.sandboxes.scratch import sweep
 from mesocosm.server.builds.rollout_packages import sweep_packages
 from mesocosm.server.builds.sync import sweep_folders
+from mesocosm.server.evaluations.content import sweep_content
+from mesocosm.server.evaluations.hosted_rollout import sweep_run_files
 from mesocosm.server.run_requests.lifecycle import stop_cancelled
 from mesocosm.server.service import Service
 from mesocosm.store.run_requests import OPEN, RunRequestFilter
@@ -31,6 +33,8 @@ class Cleaned(msgspec.Struct, frozen=True):
     environment_folders: int = 0
     sync_folders: int = 0
     rollout_packages: int = 0
+    cached_contents: int = 0
+    run_files: int = 0
     snapshots: int = 0
     objects: int = 0
     workers: int = 0
@@ -58,6 +62,8 @@ def clean(service: Service) -> Cleaned:
         environment_folders=_folders(service),
         sync_folders=sweep_folders(service.settings, before),
         rollout_packages=sweep_packages(service.settings),
+        cached_contents=sweep_content(service.settings),
+        run_files=sweep_run_files(service.settings, before - service.settings.run_s),
         snapshots=service.store.snapshots.drop_unused(),
         objects=service.store.blobs.drop_outside(),
         workers=service.store.workers.forget(),

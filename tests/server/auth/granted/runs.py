@@ -112,6 +112,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.log": lambda run, _world: run.log(),
     "VisibleRun.queue_position": lambda run, _world: run.queue_position(),
     "OwnedRun.again": lambda run, _world: run.again(),
+    "VisibleRun.output": lambda run, _world: run.output(0),
     "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
     "OwnedRun.stop": lambda run, _world: run.stop(),
     "OwnedRun.resume": lambda run, _world: run.resume(),

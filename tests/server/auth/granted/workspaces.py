@@ -15,6 +15,7 @@ from mesocosm.server.permissions.workspaces import (
     VisibleWorkspace,
     WorkingWorkspace,
 )
+from mesocosm.server.schemas.run_request import RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange
 from mesocosm.store.run_requests import RunRequest
 
@@ -77,6 +78,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleWorkspace.run_id": lambda workspace, world: granted_workspaces(world, workspace.run_id),
     "VisibleWorkspace.run_ids": lambda workspace, _world: workspace.run_ids(10, 0),
     "VisibleWorkspace.repository": lambda workspace, _world: workspace.repository(),
+    "WorkingWorkspace.submit": lambda workspace, _world: workspace.submit(
+        RolloutInput(kind="rollout", workspace=workspace.document().id, configuration="configs/eval/x.toml")
+    ),
     "WorkingWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "ManagedWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "VisibleWorkspace.leave": lambda workspace, _world: workspace.leave(),

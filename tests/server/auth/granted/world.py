@@ -148,6 +148,7 @@ def _plant(
     ]
     write(store, run, [episode], events, [blob])
     store.artifacts.add(run.id, hidden, hidden.encode(), content_type="text/plain")
+    store.run_output.add(run.id, f"{text}\n")
     fields: dict[str, Any] = {
         "actor": f"user:{OWNER}",
         "actor_name": "owner",

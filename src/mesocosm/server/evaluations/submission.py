@@ -1,0 +1,433 @@
+"""Submit the evaluation of a rollout: read its configuration, find code, dataset, model and secrets, plan the run.
+
+Everything that can be known before a worker starts is checked here. A refused request stores nothing.
+"""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import msgspec
+from sqlalchemy.exc import IntegrityError
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.run import HOSTED, BenchmarkRef, Limits, Run, RunSpec
+from mesocosm.rollouts.configuration import Config, config_of
+from mesocosm.rollouts.project import WorkspaceDirectory
+from mesocosm.rollouts.spec import SpecOverrides, run_name_fault, run_spec, stamped_name
+from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.builds.synced_commit import synced_commit
+from mesocosm.server.evaluations.content import snapshot_folder
+from mesocosm.server.evaluations.hosted_rollout import HostedRollout
+from mesocosm.server.model_catalogue import ServedModel
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.run_requests.submission import budget_left, checked_tags, denied, planned_run
+from mesocosm.server.schemas.run_request import RolloutInput
+from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import secret_scopes
+from mesocosm.store.datasets import Dataset, DatasetState, DatasetVersion
+from mesocosm.store.queue import AdmissionTerms
+from mesocosm.store.run_requests import RunRequest, RunRequestFilter
+from mesocosm.store.workspaces import Workspace
+
+_LARGEST = 1 << 20
+_NOWHERE = Path("results")
+_PLACES = ("artifacts", "log", "installs", "words", "dataset")
+"""Options of a rollout that are places of one machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The code of an evaluation: the digest of its snapshot, its folder here, and where it came from."""
+
+    snapshot: str
+    root: Path
+    branch: str = ""
+    commit: str = ""
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """A dataset of the workspace and one of its uploaded versions."""
+
+    dataset: Dataset
+    version: DatasetVersion
+
+
+def submit_evaluation(service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput) -> RunRequest:
+    """Queue an evaluation and return its request; an equal one with the same name by the same person is returned.
+
+    The caller has checked that the person may submit in the workspace. Raises Refusal, InvalidInput.
+    """
+    if service.local:
+        raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
+    if wanted.name and (fault := run_name_fault(wanted.name)):
+        raise Refusal(422, fault)
+    asked = wanted.model_dump(mode="json", exclude={"kind"})
+    if wanted.name and (known := _named(service, workspace, wanted.name)) is not None:
+        return _same(viewer, known, asked)
+    wanted, earlier = _with_earlier(service, workspace, wanted)
+    code = _code(service, viewer, workspace, wanted, earlier)
+    document = _document(wanted, code)
+    code = _configured_code(service, viewer, workspace, wanted, document, code)
+    config = _config(wanted, document, code)
+    data = _data(service, workspace, wanted.dataset or config.experiment.dataset, wanted.dataset_version)
+    scopes = _scopes(service, viewer, workspace, config)
+    name = wanted.name or stamped_name(wanted.configuration or config.experiment.rollout)
+    rollout = _rollout(workspace, viewer, config, wanted, code, data)
+    run = _planned(service, viewer, workspace, config, wanted, rollout, name)
+    request = RunRequest(
+        run_id=run.id,
+        actor=viewer.caller.actor,
+        actor_name=viewer.caller.username or "",
+        model=run.model,
+        kind="rollout",
+        workspace_id=workspace.id,
+        name=name,
+        commit_id=code.commit,
+        branch=code.branch,
+        configuration=wanted.configuration,
+        dataset_id=data.dataset.id,
+        dataset_version=data.version.version,
+        snapshot=code.snapshot,
+        config={
+            "asked": asked,
+            "config": document,
+            "assignments": wanted.assignments,
+            "rollout": config.experiment.rollout,
+            "entrypoint": config.experiment.entrypoint,
+            "dirty": code.dirty,
+            "dataset": data.dataset.name,
+            "dataset_digest": data.version.digest,
+            "rows": wanted.rows,
+            "limit": wanted.limit,
+            "notes": list(config.notes),
+            "scopes": dict(scopes),
+        },
+        created_at=round(run.created_at, 6),
+    )
+    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    try:
+        denial = service.store.queue.admit(request, run, terms)
+    except IntegrityError:
+        # Somebody took the name in this moment, perhaps this very request, which was repeated.
+        taken = _named(service, workspace, name)
+        if taken is None:
+            raise
+        return _same(viewer, taken, asked)
+    if denial is not None:
+        raise denied(denial, terms)
+    service.store.audit.note(
+        viewer.caller.actor, "run.submit", f"workspace:{workspace.id}", {"run": run.id, "name": name}
+    )
+    return request
+
+
+def find_evaluation(service: Service, workspace: Workspace, reference: str) -> RunRequest | None:
+    """Return the request of a run of a workspace by its id or name, None if there is none."""
+    found = service.store.run_requests.get(reference)
+    if found is not None and found.workspace_id == workspace.id:
+        return found
+    return _named(service, workspace, reference)
+
+
+def _named(service: Service, workspace: Workspace, name: str) -> RunRequest | None:
+    wanted = RunRequestFilter(workspace_id=workspace.id, name=name)
+    return next(iter(service.store.run_requests.list(wanted, limit=1)), None)
+
+
+def _same(viewer: Viewer, known: RunRequest, asked: Mapping[str, Any]) -> RunRequest:
+    """Return a request that has a name already if it asked for the same. Raises Refusal 409 if not."""
+    before = known.config.get("asked")
+    mine = known.actor == viewer.caller.actor
+    if mine and isinstance(before, dict) and {**before, "name": ""} == {**asked, "name": ""}:
+        return known
+    raise Refusal(
+        409,
+        f"the workspace has a run {known.name!r} already; choose another name, or leave it out",
+        more={"run_id": known.run_id},
+    )
+
+
+def _with_earlier(
+    service: Service, workspace: Workspace, wanted: RolloutInput
+) -> tuple[RolloutInput, RunRequest | None]:
+    """Return a request with what it takes from an earlier run, and that run. Raises Refusal 404."""
+    if not wanted.from_run:
+        return wanted, None
+    earlier = find_evaluation(service, workspace, wanted.from_run)
+    if earlier is None or earlier.kind != "rollout":
+        raise Refusal(404, f"the workspace {workspace.name!r} has no evaluation run {wanted.from_run!r}; list them")
+    before, given = earlier.config, wanted.model_fields_set
+    update: dict[str, Any] = {"configuration": wanted.configuration or earlier.configuration}
+    if not given & {"config", "configuration"}:
+        update["config"] = before["config"]
+        update["assignments"] = {**before["assignments"], **wanted.assignments}
+    if not given & {"rows", "limit"}:
+        update |= {"rows": before["rows"], "limit": before["limit"]}
+    if not given & {"dataset", "dataset_version"} and "experiment.dataset" not in wanted.assignments:
+        update |= {"dataset": earlier.dataset_id, "dataset_version": earlier.dataset_version}
+    if "tags" not in given:
+        run = service.store.run_requests.runs([earlier.run_id]).get(earlier.run_id)
+        update["tags"] = [] if run is None else list(run.tags)
+    return wanted.model_copy(update=update), earlier
+
+
+# ---- code ------------------------------------------------------------------------------------------------------------
+
+
+def _code(
+    service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput, earlier: RunRequest | None
+) -> _Code:
+    given = [name for name in ("snapshot", "commit", "branch") if getattr(wanted, name)]
+    if "snapshot" in given and len(given) > 1:
+        raise Refusal(422, f"a snapshot and a {given[1]} are given, and only one of them can be meant; leave one out")
+    if wanted.snapshot:
+        upload = service.store.snapshot_uploads.get(workspace.id, wanted.snapshot)
+        if upload is None or upload.snapshot is None:
+            raise Refusal(
+                404,
+                f"the workspace {workspace.name!r} has no complete snapshot {wanted.snapshot!r}; upload it with "
+                "`mesocosm eval submit --upload`",
+            )
+        root = snapshot_folder(service, upload.snapshot)
+        return _Code(upload.snapshot, root, upload.branch, upload.commit_id, upload.dirty)
+    if earlier is not None and not given and earlier.snapshot is not None:
+        root = snapshot_folder(service, earlier.snapshot)
+        return _Code(earlier.snapshot, root, earlier.branch, earlier.commit_id, bool(earlier.config.get("dirty")))
+    return _synced(service, viewer, workspace, wanted.branch, wanted.commit)
+
+
+def _synced(service: Service, viewer: Viewer, workspace: Workspace, branch: str, commit: str) -> _Code:
+    found = synced_commit(service, workspace, branch, commit, viewer.account_id)
+    assert found.snapshot is not None
+    return _Code(found.snapshot, snapshot_folder(service, found.snapshot), found.branch, found.commit_id)
+
+
+def _configured_code(
+    service: Service,
+    viewer: Viewer,
+    workspace: Workspace,
+    wanted: RolloutInput,
+    document: dict[str, Any],
+    code: _Code,
+) -> _Code:
+    """Return the code of the branch or commit that the configuration names; both are removed from `document`.
+
+    What the request names itself takes precedence.
+    """
+    experiment = document.get("experiment")
+    if not isinstance(experiment, dict):
+        return code
+    named = {key: wanted.assignments.get(f"experiment.{key}", experiment.get(key)) for key in ("branch", "commit_sha")}
+    branch, commit = (value if isinstance(value, str) else "" for value in named.values())
+    if wanted.snapshot or wanted.commit or wanted.branch or wanted.from_run or not (branch or commit):
+        return code
+    return _synced(service, viewer, workspace, branch, commit)
+
+
+# ---- configuration ---------------------------------------------------------------------------------------------------
+
+
+def _document(wanted: RolloutInput, code: _Code) -> dict[str, Any]:
+    """Return the tables of the configuration. Raises Refusal 422, InvalidInput if the file is not TOML."""
+    if wanted.config is not None:
+        return dict(wanted.config)
+    path = PurePosixPath(wanted.configuration)
+    if not wanted.configuration:
+        raise Refusal(422, "name a configuration such as configs/eval/NAME.toml, or give its tables as `config`")
+    if path.is_absolute() or ".." in path.parts or path.suffix != ".toml":
+        raise Refusal(422, f"{wanted.configuration!r} is no path of a configuration, such as configs/eval/NAME.toml")
+    file = code.root / path
+    if not file.is_file() or not file.resolve().is_relative_to(code.root.resolve()):
+        there = sorted(found.relative_to(code.root).as_posix() for found in _configurations(code.root))
+        hint = f"it has {', '.join(there[:10])}" if there else "it has no configurations"
+        at = f"commit {code.commit[:12]}" if code.commit and not code.dirty else "the code"
+        raise Refusal(422, f"{at} has no file {wanted.configuration}; {hint}")
+    data = file.read_bytes()
+    if len(data) > _LARGEST:
+        raise Refusal(422, f"{wanted.configuration} is larger than 1 MiB, which no configuration is")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(
+            wanted.configuration, [Problem("", f"is not TOML: {error}", "mend it, push, and submit again")]
+        ) from error
+
+
+def _configurations(root: Path) -> Iterator[Path]:
+    return (file for file in WorkspaceDirectory(root).configs.rglob("*.toml") if file.is_file())
+
+
+def _config(wanted: RolloutInput, document: dict[str, Any], code: _Code) -> Config:
+    """Check the configuration. Raises InvalidInput with all problems, with paths as in the repository."""
+    revision = ("branch", "commit_sha")
+    experiment = document.get("experiment")
+    tables = dict(document)
+    if isinstance(experiment, dict):
+        tables["experiment"] = {key: value for key, value in experiment.items() if key not in revision}
+    assignments = {
+        key: value for key, value in wanted.assignments.items() if key not in {f"experiment.{one}" for one in revision}
+    }
+    path = Path(wanted.configuration or "the configuration")
+    try:
+        config = config_of(tables, path, WorkspaceDirectory(code.root), assignments)
+    except InvalidInput as error:
+        problems = [
+            msgspec.structs.replace(one, message=_portable(one.message, code.root), fix=_portable(one.fix, code.root))
+            for one in error.problems
+        ]
+        raise InvalidInput(str(path), problems) from error
+    if config.model.base_url:
+        problem = Problem(
+            "model.base_url",
+            "names an address, and a server calls the models of its list only",
+            "remove it; `mesocosm models` lists them",
+        )
+        raise InvalidInput(str(path), [problem])
+    return config
+
+
+def _portable(text: str, root: Path) -> str:
+    return text.replace(f"{root}/", "").replace(str(root), "the workspace directory")
+
+
+# ---- data, secrets, models -------------------------------------------------------------------------------------------
+
+
+def _data(service: Service, workspace: Workspace, name: str, number: int | None) -> _Data:
+    dataset = service.store.datasets.get(workspace.id, name)
+    if dataset is None:
+        raise Refusal(
+            422,
+            f"the workspace {workspace.name!r} has no dataset {name!r}; upload it with `mesocosm dataset upload FILE`, "
+            "whose name becomes that of the dataset",
+        )
+    wanted = number or dataset.version
+    version = None if wanted is None else service.store.datasets.version(dataset.id, wanted)
+    if version is None or version.state is not DatasetState.UPLOADED or not version.rows:
+        which = f"version {wanted} of the dataset" if wanted else "the dataset"
+        raise Refusal(
+            422,
+            f"{which} {dataset.name!r} cannot be used: it is not uploaded and checked; see "
+            f"`mesocosm dataset info {dataset.name}`",
+        )
+    return _Data(dataset, version)
+
+
+def _scopes(service: Service, viewer: Viewer, workspace: Workspace, config: Config) -> Mapping[str, str]:
+    """Return whose value each required secret has. Raises InvalidInput with all names without a value."""
+    scopes = secret_scopes(service, workspace.id, viewer.account_id, config.secrets)
+    if lacking := [name for name in config.secrets if name not in scopes]:
+        problems = [Problem(name, "has no value", f"mesocosm secret set {name} stores one") for name in lacking]
+        raise InvalidInput("[secrets] required", problems)
+    return scopes
+
+
+def _rollout(
+    workspace: Workspace, viewer: Viewer, config: Config, wanted: RolloutInput, code: _Code, data: _Data
+) -> HostedRollout:
+    overrides = SpecOverrides(_NOWHERE, rows=wanted.rows, limit=wanted.limit, located=("", data.dataset.name))
+    options = run_spec(config, overrides).benchmark.options
+    kept = {key: value for key, value in options.items() if key not in _PLACES}
+    return HostedRollout(
+        name=config.experiment.rollout,
+        snapshot=code.snapshot,
+        dataset_id=data.dataset.id,
+        dataset_version=data.version.version,
+        workspace_id=workspace.id,
+        user_id=viewer.account_id,
+        options={**kept, "dataset": "", "isolation": "process"},
+    )
+
+
+def _planned(
+    service: Service,
+    viewer: Viewer,
+    workspace: Workspace,
+    config: Config,
+    wanted: RolloutInput,
+    rollout: HostedRollout,
+    name: str,
+) -> Run:
+    settings = service.settings
+    model = service.catalogue.resolve(config.experiment.model_path, viewer.caller)
+    judge = service.catalogue.resolve(config.model.judge, viewer.caller) if config.model.judge else None
+    budget, warnings = _budget(service, viewer, workspace, [model, *([judge] if judge else [])])
+    tags = tuple(checked_tags(wanted.tags))
+    spec = run_spec(config, SpecOverrides(_NOWHERE, name=name, tags=tags, located=("", "")))
+    spec = msgspec.structs.replace(
+        spec,
+        benchmark=_ref(rollout),
+        model=_served(spec, model, settings.model_s),
+        judge=None if judge is None or spec.judge is None else msgspec.structs.replace(spec.judge, name=judge.name),
+        limits=_limits(service, config, spec.limits, budget),
+        parallel=min(spec.parallel, settings.episodes_at_once),
+    )
+    try:
+        run = planned_run(spec)
+    except InvalidInput:
+        raise
+    except UsageError as error:
+        raise Refusal(422, f"this evaluation cannot work: {error}") from error
+    if run.counts.planned > settings.max_samples_per_run:
+        raise Refusal(
+            422,
+            f"the run would have {run.counts.planned:,} samples, and a run on this server at most "
+            f"{settings.max_samples_per_run:,}; choose fewer rows, or a smaller n",
+        )
+    run.model = model.asked
+    run.warnings = tuple(warnings)
+    run.spec = msgspec.structs.replace(spec, benchmark=_ref(msgspec.structs.replace(rollout, run_id=run.id)))
+    return run
+
+
+def _ref(rollout: HostedRollout) -> BenchmarkRef:
+    return BenchmarkRef(HOSTED, rollout.name, {"rollout": msgspec.to_builtins(rollout)})
+
+
+def _served(spec: RunSpec, model: ServedModel, most_s: float) -> Any:
+    return msgspec.structs.replace(spec.model, name=model.name, timeout_s=min(spec.model.timeout_s, most_s))
+
+
+def _limits(service: Service, config: Config, given: Limits, usd: float | None) -> Limits:
+    """Return the limits of a run. Raises InvalidInput for limits above those of the server."""
+    settings, asked = service.settings, config.evaluation
+    problems = [
+        Problem(f"evaluation.{key}", f"is {value:g}, more than the {most:g} that this server allows")
+        for key, value, most in (
+            ("outage_seconds", asked.outage_seconds, settings.outage_s),
+            ("max_missing", asked.max_missing, settings.max_missing),
+        )
+        if value is not None and value > most
+    ]
+    if problems:
+        raise InvalidInput(str(config.path), problems)
+    return msgspec.structs.replace(
+        given,
+        run_seconds=settings.run_s,
+        run_usd=usd,
+        outage_seconds=settings.outage_s if asked.outage_seconds is None else asked.outage_seconds,
+        max_missing=settings.max_missing if asked.max_missing is None else asked.max_missing,
+    )
+
+
+def _budget(
+    service: Service, viewer: Viewer, workspace: Workspace, models: list[ServedModel]
+) -> tuple[float | None, list[str]]:
+    """Return what a run may cost (None: unlimited), and warnings. Raises Refusal 429 if nothing is left."""
+    warnings = [
+        f"no price is known for {model.asked}: what this run costs is not counted against budgets"
+        for model in models
+        if not model.priced
+    ]
+    if all(model.free or not model.priced for model in models):
+        return None, warnings
+    left = budget_left(service, viewer.caller.actor, None, workspace.id)
+    if left.used_up:
+        raise Refusal(429, f"{left.name} of the last 24 hours is used up; wait, or run a model that costs nothing")
+    limits = (left.usd, service.settings.run_budget_usd)
+    return min((usd for usd in limits if usd is not None), default=None), warnings
