@@ -165,11 +165,22 @@ def test_an_imported_run_says_so(pushes: Pushes, laptop: Laptop) -> None:
     assert detail["signature"] == here.signature
 
 
-def test_outsiders_of_a_public_imported_run_learn_that_it_was(pushes: Pushes, laptop: Laptop) -> None:
+def test_an_imported_run_stays_private(pushes: Pushes, laptop: Laptop) -> None:
     done = pushes.push(laptop.bundle(laptop.ceiling), laptop.ceiling, visibility="gallery_public")
-    mark = pushes.hosted.anonymous.get(f"/api/runs/{done['run_id']}").json()["imported"]
-    assert mark["recomputed"]
-    assert [mark[name] for name in ("by", "host", "run_id", "chain")] == [None] * 4
+    path = f"/api/runs/{done['run_id']}"
+    assert pushes.ann.get(path).json()["visibility"] == "private"
+    refused = pushes.ann.request("PATCH", path, json={"visibility": "gallery_public"})
+    assert (refused.status_code, "stays private" in refused.json()["detail"]) == (409, True)
+    assert pushes.ann.request("PATCH", path, json={"visibility": "private"}).status_code == 200
+    assert pushes.hosted.anonymous.get(path).status_code == 404
+    assert pushes.hosted.anonymous.get("/api/runs").json()["items"] == []
+
+
+def test_paths_of_the_machine_that_played_it_are_for_administrators(pushes: Pushes, laptop: Laptop) -> None:
+    done = pushes.push(laptop.bundle(laptop.rollout), laptop.rollout)
+    shown = pushes.ann.get(f"/api/runs/{done['run_id']}")
+    assert shown.json()["provenance"]["eval"]["dataset"] == "arith.jsonl"
+    assert "/workspace/" not in shown.text
 
 
 def test_the_same_run_again_is_the_same_import(pushes: Pushes, laptop: Laptop) -> None:
@@ -411,8 +422,12 @@ def test_a_run_is_pushed_into_a_workspace_by_those_who_work_there(pushes: Pushes
     request = pushes.store.run_requests.get(done["run_id"])
     assert request is not None
     assert (request.workspace_id, request.team_id, request.kind) == (workspace_id, None, "imported")
+    path, sam = f"/api/runs/{done['run_id']}", pushes.hosted.member("sam")
+    assert people["vic"].get(path).json()["imported"]["host"] == "laptop"
+    assert people["vic"].request("DELETE", path).status_code == 403
+    assert sam.get(path).status_code == 404
     assert pushes.begin(data, laptop.ceiling, people["vic"], workspace="Reef").status_code == 403
-    assert pushes.begin(data, laptop.ceiling, pushes.hosted.member("sam"), workspace="Reef").status_code == 404
+    assert pushes.begin(data, laptop.ceiling, sam, workspace="Reef").status_code == 404
 
 
 def test_who_left_a_workspace_meanwhile_pushes_nothing_into_it(pushes: Pushes, laptop: Laptop) -> None:
@@ -444,8 +459,9 @@ def test_a_run_of_a_team_is_that_of_its_members(pushes: Pushes, laptop: Laptop) 
     assert (both.status_code, "name one of them" in both.json()["detail"]) == (422, True)
 
 
-def test_a_public_imported_run_is_on_no_leaderboard(pushes: Pushes, laptop: Laptop) -> None:
-    pushes.push(laptop.bundle(laptop.ceiling), laptop.ceiling, visibility="gallery_public")
+def test_an_imported_run_is_on_no_leaderboard(pushes: Pushes, laptop: Laptop) -> None:
+    done = pushes.push(laptop.bundle(laptop.ceiling), laptop.ceiling)
+    pushes.store.run_requests.set_visibility(done["run_id"], "gallery_public")
     assert leaderboards_of(pushes.hosted.service).texts(BoardScope()) == ()
     assert pushes.ann.get("/api/gallery/runs").json() == []
 

@@ -56,7 +56,7 @@ def public(run: Run) -> Run:
         model=shown_model(run.model),
         holder=None,
         stop_requested=False,
-        provenance={name: value for name, value in run.provenance.items() if name not in _PRIVATE},
+        provenance={name: _named(value) for name, value in run.provenance.items() if name not in _PRIVATE},
         spec=msgspec.structs.replace(
             spec,
             benchmark=_benchmark(spec.benchmark),
@@ -65,10 +65,18 @@ def public(run: Run) -> Run:
     )
 
 
+def _named(value: Any) -> Any:
+    """Return JSON with the names of files and folders instead of their paths."""
+    if isinstance(value, str) and _is_path(value):
+        return re.split(r"[/\\]", value.rstrip("/\\"))[-1]
+    if isinstance(value, dict):
+        return {name: _named(item) for name, item in value.items()}
+    return [_named(item) for item in value] if isinstance(value, list | tuple) else value
+
+
 def _benchmark(ref: BenchmarkRef) -> BenchmarkRef:
-    options: dict[str, Any] = {name: value for name, value in ref.options.items() if name not in _ADDRESS_OPTIONS}
-    source = re.split(r"[/\\]", ref.source)[-1] if _is_path(ref.source) else ref.source
-    return BenchmarkRef(ref.kind, source, options)
+    options = {name: _named(value) for name, value in ref.options.items() if name not in _ADDRESS_OPTIONS}
+    return BenchmarkRef(ref.kind, _named(ref.source), options)
 
 
 def _addresses(run: Run) -> list[str]:

@@ -7,7 +7,6 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from mesocosm.server.schemas.dataset import Sha256
 from mesocosm.server.schemas.document import Document
-from mesocosm.server.schemas.run_request import Visibility
 
 RunImportStatus = Literal["uploading", "processing", "imported", "error"]
 
@@ -16,7 +15,7 @@ HostName = Annotated[str, StringConstraints(max_length=255, pattern=r"^[^\x00-\x
 
 
 class RunImportInput(BaseModel):
-    """The bundle of a run that was played elsewhere."""
+    """The bundle of a run that was played elsewhere. The run stays private to its owner, team or workspace."""
 
     run_id: LocalRunId = Field(
         description="ID of the run where it was played.", examples=["019a1f20-5a00-7000-8000-000000000001"]
@@ -24,7 +23,6 @@ class RunImportInput(BaseModel):
     host: HostName = Field(default="", description="Name of the machine that pushes it.", examples=["laptop"])
     size: int = Field(ge=1, le=2**50, description="Size of the bundle in bytes.", examples=[2048])
     digest: Sha256 = Field(description="SHA-256 of the bundle, in hexadecimal.", examples=["0" * 64])
-    visibility: Visibility = Field(default="private", description="Who may see the run.")
     team_id: str | None = Field(
         default=None, max_length=200, description="ID of the team that will own the run; null: the caller alone."
     )
@@ -56,7 +54,6 @@ class RunImportDocument(Document):
     digest: str
     workspace_id: str | None
     team_id: str | None
-    visibility: Visibility
     part_size: int = Field(description="Size of every part but the last.")
     part_count: int = Field(description="Number of parts.")
     present: list[int] = Field(description="Numbers of the parts that are there, which need not be sent.")
