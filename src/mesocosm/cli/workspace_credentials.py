@@ -81,7 +81,7 @@ def credential_options(command: Any) -> Any:
 def credentials(gone: "CredentialKind | None", workspace: str | None, **given: Any) -> None:
     """Set the token or the deploy key of the workspace's repository, or list what is set. For admins and owners.
 
-    They are used to read the repository. Nobody can read them again.
+    They are used to read the repository, the token also to set commit statuses. Nobody can read them again.
     """
     chosen = CredentialOptions(**given)
     chosen.check(asks=False)

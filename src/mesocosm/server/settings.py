@@ -36,6 +36,9 @@ def _older(name: str, *older: str) -> Any:
     return AliasChoices(f"{PREFIX}{name}".lower(), *(alias.lower() for alias in older))
 
 
+GIT_HOST_KINDS = ("github", "gitlab", "gitea")
+"""Programs whose API takes the status of a commit; `gitea` is that of Forgejo too."""
+
 Words = Annotated[tuple[str, ...], NoDecode]
 """A list of strings, separated by commas in a variable."""
 
@@ -182,6 +185,11 @@ class Settings(BaseSettings):
         ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org"),
         description="allowed hosts of submitted repositories",
     )
+    git_host_kinds: Words = Field(
+        (),
+        description="API of Git hosts for commit statuses, as HOST=github, HOST=gitlab or HOST=gitea (also Forgejo); "
+        "those of github.com, gitlab.com and codeberg.org are known",
+    )
     local_git: bool = Field(default=False, description="allow file:// URLs and paths on this machine as sources")
     git_poll_s: float = Field(
         300.0, ge=0, description="seconds between checks of a workspace's repository for new commits; 0: never"
@@ -327,12 +335,31 @@ class Settings(BaseSettings):
     file: ClassVar[Path | None] = None
 
     @field_validator(
-        *("names", "cors_origins", "trusted_proxies", "git_hosts", "package_hosts", "rollout_hosts", "demo_domains"),
+        *(
+            "names",
+            "cors_origins",
+            "trusted_proxies",
+            "git_hosts",
+            "git_host_kinds",
+            "package_hosts",
+            "rollout_hosts",
+            "demo_domains",
+        ),
         mode="before",
     )
     @classmethod
     def _listed(cls, value: Any) -> Any:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("git_host_kinds")
+    @classmethod
+    def _known_kinds(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in value:
+            host, _, kind = entry.rpartition("=")
+            if not host or kind not in GIT_HOST_KINDS:
+                kinds = {"entry": entry, "kinds": ", ".join(GIT_HOST_KINDS)}
+                raise PydanticCustomError("git_host_kinds", "{entry} is not HOST=KIND, with one of {kinds}", kinds)
+        return value
 
     @field_validator("public_url")
     @classmethod

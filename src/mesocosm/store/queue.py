@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.clock import now
+from mesocosm.store.commit_statuses import note_commit_status
 from mesocosm.store.database import Database
 from mesocosm.store.notifications import note_unannounced
 from mesocosm.store.rows import plain
@@ -112,6 +113,8 @@ class RunQueue:
             connection.execute(insert(requests).values(request_values(order)))
             if order.workspace_id is not None:
                 note_unannounced(self._database, connection, order.run_id)
+                if order.commit_id:
+                    note_commit_status(self._database, connection, order.run_id)
             return None
 
         return self._database.write(work)
@@ -210,13 +213,16 @@ class RunQueue:
         """Queue a closed request again, for its pending episodes; return whether it was closed."""
         new: dict[str, Any] = {"state": "queued", "reason": "", "ended_at": None, "claimed_by": None, "tries": 0}
         closed = and_(requests.c.run_id == plain(run_id), requests.c.state.not_in(OPEN))
-        shared = select(requests.c.workspace_id).where(requests.c.run_id == plain(run_id))
+        shared = select(requests.c.workspace_id, requests.c.commit_id).where(requests.c.run_id == plain(run_id))
 
         def work(connection: Connection) -> bool:
             if not connection.execute(update(requests).where(closed).values(**new, lease_until=None)).rowcount:
                 return False
-            if connection.scalar(shared) is not None:
+            row = connection.execute(shared).one()
+            if row.workspace_id is not None:
                 note_unannounced(self._database, connection, run_id)
+                if row.commit_id:
+                    note_commit_status(self._database, connection, run_id)
             return True
 
         return self._database.write(work)

@@ -57,7 +57,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     """The repository of a workspace. Times are UNIX seconds.
 
     `folder` is empty if the workspace is its root, `branch` if its default branch is followed; `syncs` is the number
-    of the newest sync. `checked_at` is when polling last asked for new commits, `error` what went wrong then.
+    of the newest sync. `checked_at` is when polling last asked for new commits, `error` what went wrong then, and
+    `status_error` when the Git host was last told the status of a commit.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True):
     created_by: int | None = None
     created_at: float = 0.0
     deleted_at: float | None = None
+    status_error: str = ""
 
 
 class SyncedRollout(msgspec.Struct, frozen=True):
@@ -196,6 +198,11 @@ class WorkspaceRepositories:
         self._database.execute(
             update(repositories).where(repositories.c.id == plain(repository_id)).values(error=plain(error))
         )
+
+    def note_status(self, repository_id: str, error: str) -> None:
+        """Store what went wrong when the status of a commit was sent; empty if nothing did."""
+        here = and_(repositories.c.id == plain(repository_id), repositories.c.status_error != plain(error))
+        self._database.execute(update(repositories).where(here).values(status_error=plain(error)))
 
     def _one(self, condition: ColumnElement[bool]) -> Repository | None:
         row = self._database.one(select(repositories).where(condition, _connected))

@@ -11,6 +11,7 @@ from mesocosm.store.benchmarks import Benchmarks
 from mesocosm.store.blobs import Artifacts, Blobs
 from mesocosm.store.bundle import Bundles
 from mesocosm.store.changes import Changes
+from mesocosm.store.commit_statuses import CommitStatuses
 from mesocosm.store.counts import ServerCounts
 from mesocosm.store.database import PATIENCE, Database, open_database
 from mesocosm.store.datasets import Datasets
@@ -50,7 +51,7 @@ from mesocosm.store.writer import Writer
 class Store:
     """A database as one object per noun. Implements core.ports.EngineStore. Methods block and are thread-safe."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database) -> None:  # noqa: PLR0915 -- one statement for each noun
         self.database = database
         self.runs = Runs(database)
         self.leases = Leases(database)
@@ -78,6 +79,7 @@ class Store:
         self.datasets = Datasets(database)
         self.repositories = WorkspaceRepositories(database)
         self.syncs = Syncs(database)
+        self.commit_statuses = CommitStatuses(database)
         self.schedules = Schedules(database)
         self.scheduled_runs = ScheduledRuns(database)
         self.notifications = Notifications(database)

@@ -263,6 +263,7 @@ repositories = Table(
     Column("created_by", Integer, ForeignKey(users.c.id, ondelete="SET NULL")),
     Column("created_at", Double, nullable=False),
     Column("deleted_at", Double),
+    Column("status_error", Text, nullable=False, server_default=_NO_TEXT),
     Index(None, "workspace_id", unique=True, sqlite_where=text("deleted_at IS NULL")),
     Index(None, "identity"),
 )
@@ -543,6 +544,20 @@ unannounced_runs = Table(
     Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
 )
 
+# Runs of commits whose Git host is still to be told how they are. `sent` is empty, or `pending` once the host knows
+# that there is a run; the row is deleted after its end was told. A worker tells it under a lease.
+commit_statuses = Table(
+    "commit_statuses",
+    metadata,
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("sent", Word, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", Double, nullable=False),
+    Column("claimed_by", Word),
+    Column("lease_until", Double),
+    Index(None, "next_at"),
+)
+
 # Evaluation runs that are submitted by themselves: at the times of `cron` in `timezone` (`trigger` cron), or after each
 # sync with a new commit of the branch (sync). `branch` is empty for the one that the workspace follows. `overrides` is
 # JSON. `created_by` is the member whose runs they are. `next_at` is NULL while it is paused, and for syncs.
@@ -729,7 +744,7 @@ TABLES = (
     *(datasets, dataset_versions, dataset_parts, dataset_additions, workspace_secrets),
     *(repositories, snapshots, snapshot_blobs, syncs),
     *(snapshot_uploads, snapshot_upload_blobs),
-    *(unannounced_runs, schedules, scheduled_runs, notifications, deliveries),
+    *(commit_statuses, unannounced_runs, schedules, scheduled_runs, notifications, deliveries),
     *(domains, environments),
     *(
         environment_versions,

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, RowMapping, and_, delete, exists, func, or_, 
 
 from mesocosm.core.run import LeaseOwner
 from mesocosm.store.clock import now
+from mesocosm.store.commit_statuses import due_statuses
 from mesocosm.store.database import Database
 from mesocosm.store.datasets import DatasetState, waits_for_check
 from mesocosm.store.lease_owner import alive
@@ -102,7 +103,7 @@ class Workers:
         return dead
 
     def waiting(self) -> bool:
-        """Return whether a run, a build, a check of a dataset or bundle, or a message could be claimed. Read-only."""
+        """Return whether a run, a build, a check of a dataset or bundle, a message or a status could be claimed."""
 
         def work(connection: Connection) -> bool:
             at = now(connection)
@@ -115,7 +116,8 @@ class Workers:
             run, check = select(requests.c.run_id).where(free), select(dataset_versions.c.version)
             check = check.where(waits_for_check(at))
             bundle = select(run_imports.c.id).where(import_waits(at))
-            waiting = (exists(one) for one in (run, build, check, bundle, next_sync(at), due_messages(at)))
+            others = (next_sync(at), due_messages(at), due_statuses(at))
+            waiting = (exists(one) for one in (run, build, check, bundle, *others))
             return bool(connection.scalar(select(or_(*waiting))))
 
         return self._database.read(work)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import SecretStr
 
 from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.builds.commit_status import kind_of_host
 from mesocosm.server.builds.git_credentials import (
     DEPLOY_KEY,
     HOST_KEYS,
@@ -105,13 +106,17 @@ class VisibleRepository(GrantedObject):
         ]
 
     def _document(self, row: Repository) -> RepositoryDocument:
+        credentials = self._credentials(row)
+        has_token = any(one.kind == "token" for one in credentials)
         return RepositoryDocument(
             id=row.id,
             identity=row.identity,
             url=row.url,
             folder=row.folder,
             branch=row.branch,
-            credentials=self._credentials(row),
+            credentials=credentials,
+            statuses=has_token and kind_of_host(self._service.settings, row.url) is not None,
+            status_error=row.status_error,
             checked_at=moment(row.checked_at),
             error=row.error,
             created_at=instant(row.created_at),

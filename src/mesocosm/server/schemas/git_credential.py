@@ -22,7 +22,7 @@ class GitCredentialInput(BaseModel):
 
     token: SecretStr | None = Field(
         default=None,
-        description="Token that may read the repository over https. It is never shown.",
+        description="Token that may read the repository over https, and may set commit statuses. It is never shown.",
     )
     username: str = Field(
         default=USERNAME,
@@ -82,7 +82,7 @@ class GitCredentialInput(BaseModel):
 class GitCredentialDocument(Document):
     """A credential of a repository, without its value."""
 
-    kind: CredentialKind = Field(description="`token` for https, `deploy-key` for SSH.")
+    kind: CredentialKind = Field(description="`token` for https and commit statuses, `deploy-key` for SSH.")
     created_by: str | None = Field(description="User name of who set it first; null if that account is gone.")
     updated_at: datetime = Field(description="When it was last set.")
     last_used_at: datetime | None = Field(description="When a worker last got it; null: never.")

@@ -47,6 +47,10 @@ class RepositoryDocument(Document):
     )
     checked_at: datetime | None = Field(default=None, description="When polling last asked for new commits.")
     error: str = Field(default="", description="What went wrong then; empty if nothing did.")
+    statuses: bool = Field(
+        default=False, description="Whether the Git host is told of runs: its kind is known, and there is a token."
+    )
+    status_error: str = Field(default="", description="Why that did not work the last time; empty if it did.")
     created_at: datetime = Field(description="When it was connected.")
 
 

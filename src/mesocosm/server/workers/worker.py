@@ -28,6 +28,8 @@ from mesocosm.sandboxes.attacks import holding
 from mesocosm.sandboxes.sandbox import choose
 from mesocosm.server import adapters
 from mesocosm.server.builds.build import build
+from mesocosm.server.builds.commit_status import ATTEMPT_S as STATUS_S
+from mesocosm.server.builds.commit_status import send_commit_status
 from mesocosm.server.builds.sync import poll, synchronize
 from mesocosm.server.notifications.announcements import announce_ended
 from mesocosm.server.notifications.delivery import ATTEMPT_S, deliver
@@ -38,6 +40,7 @@ from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
 from mesocosm.server.workers.run_imports import import_run
+from mesocosm.store.commit_statuses import CommitStatus
 from mesocosm.store.datasets import DatasetVersion
 from mesocosm.store.environments import VersionRow
 from mesocosm.store.lease_owner import this_process
@@ -69,6 +72,9 @@ HELD_S = 1.0
 SENDING = 4
 """How many messages a worker sends at once."""
 SENDING_LEASE_S = 4 * ATTEMPT_S
+TELLING = 4
+"""How many statuses of commits a worker sends at once."""
+STATUS_LEASE_S = 4 * STATUS_S
 LATE_S = 30.0
 """Seconds after its time limit until the worker stops a run, which should have stopped itself before."""
 
@@ -297,6 +303,7 @@ class _Worker:
         self._importing: dict[asyncio.Task[None], RunImport] = {}
         self._syncing: set[asyncio.Task[None]] = set()
         self._sending: set[asyncio.Task[None]] = set()
+        self._telling: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
         self._looked = self._cleaned = 0.0
@@ -366,6 +373,7 @@ class _Worker:
                 self._import(pushed)
                 took = True
         took = await self._take_message() or took
+        took = await self._take_status() or took
         # A run paused for its endpoint does not count, up to a limit, because memory is bounded.
         busy = len(self._playing) - min(self._pool.paused, settings.runs_at_once)
         if busy < settings.runs_at_once and not any(one.alone for one in self._playing.values()):
@@ -389,6 +397,14 @@ class _Worker:
         if claimed is not None:
             self._send(*claimed)
         return claimed is not None
+
+    async def _take_status(self) -> bool:
+        if len(self._telling) >= TELLING:
+            return False
+        status = await asyncio.to_thread(self._service.store.commit_statuses.claim, self.id, STATUS_LEASE_S)
+        if status is not None:
+            self._tell(status)
+        return status is not None
 
     def _play(self, playing: ClaimedRun) -> None:
         run_id = playing.request.run_id
@@ -499,6 +515,17 @@ class _Worker:
             _log.warning("runs that have ended cannot be announced at the moment: %s", error)
             return False
 
+    def _tell(self, status: CommitStatus) -> None:
+        async def run() -> None:
+            try:
+                await send_commit_status(self._service, status)
+            except MesocosmError as error:
+                _log.warning("the status of the commit of run %s could not be stored: %s", status.run_id, error)
+
+        task = self._begin(run(), f"commit status of run {status.run_id}")
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
     def _begin(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
@@ -563,7 +590,15 @@ class _Worker:
         for playing in list(self._playing.values()):
             playing.stop(StopReason.LEAVING)
         builds, checks, pushed = dict(self._building), dict(self._checking), dict(self._importing)
-        for task in (*builds, *checks, *pushed, *self._syncing, *self._sending, *filter(None, [self._polling])):
+        for task in (
+            *builds,
+            *checks,
+            *pushed,
+            *self._syncing,
+            *self._sending,
+            *self._telling,
+            *filter(None, [self._polling]),
+        ):
             task.cancel()
         if self._tasks:
             await asyncio.wait(set(self._tasks))

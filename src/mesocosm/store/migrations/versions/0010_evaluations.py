@@ -19,6 +19,7 @@ def upgrade() -> None:
     _create_output()
     _create_imports()
     _create_uploads()
+    _create_statuses()
     _create_schedules()
     _create_notifications()
     _extend_datasets()
@@ -126,6 +127,22 @@ def _create_uploads() -> None:
         sqlite_with_rowid=False,
     )
     op.create_index("ix_snapshot_upload_blobs_digest", "snapshot_upload_blobs", ["digest"])
+
+
+def _create_statuses() -> None:
+    op.add_column("repositories", sa.Column("status_error", sa.Text, nullable=False, server_default=sa.text("''")))
+    op.create_table(
+        "commit_statuses",
+        sa.Column("run_id", _WORD, nullable=False),
+        sa.Column("sent", _WORD, nullable=False),
+        sa.Column("attempts", sa.Integer, nullable=False),
+        sa.Column("next_at", sa.Double, nullable=False),
+        sa.Column("claimed_by", _WORD),
+        sa.Column("lease_until", sa.Double),
+        sa.PrimaryKeyConstraint("run_id", name="pk_commit_statuses"),
+        _reference("commit_statuses", "run_id", "runs", "CASCADE"),
+    )
+    op.create_index("ix_commit_statuses_next_at", "commit_statuses", ["next_at"])
 
 
 def _create_schedules() -> None:
