@@ -9,6 +9,7 @@ from mesocosm.server.cache import Cache, a_while
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.permissions.visible_runs import VisibleRun
+from mesocosm.server.problems import refused
 from mesocosm.server.runs.episode_list import episode_page
 from mesocosm.server.runs.results import read_results, read_slices
 from mesocosm.server.runs.run_detail import read_run, read_series
@@ -32,7 +33,7 @@ FACETS = Cache[RunFacetsDocument](20)
 _shared = Cache[bytes](room=16 * 2**20)
 
 
-@router.get("", response_model=RunPage, **access(Access.READER))
+@router.get("", response_model=RunPage, responses=refused(400), **access(Access.READER))
 def list_runs(query: Annotated[RunQuery, Query()], grant: Granted) -> Response:
     """Return a page of runs."""
     return answer(run_page(grant.runs(), query))
@@ -52,7 +53,7 @@ def get_run(run_id: str, request: Request, grant: Granted) -> Response:
     return document_of_run(request, run, "detail", lambda: read_run(run), alone=True)
 
 
-@router.get("/{run_id}/episodes", response_model=EpisodePage, **access(Access.READER))
+@router.get("/{run_id}/episodes", response_model=EpisodePage, responses=refused(400), **access(Access.READER))
 def list_episodes(run_id: str, query: Annotated[EpisodePageQuery, Query()], grant: Granted) -> Response:
     """Return a page of the episodes of a run."""
     run = grant.run(run_id)
