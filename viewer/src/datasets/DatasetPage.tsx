@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { address } from '../api/address'
 import { post } from '../api/client'
@@ -149,7 +149,30 @@ function Facts({ version }: { version: Schema<'DatasetVersionDocument'> }) {
           </>
         )}
       </span>
+      {version.source && <Source source={version.source} />}
     </p>
+  )
+}
+
+/** Where the rows of a version come from. */
+function Source({ source }: { source: Schema<'DatasetSource'> }) {
+  if (source.kind === 'hub') {
+    const parts = [source.repository, source.config, source.split].filter(Boolean).join('/')
+    return (
+      <span>
+        from <bdi>{parts}</bdi> on the Hugging Face hub, commit <code>{source.revision?.slice(0, 12)}</code>
+      </span>
+    )
+  }
+  return (
+    <span>
+      {source.added == null ? 'rows' : plural(source.added, 'row')} added from{' '}
+      <Link to="/runs/$runId" params={{ runId: source.run ?? '' }}>
+        a run
+      </Link>
+      {source.base != null && ` to version ${source.base}`}
+      {!!source.duplicates && `, ${plural(source.duplicates, 'row')} there already`}
+    </span>
   )
 }
 
@@ -169,7 +192,11 @@ function VersionBody({ workspace, dataset }: DatasetProps) {
   if (current.status === 'cancelled')
     return (
       <Panel title="Cancelled">
-        <p>The upload of this version was given up. It has no rows.</p>
+        <p>
+          {current.source?.kind === 'run'
+            ? 'No row was added: the dataset had all of them already.'
+            : 'The upload of this version was given up. It has no rows.'}
+        </p>
       </Panel>
     )
   return (

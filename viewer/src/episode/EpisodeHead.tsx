@@ -1,8 +1,9 @@
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
+import { lazy, type ReactNode, Suspense } from 'react'
 import type { Schema } from '../api/types'
 import { Page } from '../parts/Page'
 import { Unfinished } from '../parts/Unfinished'
+import { place } from '../place'
 import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
 import { isRollout, unitOf } from '../run/results/rollout'
@@ -11,6 +12,8 @@ import { EpisodeFacts } from './EpisodeFacts'
 import { EpisodeState } from './EpisodeState'
 import { NeighbourLinks } from './NeighbourLinks'
 import { type EpisodeSearch, listQuery } from './search'
+
+const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
 
 interface EpisodeHeadProps {
   episode: Schema<'EpisodeDetail'>
@@ -39,7 +42,16 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
         </nav>
       }
       aside={<EpisodeState episode={episode} />}
-      actions={<NeighbourLinks episodeId={episode.id} search={search} />}
+      actions={
+        <>
+          {place.mode === 'server' && (
+            <Suspense fallback={null}>
+              <AddRows run={run} episodes={[episode.id]} count={1} />
+            </Suspense>
+          )}
+          <NeighbourLinks episodeId={episode.id} search={search} />
+        </>
+      }
     >
       <div aria-busy={loading}>
         <EpisodeFacts episode={episode} />

@@ -1,5 +1,6 @@
 /** What the episode table is filtered by. */
 
+import type { ReactNode } from 'react'
 import type { Schema } from '../api/types'
 import { EPISODE_STATES } from '../api/words'
 import { causeWords } from '../cause'
@@ -20,6 +21,8 @@ interface EpisodeFiltersProps {
   search: RunSearch
   onSearch: (search: RunSearch, replace?: boolean) => void
   total: { count: number | null; exact: boolean }
+  /** What can be done with the episodes that are left. */
+  children?: ReactNode
 }
 
 const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
@@ -32,7 +35,7 @@ const OUTCOMES: { value: Outcome | 'any'; label: string }[] = [
   { value: 'skipped', label: 'Skipped by the grader' },
 ]
 
-export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersProps) {
+export function EpisodeFilters({ run, search, onSearch, total, children }: EpisodeFiltersProps) {
   const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
   const { counts } = run
   const unit = unitOf(run)
@@ -79,6 +82,7 @@ export function EpisodeFilters({ run, search, onSearch, total }: EpisodeFiltersP
       <p className={styles.total} role="status">
         {totalWords(total, isFiltered(search), counts.planned, unit)}
       </p>
+      {children}
     </div>
   )
 }

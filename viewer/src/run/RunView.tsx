@@ -22,10 +22,11 @@ import styles from './RunView.module.css'
 import { ResultsView } from './results/ResultsView'
 import { filterOfCause, isRollout, shownTab } from './results/rollout'
 import { ScorePanel } from './ScorePanel'
-import { compact, type RunSearch, readRunSearch, type Tab, toggled } from './search'
+import { compact, episodeFilter, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
 
 const ServerActions = lazy(async () => ({ default: (await import('./ServerActions')).ServerActions }))
+const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
 const ServerNote = lazy(async () => ({ default: (await import('./ServerNote')).ServerNote }))
 
 const TABS: { id: Tab; label: string }[] = [
@@ -126,7 +127,13 @@ function Episodes({ run, search, onSearch }: ContentProps) {
   const tell = useCallback((count: number | null, exact: boolean) => setTotal({ count, exact }), [])
   return (
     <div className={styles.episodes}>
-      <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total} />
+      <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total}>
+        {place.mode === 'server' && (
+          <Suspense fallback={null}>
+            <AddRows run={run} where={episodeFilter(search)} count={total.count} />
+          </Suspense>
+        )}
+      </EpisodeFilters>
       <EpisodeTable run={run} search={search} onSearch={onSearch} onTotal={tell} />
     </div>
   )
