@@ -158,8 +158,9 @@ class Datasets:
         return None if row is None else _version(row)
 
     def versions(self, dataset_id: str, limit: int) -> tuple[DatasetVersion, ...]:
-        """Return the newest versions of a dataset without their descriptions."""
+        """Return the newest versions of a dataset that were not cancelled, without their descriptions."""
         wanted = _with_creator(select(*_SHORT)).where(versions.c.dataset_id == dataset_id)
+        wanted = wanted.where(versions.c.state != DatasetState.CANCELLED)
         return tuple(map(_version, self._database.all(wanted.order_by(versions.c.version.desc()).limit(limit))))
 
     def current(self, dataset_ids: Sequence[str]) -> dict[str, DatasetVersion]:

@@ -124,8 +124,8 @@ function AddRowsForm({
       }
     >
       <p>
-        {count == null ? 'Each task' : `Each task of ${plural(count, 'episode')}`} that has ended becomes a row. Rows
-        that the dataset has already are not added again.
+        Each task of {count == null ? 'the episodes' : plural(count, 'episode')} becomes a row, once the episode has
+        ended. Rows that the dataset has already are not added again.
       </p>
       {places.length > 1 && (
         <SelectField

@@ -136,10 +136,12 @@ function Facts({ version }: { version: Schema<'DatasetVersionDocument'> }) {
       <span>
         <bdi>{version.file_name}</bdi>, {bytes(version.size)}
       </span>
-      <span className={styles.actions}>
-        SHA-256 <code title={version.digest}>{version.digest.slice(0, 12)}</code>
-        <CopyButton text={version.digest} label="Copy the digest of the file" />
-      </span>
+      {version.digest && (
+        <span className={styles.actions}>
+          SHA-256 <code title={version.digest}>{version.digest.slice(0, 12)}</code>
+          <CopyButton text={version.digest} label="Copy the digest of the file" />
+        </span>
+      )}
       <span>
         uploaded <When at={version.created_at} />
         {version.creator && (
@@ -166,7 +168,7 @@ function Source({ source }: { source: Schema<'DatasetSource'> }) {
   }
   return (
     <span>
-      {source.added == null ? 'rows' : plural(source.added, 'row')} added from{' '}
+      {source.added === 0 ? 'no row' : source.added == null ? 'rows' : plural(source.added, 'row')} added from{' '}
       <Link to="/runs/$runId" params={{ runId: source.run ?? '' }}>
         a run
       </Link>

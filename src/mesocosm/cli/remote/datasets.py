@@ -219,7 +219,9 @@ def _source(source: "DatasetSource") -> str:
     if source.kind == "hub":
         parts = (source.config, source.split)
         return f"from {'/'.join(filter(None, (source.repository, *parts)))} at commit {source.revision}"
-    added = plural(source.added or 0, "row")
+    if source.added == 0:
+        return f"no row added from run {source.run}: version {source.base} had all of them"
+    added = "rows" if source.added is None else plural(source.added, "row")
     onto = "" if source.base is None else f" to version {source.base}"
     return f"{added} added from run {source.run}{onto}"
 

@@ -185,7 +185,7 @@ class DatasetPage(BaseModel):
 
 
 class DatasetDocument(DatasetItem):
-    """A dataset with its newest 100 versions."""
+    """A dataset with its newest 100 versions, without those that were cancelled."""
 
     versions: list[DatasetVersionItem] = Field(description="Versions, newest first.")
     current: DatasetVersionDocument = Field(description="The version that was asked for, by default that of `version`.")
