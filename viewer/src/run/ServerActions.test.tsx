@@ -34,6 +34,7 @@ describe('the menu of a run on a server', () => {
     ['a guest', {}, 'guest', ['Rescore', 'Delete…']],
     ['a member of its workspace', { workspace_id: 'w' }, 'member', ['Rescore', 'Delete…']],
     ['the owner of an official run', { protocol: 1 }, 'member', ['Delete…']],
+    ['who pushed it', { imported: {} as Schema<'Imported'> }, 'member', ['Delete…']],
     [
       'the owner of a run in progress',
       { state: 'running', request: { ...request, state: 'claimed' } },
@@ -48,6 +49,15 @@ describe('the menu of a run on a server', () => {
     await draw(<ServerActions run={run({ ...submitted, may_change: false })} onStarted={() => {}} />, new QueryClient())
     expect(screen.queryByRole('button', { name: 'More' })).toBeNull()
     expect(screen.queryByRole('button', { name: 'Download' })).not.toBeNull()
+  })
+
+  it('does not resume or repeat what was played elsewhere', async () => {
+    const client = new QueryClient({ defaultOptions: { queries: { staleTime: Number.POSITIVE_INFINITY } } })
+    client.setQueryData(documentQuery('/api/me').queryKey, { type: 'member' } as Me)
+    const stopped = run({ ...submitted, state: 'stopped', imported: {} as Schema<'Imported'> })
+    await draw(<ServerActions run={stopped} onStarted={() => {}} />, client)
+    expect(screen.queryByRole('button', { name: 'Resume' })).toBeNull()
+    expect(screen.queryByRole('link', { name: 'Run again' })).toBeNull()
   })
 
   it('rescores', async () => {

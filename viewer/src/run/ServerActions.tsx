@@ -22,7 +22,7 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
   const me = useMe()
   const everyone = (
     <>
-      {me !== undefined && me.type !== 'anonymous' && (
+      {me !== undefined && me.type !== 'anonymous' && run.imported === null && (
         <LinkButton to="/new-run" search={{ domain: run.domain_id ?? run.benchmark, model: run.model }} icon="plus">
           Run again
         </LinkButton>
@@ -55,8 +55,8 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   const items: MenuItem[] = [
     { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
   ]
-  // An official run keeps its scores and stays public.
-  if (run.protocol === null) {
+  // An official run keeps its scores and stays public; one that was played elsewhere is scored there and stays private.
+  if (run.protocol === null && run.imported === null) {
     if (run.request !== null) items.unshift(rescoreItem(rescore, going))
     // A run of a workspace is never public.
     if (member && run.workspace_id === null)
@@ -73,7 +73,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
           Stop
         </Button>
       )}
-      {!going && state !== 'finished' && (
+      {!going && state !== 'finished' && run.imported === null && (
         <Button icon="play" look="primary" busy={resume.busy} onClick={() => resume.run(false)}>
           Resume
         </Button>

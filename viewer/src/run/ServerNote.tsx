@@ -2,6 +2,8 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import styles from '../parts/panels.module.css'
+import { When } from '../parts/When'
+import { checkedWords, ImportedBadge } from '../runlist/ImportedBadge'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { whoseWords } from '../runs/ownership'
 import { stateOf } from './headline'
@@ -22,6 +24,7 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
         </Badge>
       )}
       <span>{whoseWords(run)}</span>
+      {run.imported !== null && <Origin imported={run.imported} />}
       {request.config !== null && (
         <>
           <span>
@@ -39,6 +42,40 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
         <span>Guest runs are deleted after a few days.</span>
       )}
     </p>
+  )
+}
+
+/** Where a run that was played elsewhere comes from, and what was checked. */
+function Origin({ imported }: { imported: Schema<'Imported'> }) {
+  const { at, last_at, by, host, run_id, signature, recomputed } = imported
+  return (
+    <>
+      <ImportedBadge imported={imported} />
+      <span>
+        pushed <When at={at} />
+        {last_at !== at && (
+          <>
+            , again <When at={last_at} />
+          </>
+        )}
+        {by !== null && (
+          <>
+            {' by '}
+            <bdi>{by}</bdi>
+          </>
+        )}
+        {host !== null && host !== '' && (
+          <>
+            {' from '}
+            <bdi>{host}</bdi>
+          </>
+        )}
+      </span>
+      <span title={`Signature ${signature}${run_id === null ? '' : `, there run ${run_id}`}`}>
+        signature <code>{signature.slice(0, 10)}</code>
+      </span>
+      <span>{checkedWords(recomputed)}</span>
+    </>
   )
 }
 

@@ -6,6 +6,7 @@ import { Status } from '../parts/Status'
 import { When } from '../parts/When'
 import { stateOf } from '../run/headline'
 import { ownerWords } from '../runs/ownership'
+import { ImportedBadge } from './ImportedBadge'
 import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
 import { VisibilityBadge } from './VisibilityBadge'
@@ -25,13 +26,18 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
         {run.name && <div className={styles.model}>{run.model}</div>}
         <div className={styles.mark}>
           <OfficialBadge protocol={run.protocol} />
+          <ImportedBadge imported={run.imported} />
         </div>
       </th>
       {shown('domain') && (
         <td>
-          <Link to="/domains/$domainId" params={{ domainId: run.domain_id ?? run.benchmark }}>
-            <bdi>{run.benchmark_title || run.benchmark.slice(0, 8)}</bdi>
-          </Link>
+          {run.imported === null ? (
+            <Link to="/domains/$domainId" params={{ domainId: run.domain_id ?? run.benchmark }}>
+              <bdi>{run.benchmark_title || run.benchmark.slice(0, 8)}</bdi>
+            </Link>
+          ) : (
+            <bdi>{run.benchmark_title || run.benchmark}</bdi>
+          )}
         </td>
       )}
       <td>

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { documentQuery } from '../api/query'
 import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
+import { ImportedBadge } from '../runlist/ImportedBadge'
 import { OfficialBadge } from '../runlist/OfficialBadge'
 import type { Row } from './page'
 import styles from './RunList.module.css'
@@ -44,9 +45,10 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
       {attempts.length > 0 ? (
         <span className={styles.second}>{older}</span>
       ) : (
-        (named || run.tags.length > 0 || run.protocol !== null) && (
+        (named || run.tags.length > 0 || run.protocol !== null || run.imported !== null) && (
           <span className={styles.nameLine}>
             <OfficialBadge protocol={run.protocol} />
+            <ImportedBadge imported={run.imported} />
             <Tags tags={run.tags} otherwise={named ? shortId(run.id) : ''} />
           </span>
         )
