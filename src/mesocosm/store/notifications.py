@@ -148,19 +148,14 @@ class Deliveries:
 
     def announce(self, run_id: str, messages: Sequence[Delivery]) -> bool:
         """Queue the messages about the end of a run; False if another worker did, or it goes on again."""
-        rows = [_values(msgspec.structs.replace(message, id=new_id())) for message in messages]
 
         def work(connection: Connection) -> bool:
-            at = now(connection)
             # Whoever resumes the run changes its request first, so that either of the two waits for the other.
             state = connection.scalar(select(requests.c.state).where(requests.c.run_id == run_id).with_for_update())
             gone = delete(unannounced_runs).where(unannounced_runs.c.run_id == run_id)
             if state in OPEN or not connection.execute(gone).rowcount:
                 return False
-            living = set(connection.scalars(select(notifications.c.id)))
-            wanted = [row | {"created_at": at, "next_at": at} for row in rows if row["notification_id"] in living]
-            if wanted:
-                connection.execute(insert(deliveries), wanted)
+            insert_messages(connection, messages)
             return True
 
         return self._database.write(work)
@@ -251,6 +246,20 @@ class Deliveries:
 def note_unannounced(database: Database, connection: Connection, run_id: str) -> None:
     """Note that the end of a run of a workspace is to be announced. Part of the transaction that queues the run."""
     connection.execute(database.insert(unannounced_runs).values(run_id=run_id).on_conflict_do_nothing())
+
+
+def insert_messages(connection: Connection, messages: Sequence[Delivery]) -> None:
+    """Queue messages, those of notifications that are gone left out. Part of the transaction that they are about."""
+    wanted = {message.notification_id for message in messages}
+    living = set(connection.scalars(select(notifications.c.id).where(notifications.c.id.in_(wanted))))
+    at = now(connection)
+    rows = [
+        _values(msgspec.structs.replace(message, id=new_id(), created_at=at, next_at=at))
+        for message in messages
+        if message.notification_id in living
+    ]
+    if rows:
+        connection.execute(insert(deliveries), rows)
 
 
 def due_messages(at: float) -> Select[Any]:

@@ -5,6 +5,7 @@ that stores its outcome. What submits it says its id, so each is submitted once,
 """
 
 import time
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -27,15 +28,19 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.ids import new_id
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
+from mesocosm.store.notifications import Delivery, insert_messages
 from mesocosm.store.rows import json_text, plain, record_of, values_of
 from mesocosm.store.run_imports import foreign_id
 from mesocosm.store.tenancy import repositories, scheduled_runs, schedules
 
 MOST_TRIES = 3
 """Submissions of a run that end their worker, after which it is refused."""
+MOST_WAITING = 20
+"""Runs of commits that wait to be submitted, beyond which the oldest is refused."""
 KEPT = 50
 """Number of earlier runs of a schedule to keep."""
 _BATCH = 20
+_OVERTAKEN = f"{MOST_WAITING} newer commits were synced before it could be submitted"
 
 ScheduleTrigger = Literal["cron", "sync"]
 
@@ -143,8 +148,11 @@ class Schedules:
         """Delete a schedule with what it owes; return whether it existed. Its runs stay."""
         return self._database.execute(delete(schedules).where(schedules.c.id == plain(schedule_id))) > 0
 
-    def pause(self, schedule_id: str, fault: str = "") -> bool:
-        """Pause a schedule, and refuse what it owes; return whether it was enabled. `fault` is why, if not by hand."""
+    def pause(self, schedule_id: str, fault: str = "", messages: Sequence[Delivery] = ()) -> bool:
+        """Pause a schedule, and refuse what it owes; return whether it was enabled.
+
+        `fault` is why, if not by hand; then `messages` are queued.
+        """
 
         def work(connection: Connection) -> bool:
             fields: dict[str, Any] = {"enabled": False, "next_at": None}
@@ -155,6 +163,8 @@ class Schedules:
             owed = and_(scheduled_runs.c.schedule_id == plain(schedule_id), _pending)
             over = {"state": ScheduledState.REFUSED, "fault": plain(fault) or "the schedule was paused"}
             connection.execute(update(scheduled_runs).where(owed).values(**over, ended_at=now(connection)))
+            if done:
+                insert_messages(connection, messages)
             return done
 
         return self._database.write(work)
@@ -253,9 +263,14 @@ class ScheduledRuns:
         """Store the run that was submitted, and forget runs of the schedule from long ago."""
         self._database.write(lambda connection: _end(connection, owed, ScheduledState.SUBMITTED, "", run_id))
 
-    def refused(self, owed: ScheduledRun, fault: str) -> None:
-        """Note why a run cannot be submitted."""
-        self._database.write(lambda connection: _end(connection, owed, ScheduledState.REFUSED, plain(fault)))
+    def refused(self, owed: ScheduledRun, fault: str, messages: Sequence[Delivery] = ()) -> None:
+        """Store why a run cannot be submitted, and queue messages about it."""
+
+        def work(connection: Connection) -> None:
+            if _end(connection, owed, ScheduledState.REFUSED, plain(fault)):
+                insert_messages(connection, messages)
+
+        self._database.write(work)
 
     def retry(self, owed: ScheduledRun, fault: str, after_s: float) -> None:
         """Return a claimed run to the queue, to be tried again after some seconds."""
@@ -299,6 +314,15 @@ def add_runs_of_sync(
         row = database.insert(scheduled_runs).values(values_of(owed, state=owed.state.value))
         connection.execute(row.on_conflict_do_nothing())
         connection.execute(update(schedules).where(schedules.c.id == schedule_id).values(last_at=at))
+        newest = select(scheduled_runs.c.id).where(scheduled_runs.c.schedule_id == schedule_id, _pending)
+        newest = newest.order_by(scheduled_runs.c.due_at.desc(), scheduled_runs.c.id.desc()).limit(MOST_WAITING)
+        late = and_(
+            scheduled_runs.c.schedule_id == schedule_id,
+            _pending,
+            scheduled_runs.c.id.not_in(newest.scalar_subquery()),
+        )
+        over = {"state": ScheduledState.REFUSED.value, "fault": _OVERTAKEN, "ended_at": at}
+        connection.execute(update(scheduled_runs).where(late).values(over))
 
 
 def is_name_taken(error: IntegrityError) -> bool:
@@ -315,7 +339,8 @@ def _held(owed: ScheduledRun) -> ColumnElement[bool]:
 
 def _end(
     connection: Connection, owed: ScheduledRun, state: ScheduledState, fault: str, run_id: str | None = None
-) -> None:
+) -> bool:
+    """Store the end of a scheduled run; return whether it was pending and, to be refused, still claimed."""
     over = {"state": state.value, "fault": fault, "run_id": run_id, "ended_at": now(connection)}
     over |= {"lease_until": None, "retry_at": None}
     # What was submitted was submitted, even if the schedule was paused or another worker took over meanwhile.
@@ -323,7 +348,7 @@ def _end(
     if state is ScheduledState.REFUSED:
         held = _held(owed) if owed.claimed_by is not None else and_(held, _pending)
     if not connection.execute(update(scheduled_runs).where(held).values(over)).rowcount:
-        return
+        return False
     last = {"last_fault": fault} | ({} if run_id is None else {"last_run": run_id})
     connection.execute(update(schedules).where(schedules.c.id == owed.schedule_id).values(last))
     own = scheduled_runs.c.schedule_id == owed.schedule_id
@@ -331,6 +356,7 @@ def _end(
     kept = kept.order_by(scheduled_runs.c.due_at.desc(), scheduled_runs.c.id.desc()).limit(KEPT)
     old = delete(scheduled_runs).where(own, ~_pending, scheduled_runs.c.id.not_in(kept.scalar_subquery()))
     connection.execute(old)
+    return True
 
 
 def _values(schedule: Schedule) -> dict[str, Any]:

@@ -57,13 +57,18 @@ class _Data:
     version: DatasetVersion
 
 
-def submit_evaluation(service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput) -> RunRequest:
+def submit_evaluation(
+    service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput, *, run_id: str = ""
+) -> RunRequest:
     """Queue an evaluation and return its request; an equal one with the same name by the same person is returned.
 
-    The caller has checked that the person may submit in the workspace. Raises Refusal, InvalidInput.
+    `run_id` is the id that the run gets; one that has it already is returned, so that a caller who may die can ask
+    again. The caller has checked that the person may submit in the workspace. Raises Refusal, InvalidInput.
     """
     if service.local:
         raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
+    if run_id and (submitted := service.store.run_requests.get(run_id)) is not None:
+        return submitted
     if wanted.name and (fault := run_name_fault(wanted.name)):
         raise Refusal(422, fault)
     asked = wanted.model_dump(mode="json", exclude={"kind"})
@@ -78,7 +83,7 @@ def submit_evaluation(service: Service, viewer: Viewer, workspace: Workspace, wa
     scopes = _scopes(service, viewer, workspace, config)
     name = wanted.name or stamped_name(wanted.configuration or config.experiment.rollout)
     rollout = _rollout(workspace, viewer, config, wanted, code, data)
-    run = _planned(service, viewer, workspace, config, wanted, rollout, name)
+    run = _planned(service, viewer, workspace, config, wanted, rollout, name, run_id)
     request = RunRequest(
         run_id=run.id,
         actor=viewer.caller.actor,
@@ -352,6 +357,7 @@ def _planned(
     wanted: RolloutInput,
     rollout: HostedRollout,
     name: str,
+    run_id: str,
 ) -> Run:
     settings = service.settings
     model = service.catalogue.resolve(config.experiment.model_path, viewer.caller)
@@ -379,6 +385,7 @@ def _planned(
             f"the run would have {run.counts.planned:,} samples, and a run on this server at most "
             f"{settings.max_samples_per_run:,}; choose fewer rows, or a smaller n",
         )
+    run.id = run_id or run.id
     run.model = model.asked
     run.warnings = tuple(warnings)
     run.spec = msgspec.structs.replace(spec, benchmark=_ref(msgspec.structs.replace(rollout, run_id=run.id)))

@@ -1,6 +1,6 @@
 """A worker process: executes builds, checks, imports and runs from the queue of a server, until it is stopped.
 
-It also sends the messages about runs that have ended.
+It also submits the runs that schedules owe, and sends the messages about runs that have ended.
 
 It leases everything that it works on, and its heartbeat renews the leases. If a worker dies, its leases expire and
 another worker continues. Finished episodes are never run again.
@@ -35,6 +35,7 @@ from mesocosm.server.notifications.announcements import announce_ended
 from mesocosm.server.notifications.delivery import ATTEMPT_S, deliver
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
 from mesocosm.server.run_requests.submission import over_budget
+from mesocosm.server.schedules.due_runs import submit_due
 from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.dataset_checks import check_dataset_version
@@ -306,6 +307,7 @@ class _Worker:
         self._telling: set[asyncio.Task[None]] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
+        self._submitting: asyncio.Task[None] | None = None
         self._looked = self._cleaned = 0.0
 
     async def work(self) -> None:
@@ -551,6 +553,8 @@ class _Worker:
                 await asyncio.to_thread(stop_cancelled, self._service)
             # Those whose worker died before it could, and those that were cancelled while they waited.
             announced = await self._announce()
+            if not self._once and self._submitting is None:
+                self._submitting = self._begin(self._submit_due(), "submitting scheduled runs")
             if not self._once and settings.git_poll_s and self._polling is None:
                 due = await asyncio.to_thread(self._service.store.repositories.due, settings.git_poll_s)
                 if due is not None:
@@ -567,6 +571,14 @@ class _Worker:
             _log.warning("repository %s could not be asked for new commits: %s", repository.id, error)
         finally:
             self._polling = None
+
+    async def _submit_due(self) -> None:
+        try:
+            await asyncio.to_thread(submit_due, self._service, self.id)
+        except MesocosmError as error:
+            _log.warning("scheduled runs cannot be submitted at the moment: %s", error)
+        finally:
+            self._submitting = None
 
     async def _clean(self) -> None:
         try:
