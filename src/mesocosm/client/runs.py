@@ -37,7 +37,7 @@ class RunsResource(Resource):
         limit: int | None = None,
         cursor: str | None = None,
     ) -> RunPage:
-        """Return a page of runs, newest first; `whose` is mine, team or public."""
+        """Return a page of runs, newest first; `whose` is mine, team, workspace or public."""
         query = {
             "whose": whose,
             "benchmark": domain_id,

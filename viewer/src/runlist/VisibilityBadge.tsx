@@ -10,7 +10,7 @@ export function VisibilityBadge({
   team?: string | null
   workspace?: string | null
 }) {
-  if (workspace) return <Badge title="Visible to the members of the workspace">workspace</Badge>
+  if (workspace) return <Badge title="Visible to the members of the workspace">shared</Badge>
   if (visibility === 'gallery_public')
     return (
       <Badge tone="live" title="Visible to everyone once it has completed">

@@ -11,7 +11,7 @@ export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): stri
 
 /** Whose a run is, on its page. */
 export function whoseWords({ owner, mine, team_id, workspace_id }: Owned): string {
-  if (workspace_id !== null) return mine ? 'yours, in a workspace' : `of a workspace, by ${owner ?? 'a member'}`
+  if (workspace_id !== null) return mine ? 'yours, in a workspace' : `in a workspace, by ${owner ?? 'a member'}`
   if (mine) return 'yours'
   if (team_id !== null) return 'of your team'
   return owner === 'guest' ? "a guest's" : "another member's"

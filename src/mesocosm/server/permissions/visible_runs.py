@@ -591,11 +591,15 @@ class VisibleRuns(GrantedObject):
 def _submitted(run: Run, request: RunRequest | None) -> str:
     if request is None:
         return f"created: {run.benchmark}, {run.model}"
+    done = "pushed" if request.kind == "imported" else "submitted"
+    words = f"{done} by {request.actor_name or request.actor}"
     if request.kind == "rollout":
         code = f" at commit {request.commit_id[:12]}" if request.commit_id else ""
-        return f"submitted by {request.actor_name or request.actor}: {run.agent}{code}, dataset {run.benchmark}"
+        return f"{words}: {run.agent}{code}, dataset {run.benchmark}"
+    if not request.domain_id:
+        return words
+    words += f": domain {request.domain_id}, vow {request.vow_version}"
     where = f", environment {request.environment_id} version {request.environment_version}"
-    words = f"submitted by {request.actor_name or request.actor}: domain {request.domain_id}, vow {request.vow_version}"
     return words + (where if request.environment_id else "")
 
 
