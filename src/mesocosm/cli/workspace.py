@@ -27,6 +27,7 @@ TREE = {
     "hook": ("mesocosm.cli.workspace_sync:hook", "Make a secret for the webhook of the repository."),
     "sync": ("mesocosm.cli.workspace_sync:sync", "Sync the workspace with its repository."),
     "syncs": ("mesocosm.cli.workspace_sync:syncs", "List the syncs of the workspace, or show one."),
+    "notify": ("mesocosm.cli.workspace_notify:notify", "Tell other programs how runs of the workspace end."),
     "upload": ("mesocosm.cli.workspace_sync:upload", "Upload the workspace directory as it is, without a repository."),
 }
 

@@ -18,6 +18,7 @@ TREE = {
     "stop": (f"{_HERE}.stop:stop", "Ask the process that works on a run to stop it."),
     "logs": (f"{_HERE}.logs:logs", "Show what happened in a run, row by row, oldest first."),
     "download": (f"{_HERE}.download:download", "Write metrics, samples, trajectories, artifacts and logs as files."),
+    "schedule": (f"{_HERE}.schedule:schedule", "Runs of a workspace at times, or after every sync of a branch."),
     "rubric": (f"{_HERE}.rubric:rubric", "Judge answers in a file by a rubric."),
     "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with human labels."),
 }
