@@ -112,6 +112,18 @@ const secrets = createRoute({
   component: lazyRouteComponent(() => import('./secrets/SecretsPage'), 'SecretsPage'),
 })
 
+const repository = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/repository',
+  component: lazyRouteComponent(() => import('./repository/RepositoryPage'), 'RepositoryPage'),
+})
+
+const sync = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/repository/syncs/$number',
+  component: lazyRouteComponent(() => import('./repository/SyncPage'), 'SyncPage'),
+})
+
 const account = createRoute({
   getParentRoute,
   path: '/account',
@@ -129,7 +141,7 @@ const pages = [
   ...recordPages,
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
   ...([newRun, teams, team, account, admin] as const),
-  ...([workspaces, workspace, datasets, dataset, secrets] as const),
+  ...([workspaces, workspace, datasets, dataset, secrets, repository, sync] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

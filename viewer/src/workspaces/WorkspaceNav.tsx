@@ -10,6 +10,9 @@ export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
       <Link to="/workspaces/$workspaceId" params={params} activeOptions={options}>
         Members
       </Link>
+      <Link to="/workspaces/$workspaceId/repository" params={params} activeOptions={options}>
+        Repository
+      </Link>
       <Link to="/workspaces/$workspaceId/datasets" params={params} activeOptions={options}>
         Datasets
       </Link>

@@ -7,10 +7,12 @@ interface WorkspaceTrailProps {
   workspace: Schema<'WorkspaceDocument'> | undefined
   /** Also lead to its datasets. */
   datasets?: boolean
+  /** Also lead to its repository. */
+  repository?: boolean
 }
 
 /** The way from all workspaces to a page of one. */
-export function WorkspaceTrail({ workspace, datasets = false }: WorkspaceTrailProps) {
+export function WorkspaceTrail({ workspace, datasets = false, repository = false }: WorkspaceTrailProps) {
   const params = workspace && { workspaceId: workspace.id }
   return (
     <>
@@ -28,6 +30,14 @@ export function WorkspaceTrail({ workspace, datasets = false }: WorkspaceTrailPr
           {' › '}
           <Link to="/workspaces/$workspaceId/datasets" params={params}>
             Datasets
+          </Link>
+        </>
+      )}
+      {params && repository && (
+        <>
+          {' › '}
+          <Link to="/workspaces/$workspaceId/repository" params={params}>
+            Repository
           </Link>
         </>
       )}

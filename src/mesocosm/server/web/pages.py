@@ -62,6 +62,7 @@ SERVER_PAGES = (
     *("/sign-in", "/gallery", "/domains", "/domains/$domainId", "/new-run", "/teams", "/teams/$teamId"),
     *("/workspaces", "/workspaces/$workspaceId", "/workspaces/$workspaceId/secrets"),
     *("/workspaces/$workspaceId/datasets", "/workspaces/$workspaceId/datasets/$datasetId"),
+    *("/workspaces/$workspaceId/repository", "/workspaces/$workspaceId/repository/syncs/$number"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
 """Additional paths of the app on a server."""
