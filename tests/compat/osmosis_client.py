@@ -19,7 +19,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CODES = {400: "VALIDATION", 401: "AUTH_REQUIRED", 404: "NOT_FOUND", 409: "CONFLICT", 429: "RATE_LIMITED"}
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class OsmosisError(Exception):
     """An error as the program prints it."""
 
@@ -28,7 +28,7 @@ class OsmosisError(Exception):
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return f"{self.code}: {self.message}"
+        return f"{self.code}: {self.message} {dict(self.details)}"
 
 
 class OsmosisClient:

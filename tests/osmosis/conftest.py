@@ -127,18 +127,19 @@ class TeamServer:
 
     url: str
     token: str
+    session: str
     place: Path
     release: threading.Event
     asked: threading.Event
 
-    def request(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """Return the JSON of an answer of the API."""
-        return request(self.url, method, path, body, self.token, **headers)
+    def request(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the JSON of an answer of the API, asked after a login with a password."""
+        return request(self.url, method, path, body, self.session)
 
 
-def request(url: str, method: str, path: str, body: Any = None, token: str = "", **headers: str) -> Any:
+def request(url: str, method: str, path: str, body: Any = None, token: str = "") -> Any:
     """Return the JSON of an answer. Raises AssertionError with the words of a refusal."""
-    sent = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {}), **headers}
+    sent = {"content-type": "application/json", **({"authorization": f"Bearer {token}"} if token else {})}
     data = None if body is None else json.dumps(body).encode()
     wanted = urllib.request.Request(f"{url}{path}", data, sent, method=method)
     try:
@@ -204,10 +205,10 @@ def server(
     try:
         begun = started(process)
         login = {"username": "admin", "password": begun["first_admin"]["password"], "refresh": True}
-        url, session = begun["url"], ""
+        url = begun["url"]
         session = request(url, "POST", "/api/auth/login", login)["token"]
         token = request(url, "POST", "/api/tokens", {"name": "tests", "scope": "write"}, session)["token"]
-        team = TeamServer(url, token, place, release, asked)
+        team = TeamServer(url, token, session, place, release, asked)
         connect(team, place / "acme" / "evals.git")
         yield team
     finally:

@@ -1,7 +1,7 @@
 """Runs pushed to a server: bundles uploaded in parts, checked by a worker before their runs are stored."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -48,8 +48,47 @@ class ImportRoomFull(Exception):
         self.shared = shared
 
 
+class FolderFile(msgspec.Struct, frozen=True):
+    """A file of an uploaded folder: its path in it, its size, and its SHA-256 in hexadecimal."""
+
+    path: str
+    size: int
+    digest: str
+
+
+class LocalEvaluation(msgspec.Struct, frozen=True, kw_only=True):
+    """A run that the program `osmosis` of osmosis-ai has run, with the files of its folder. Times are UNIX seconds.
+
+    `rows` are the indices of the selected rows in the dataset, as `0-2,7`; `source` is the digest of the rollout's
+    code. `replaces`: its results take the place of those that were uploaded before.
+    """
+
+    name: str
+    started_at: float
+    completed_at: float
+    rollout: str
+    entrypoint: str
+    model: str
+    dataset: str
+    dataset_digest: str
+    rows: str
+    source: str
+    n: int
+    pass_threshold: float
+    branch: str = ""
+    commit: str = ""
+    configuration: str = ""
+    dirty: bool = False
+    sdk: str = ""
+    replaces: bool = False
+    files: tuple[FolderFile, ...]
+
+
 class RunImport(msgspec.Struct, frozen=True, kw_only=True):
-    """An upload of the bundle of one run. Times are UNIX seconds.
+    """An upload of the bundle of one run, or of the folder of a LocalEvaluation (`evaluation` is it as JSON).
+
+    Times are UNIX seconds. Parts are numbered from 1; those of a folder go on from file to file, and an empty file has
+    one.
 
     `source` is the id of the run where it was played, on a machine called `host`. `digest` is the SHA-256 of the
     bundle. `run_id` is the run on this server, None until it is stored. `faults` is JSON.
@@ -69,6 +108,7 @@ class RunImport(msgspec.Struct, frozen=True, kw_only=True):
     state: ImportState = ImportState.UPLOADING
     run_id: str | None = None
     faults: str = "[]"
+    evaluation: str = ""
     created_at: float = 0.0
     updated_at: float = 0.0
     ended_at: float | None = None
@@ -77,13 +117,33 @@ class RunImport(msgspec.Struct, frozen=True, kw_only=True):
     tries: int = 0
 
     @property
+    def local(self) -> LocalEvaluation | None:
+        """The run of osmosis-ai; None for a bundle."""
+        return _evaluation.decode(self.evaluation) if self.evaluation else None
+
+    @property
     def part_count(self) -> int:
         """Number of parts."""
-        return part_count(self.size, self.part_size)
+        local = self.local
+        if local is None:
+            return part_count(self.size, self.part_size)
+        return sum(len(numbers) for _, numbers in self.numbered(local))
 
     def part_length(self, number: int) -> int:
         """Return the size of a part, counted from 1."""
-        return part_length(self.size, self.part_size, number)
+        local = self.local
+        if local is None:
+            return part_length(self.size, self.part_size, number)
+        file, numbers = next(one for one in self.numbered(local) if number in one[1])
+        return part_length(file.size, self.part_size, number - numbers.start + 1)
+
+    def numbered(self, local: LocalEvaluation) -> Iterator[tuple[FolderFile, range]]:
+        """Yield the files of a folder with the numbers of their parts."""
+        first = 1
+        for file in local.files:
+            end = first + max(part_count(file.size, self.part_size), 1)
+            yield file, range(first, end)
+            first = end
 
     @property
     def problems(self) -> list[Problem]:
@@ -97,6 +157,9 @@ class RunImport(msgspec.Struct, frozen=True, kw_only=True):
         Ids of runs are foreign, so nobody may choose one that another run has.
         """
         return foreign_id(self.source, self.actor, self.team_id, self.workspace_id)
+
+
+_evaluation = msgspec.json.Decoder(LocalEvaluation)
 
 
 def foreign_id(given: str, *place: str | None) -> str:
@@ -153,7 +216,7 @@ class RunImports:
             if wanted.workspace_id is not None and most_shared is not None:
                 mine = imports.c.workspace_id == wanted.workspace_id
                 _check_room(connection, wanted, mine, most_shared, others, shared=True)
-            given = {name: getattr(wanted, name) for name in ("actor_name", "visibility", "host")}
+            given = {name: getattr(wanted, name) for name in ("actor_name", "visibility", "host", "evaluation")}
             if known is not None:
                 fields: dict[str, Any] = {**given, "faults": "[]", "ended_at": None, "updated_at": at}
                 fields["state"] = ImportState.UPLOADING
@@ -166,6 +229,13 @@ class RunImports:
             return new
 
         return self._database.write(work)
+
+    def imported(self, wanted: RunImport) -> RunImport | None:
+        """Return the import of the same run to the same place that was stored; None if there is none."""
+        same = and_(*(imports.c[name].is_not_distinct_from(getattr(wanted, name)) for name in _PLACE))
+        there = select(imports).where(same, imports.c.state == ImportState.IMPORTED).order_by(imports.c.id.desc())
+        row = self._database.one(there.limit(1))
+        return None if row is None else _import(row)
 
     def parts(self, import_id: str) -> dict[int, str]:
         """Return the digests of the parts that are there, by their numbers from 1."""

@@ -496,7 +496,8 @@ run_output = Table(
 # Runs that were played elsewhere and are pushed here: uploads of their bundles. `source` is the id of the run where it
 # was played, on the machine `host`; `run_id` is the run here, NULL until it is stored. `state`: uploading, processing,
 # imported, error. `digest` is that of the bundle, `faults` what is wrong with it: JSON. `updated_at` is when its last
-# part came. A worker checks it under a lease.
+# part came. A worker checks it under a lease. `evaluation` is JSON about a run of osmosis-ai, which comes as the files
+# of its folder instead; otherwise it is empty.
 run_imports = Table(
     "run_imports",
     metadata,
@@ -514,6 +515,7 @@ run_imports = Table(
     Column("state", Word, nullable=False),
     Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE")),
     Column("faults", Text, nullable=False),
+    Column("evaluation", Text, nullable=False, server_default=_NO_TEXT),
     Column("created_at", Double, nullable=False),
     Column("updated_at", Double, nullable=False),
     Column("ended_at", Double),

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from mesocosm.compat.osmosis_platform.errors import checked
 from mesocosm.compat.osmosis_platform.pages import Cursor, Limit, Offset, log_page, offset_page
 from mesocosm.compat.osmosis_platform.scope import Place
+from mesocosm.compat.osmosis_platform.transport import check_transport
 from mesocosm.server.permissions.grant import Grant, Granted
 from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.dataset import DatasetDocument, DatasetInput, DatasetItem, DatasetUpload
-from mesocosm.server.web.guard import is_own_name
 from mesocosm.server.web.requests import base_url
 
 UPLOAD_S = 12 * 3_600.0
@@ -46,7 +46,7 @@ class NewDataset(BaseModel):
 def begin_upload(body: NewDataset, place: Place, request: Request, grant: Granted, service: Served) -> dict[str, Any]:
     """Begin an upload: one PUT, or one for each part."""
     base = base_url(request, service.settings)
-    _check_transport(request, base)
+    check_transport(base)
     workspace = grant.working_workspace(place)
     name, overwrites = body.file_name, body.overwrite_dataset_id
     if overwrites is not None:
@@ -62,16 +62,6 @@ def begin_upload(body: NewDataset, place: Place, request: Request, grant: Grante
         "status": begun.status,
         "upload": _instructions(begun, body.file_size, addresses),
     }
-
-
-def _check_transport(request: Request, base: str) -> None:
-    """Raise Refusal unless the command line sends bytes to this address: it wants https, or this machine."""
-    if not base.startswith("https://") and not is_own_name(base.partition("//")[2].partition("/")[0], ()):
-        raise Refusal(
-            400,
-            f"the osmosis command line sends files only with https or to its own machine, and {base} is neither; "
-            "put a TLS proxy in front of the server and set public_url, or reach it through a tunnel to localhost",
-        )
 
 
 def _addresses(grant: Grant, place: str, begun: DatasetUpload) -> Iterator[str]:

@@ -17,6 +17,7 @@ from mesocosm.compat.osmosis_platform.eval_log import run_lines
 from mesocosm.compat.osmosis_platform.eval_results import metrics_file
 from mesocosm.compat.osmosis_platform.eval_runs import RunName, found_run, run_name
 from mesocosm.compat.osmosis_platform.scope import Place
+from mesocosm.compat.osmosis_platform.transport import check_transport
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.ids import digest_bytes
@@ -114,6 +115,7 @@ def sign_files(
 ) -> dict[str, Any]:
     """Return addresses from which files of a list can be downloaded for some minutes."""
     run, base, account = found_run(grant, place, name), base_url(request, service.settings), grant.account()
+    check_transport(base)
     path = f"{router.prefix}/{run.id}/samples/file"
     items = []
     for item in body.items:

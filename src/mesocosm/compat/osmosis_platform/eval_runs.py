@@ -41,7 +41,7 @@ def list_runs(
             run = grant.run(run_id)
         except UnknownName:
             continue  # deleted in this moment
-        runs.append({**_run(run, base), "results": results_of(run, metrics=False), "config": _config(run)})
+        runs.append({**run_row(run, base), "results": results_of(run, metrics=False), "config": _config(run)})
     end = offset + len(ids)
     more = bool(ids) and end < total
     return {"eval_runs": runs, "total_count": total, "has_more": more, "next_offset": end if more else None}
@@ -75,10 +75,9 @@ def stop_run(name: RunName, place: Place, grant: Granted) -> dict[str, Any]:
 def retry_run(name: RunName, place: Place, request: Request, grant: Granted, service: Served) -> dict[str, Any]:
     """Run again what was not run or failed for other reasons than the agent's. 409 if the run is not over."""
     run = grant.own_run(grant.workspace(place).run_id(name))
-    kind = "" if run.request is None else run.request.kind
-    shown, status = run_name(run), status_of(run)
-    if kind == "imported":
-        local = {"eval_run_name": run.record.name or shown, "config_path": None}
+    asked, shown, status = run.request, run_name(run), status_of(run)
+    if asked is not None and asked.kind == "imported":
+        local = {"eval_run_name": run.record.name or shown, "config_path": asked.configuration or None}
         words = f"the run {shown!r} was run elsewhere; repeat it there and upload it again"
         raise Refusal(409, words, more={"local_run": local})
     if status not in _OVER:
@@ -100,7 +99,7 @@ def retry_run(name: RunName, place: Place, request: Request, grant: Granted, ser
 def get_run(name: RunName, place: Place, request: Request, grant: Granted, service: Served) -> dict[str, Any]:
     """Return a run by its name or id, with its results so far."""
     run = found_run(grant, place, name)
-    shown, asked = _run(run, base_url(request, service.settings)), run.request
+    shown, asked = run_row(run, base_url(request, service.settings)), run.request
     given = {} if asked is None else asked.config
     tables = given.get("config") or {}
     results = results_of(run)
@@ -131,7 +130,8 @@ def run_name(run: VisibleRun) -> str:
     return (request.name if request is not None else "") or run.id
 
 
-def _run(run: VisibleRun, base: str) -> dict[str, Any]:
+def run_row(run: VisibleRun, base: str) -> dict[str, Any]:
+    """Return a run as lists have it, without results and settings."""
     record, request = run.record, run.request
     rollout = (request.config.get("rollout") if request is not None else None) or record.agent
     who = request.actor_name if request is not None else None

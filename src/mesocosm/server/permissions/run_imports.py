@@ -1,8 +1,10 @@
 """Imports of the caller: runs that were played elsewhere, uploaded in parts and checked by a worker."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any, Self
 
+import msgspec
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.access_rules import Viewer
@@ -12,7 +14,9 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import check_team
 from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.run_import import (
+    FolderFileDocument,
     ImportProblem,
+    LocalEvaluationInput,
     RunImportDocument,
     RunImportInput,
     RunImportItem,
@@ -20,7 +24,7 @@ from mesocosm.server.schemas.run_import import (
     RunImportPart,
 )
 from mesocosm.server.service import Service
-from mesocosm.store.run_imports import ImportRoomFull, ImportState, RunImport
+from mesocosm.store.run_imports import FolderFile, ImportRoomFull, ImportState, LocalEvaluation, RunImport
 
 _MIB = 1 << 20
 
@@ -43,13 +47,42 @@ class OwnRunImports(GrantedObject):
         if the bundle is too large or there is no room, 422 with both a workspace and a team.
         """
         self._check_member()
-        if self._service.local:
-            raise Refusal(409, "runs are pushed to servers; here `mesocosm import FILE` takes what was exported")
-        wanted = self._wanted(given)
+        self._check_server()
+        return self._begin(self._wanted(given), given.workspace or "")
+
+    def begin_evaluation(self, workspace: str, given: LocalEvaluationInput) -> RunImportDocument:
+        """Return the import to which the files of a run of osmosis-ai go; the same files again are the same import.
+
+        Raises Refusal as `begin`, and 409 if other results of the run are here already, unless they are replaced.
+        """
+        self._check_member()
+        self._check_server()
+        wanted = self._folder(WorkingWorkspace.find(self._service, self._viewer, workspace).document().id, given)
+        earlier = self._store.run_imports.imported(wanted)
+        if earlier is not None and earlier.digest != wanted.digest and not given.replaces:
+            raise Refusal(409, f"the run {given.name!r} was uploaded already, and its results differ from those here.")
+        return self._begin(wanted, workspace)
+
+    def _folder(self, workspace_id: str, given: LocalEvaluationInput) -> RunImport:
+        files = tuple(FolderFile(one.path, one.size, one.digest) for one in given.files)
+        fields = given.model_dump(exclude={"run_id", "manifest_digest", "started_at", "completed_at", "files"})
+        times = {name: getattr(given, name).timestamp() for name in ("started_at", "completed_at")}
+        named = sorted((file.path, file.digest) for file in files)
+        return RunImport(
+            actor=self._viewer.caller.actor,
+            actor_name=self._viewer.caller.username or "",
+            workspace_id=workspace_id,
+            source=given.run_id,
+            size=sum(file.size for file in files),
+            digest=hashlib.sha256(repr((given.manifest_digest, named)).encode()).hexdigest(),
+            evaluation=msgspec.json.encode(LocalEvaluation(**fields, **times, files=files)).decode(),
+        )
+
+    def _begin(self, wanted: RunImport, workspace: str) -> RunImportDocument:
         settings = self._service.settings
-        if given.size > (most := settings.run_import_mb * _MIB):
+        if wanted.size > (most := settings.run_import_mb * _MIB):
             raise Refusal(
-                413, f"the run has {given.size:,} bytes, and this server takes runs of at most {most:,}; ask its "
+                413, f"the run has {wanted.size:,} bytes, and this server takes runs of at most {most:,}; ask its "
                 "administrators for more"
             )  # fmt: skip
         try:
@@ -59,7 +92,7 @@ class OwnRunImports(GrantedObject):
                 most_shared=settings.workspace_imports_mb * _MIB,
             )
         except ImportRoomFull as full:
-            raise _no_room(given, full) from None
+            raise _no_room(wanted, workspace, full) from None
         except IntegrityError as error:
             raise Refusal(404, "the workspace or the team was deleted; choose another") from error
         return OwnRunImport(self._service, self._viewer, begun).document()
@@ -80,6 +113,10 @@ class OwnRunImports(GrantedObject):
             size=given.size,
             digest=given.digest,
         )
+
+    def _check_server(self) -> None:
+        if self._service.local:
+            raise Refusal(409, "runs are pushed to servers; here `mesocosm import FILE` takes what was exported")
 
     def _check_member(self) -> None:
         """Raise Refusal unless the caller has an account."""
@@ -118,6 +155,24 @@ class OwnRunImport(GrantedObject):
                 ],
             }
         )  # fmt: skip
+
+    def files(self) -> Sequence[FolderFileDocument]:
+        """Return the files of a run that comes as a folder; none for a bundle."""
+        found, local = self._import, self._import.local
+        if local is None:
+            return []
+        over = found.state in (ImportState.PROCESSING, ImportState.IMPORTED)
+        present = set() if over else self._store.run_imports.parts(found.id).keys()
+        return [
+            FolderFileDocument(
+                path=file.path,
+                size=file.size,
+                digest=file.digest,
+                parts=list(numbers),
+                present=over or present >= set(numbers),
+            )
+            for file, numbers in found.numbered(local)
+        ]
 
     def part_size(self, part: int) -> int:
         """Return the size that a part must have. Raises Refusal: 404, or 409 if the import is not being uploaded."""
@@ -201,10 +256,10 @@ def _fields(found: RunImport) -> dict[str, Any]:
     }
 
 
-def _no_room(given: RunImportInput, full: ImportRoomFull) -> Refusal:
-    whose = f"the runs that were pushed to the workspace {given.workspace!r}" if full.shared else "the runs you pushed"
+def _no_room(wanted: RunImport, workspace: str, full: ImportRoomFull) -> Refusal:
+    whose = f"the runs that were pushed to the workspace {workspace!r}" if full.shared else "the runs you pushed"
     return Refusal(
         413,
-        f"the run has {given.size:,} bytes, and {whose} may have {full.most:,}: they have {full.used:,}; delete some "
+        f"the run has {wanted.size:,} bytes, and {whose} may have {full.most:,}: they have {full.used:,}; delete some "
         "of them on the server, or ask its administrators for more",
     )

@@ -1,9 +1,10 @@
 """Documents of runs that were played elsewhere and are pushed to a server."""
 
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, Field, StringConstraints, field_validator, model_validator
 
 from mesocosm.server.schemas.dataset import Sha256
 from mesocosm.server.schemas.document import Document
@@ -29,6 +30,82 @@ class RunImportInput(BaseModel):
     workspace: str | None = Field(
         default=None, max_length=300, description="ID or name of the workspace that the run is put into; null: none."
     )
+
+
+FolderPath = Annotated[
+    str, StringConstraints(max_length=1_024, pattern=r"^[^/\\\x00-\x1f\x7f]+(/[^/\\\x00-\x1f\x7f]+)*$")
+]
+RowRanges = Annotated[
+    str, StringConstraints(max_length=200_000, pattern=r"^(\d{1,9}(-\d{1,9})?(,\d{1,9}(-\d{1,9})?)*)?$")
+]
+_LONGEST_NAME = 255
+_Word = Annotated[str, StringConstraints(max_length=1_000)]
+
+
+class FolderFileInput(BaseModel):
+    """A file of the folder of a run."""
+
+    path: FolderPath = Field(description="Path in the folder.")
+    size: int = Field(ge=0, le=2**50, description="Size in bytes.")
+    digest: Sha256 = Field(description="SHA-256, in hexadecimal.")
+
+    @field_validator("path")
+    @classmethod
+    def _stays_inside(cls, path: str) -> str:
+        parts = path.split("/")
+        if {".", ".."} & set(parts):
+            raise ValueError("it leads out of the folder")
+        if any(len(part.encode()) > _LONGEST_NAME for part in parts):
+            raise ValueError(f"a name in it has more than {_LONGEST_NAME} bytes")
+        return path
+
+
+class LocalEvaluationInput(BaseModel):
+    """A run that the program `osmosis` of osmosis-ai has run, with the files that it uploads."""
+
+    run_id: LocalRunId = Field(description="ID of the run where it was run.")
+    manifest_digest: Sha256 = Field(description="SHA-256 of the manifest of the run.")
+    name: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    started_at: AwareDatetime
+    completed_at: AwareDatetime
+    rollout: _Word
+    entrypoint: _Word
+    model: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    dataset: _Word
+    dataset_digest: Sha256
+    rows: RowRanges = Field(description="Indices of the selected rows in the dataset, as `0-2,7`.")
+    source: _Word = Field(description="Digest of the code of the rollout.")
+    n: int = Field(ge=1, le=1_000, description="Attempts at each row.")
+    pass_threshold: float = Field(allow_inf_nan=False)
+    branch: _Word = ""
+    commit: _Word = ""
+    configuration: _Word = ""
+    dirty: bool = False
+    sdk: _Word = ""
+    replaces: bool = Field(default=False, description="Replace the results that were uploaded before.")
+    files: list[FolderFileInput] = Field(min_length=1, max_length=50_000)
+
+    @model_validator(mode="after")
+    def _different_paths(self) -> "LocalEvaluationInput":
+        paths = {file.path for file in self.files}
+        if len(paths) < len(self.files):
+            raise ValueError("two files have the same path")
+        folders = {str(folder) for path in paths for folder in PurePosixPath(path).parents}
+        if both := paths & folders:
+            raise ValueError(f"{min(both)} is a file and a folder")
+        if not {"index.jsonl", "progress.json"} <= paths:
+            raise ValueError("index.jsonl and progress.json are needed")
+        return self
+
+
+class FolderFileDocument(Document):
+    """A file of the folder of a run, with the numbers of its parts."""
+
+    path: str
+    size: int
+    digest: str
+    parts: list[int]
+    present: bool = Field(description="Whether all its parts are there.")
 
 
 class ImportProblem(Document):

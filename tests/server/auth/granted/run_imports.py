@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.server.auth.granted.workspaces import planted as with_workspaces
@@ -10,7 +11,7 @@ from tests.server.auth.granted.world import OWNER, REFUSED, World, secret
 from mesocosm.core.failure import Problem
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.run_imports import OwnRunImport, OwnRunImports
-from mesocosm.server.schemas.run_import import RunImportInput
+from mesocosm.server.schemas.run_import import FolderFileInput, LocalEvaluationInput, RunImportInput
 from mesocosm.store.run_imports import RunImport
 
 DATA = b"a bundle"
@@ -65,9 +66,36 @@ OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
 
 _NEW = RunImportInput(run_id="run-new", size=1, digest="0" * 64)
 
+_FILES = [FolderFileInput(path=path, size=1, digest="0" * 64) for path in ("index.jsonl", "progress.json")]
+_EVALUATION = LocalEvaluationInput(
+    run_id="run-new",
+    manifest_digest="0" * 64,
+    name="new",
+    started_at=datetime.now(UTC),
+    completed_at=datetime.now(UTC),
+    rollout="demo",
+    entrypoint="main.py",
+    model="builtin/empty",
+    dataset="sums",
+    dataset_digest="0" * 64,
+    rows="0",
+    source="",
+    n=1,
+    pass_threshold=1.0,
+    files=_FILES,
+)
+
+
+def _begun(imports: Any) -> Any:
+    """Begin an upload in the shared workspace, which the stranger of it cannot."""
+    return imports.begin_evaluation(secret("team"), _EVALUATION)
+
+
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnRunImports.list": lambda imports, _world: imports.list(10, None),
     "OwnRunImports.begin": lambda imports, _world: imports.begin(_NEW),
+    "OwnRunImports.begin_evaluation": lambda imports, _world: _begun(imports),
+    "OwnRunImport.files": lambda one, _world: one.files(),
     "OwnRunImport.document": lambda one, _world: one.document(),
     "OwnRunImport.part_size": lambda one, _world: one.part_size(1),
     "OwnRunImport.add_part": lambda one, _world: one.add_part(1, DATA, _digest(DATA)),

@@ -71,6 +71,7 @@ def _create_imports() -> None:
         *(sa.Column(name, _WORD, nullable=False) for name in ("digest", "state")),
         sa.Column("run_id", _WORD),
         sa.Column("faults", sa.Text, nullable=False),
+        sa.Column("evaluation", sa.Text, nullable=False, server_default=sa.text("''")),
         *(sa.Column(name, sa.Double, nullable=False) for name in ("created_at", "updated_at")),
         sa.Column("ended_at", sa.Double),
         sa.Column("claimed_by", _WORD),
