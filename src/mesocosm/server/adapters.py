@@ -23,6 +23,7 @@ from mesocosm.core.failure import (
     UnknownName,
     UsageError,
 )
+from mesocosm.core.ports import Benchmark
 from mesocosm.core.run import HOSTED, BenchmarkRef
 from mesocosm.core.task import Task
 from mesocosm.environments.adapter import Adapter, AdapterSettings
@@ -32,11 +33,11 @@ from mesocosm.environments.manifest import Manifest, load_manifest, served_manif
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
-from mesocosm.rollouts.benchmark import RolloutBenchmark
 from mesocosm.server.builds.build import ensure_built
 from mesocosm.server.builds.launcher import NoLauncher, SandboxLauncher, SocketRouter
 from mesocosm.server.episode_slots import EpisodeSlots, RunSlots
 from mesocosm.server.evaluations.hosted_rollout import HostedRollout, open_hosted_rollout
+from mesocosm.server.evaluations.hosted_suite import HostedSuite, open_hosted_suite
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
 
@@ -48,7 +49,8 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `hosted`. No option is part of a run's identity; the content digest is.
 
     `environment` and `version` identify a submitted version that workers start. `env_url` is the URL of a remote
-    environment, and `domain` the document of its domain. `rollout` is a rollout with its dataset instead.
+    environment, and `domain` the document of its domain. `rollout` is a rollout with its dataset instead, `suite` a
+    built-in benchmark.
     """
 
     environment: str = ""
@@ -56,6 +58,7 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     env_url: str = ""
     domain: dict[str, Any] | None = None
     rollout: HostedRollout | None = None
+    suite: HostedSuite | None = None
 
 
 @dataclass(slots=True)
@@ -77,8 +80,8 @@ def bind(service: Service, pool: "AdapterPool | None" = None) -> None:
     _binding.service, _binding.pool = service, pool
 
 
-def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark | RolloutBenchmark":
-    """Return the benchmark of `ref`, with the id of its domain or the name of its rollout in `source`.
+def open_hosted(ref: BenchmarkRef) -> Benchmark:
+    """Return the benchmark of `ref`, with the id of its domain, rollout or benchmark in `source`.
 
     Raises UsageError for invalid options and outside of servers and workers, UnknownName if the version was deleted.
     """
@@ -94,6 +97,8 @@ def open_hosted(ref: BenchmarkRef) -> "HostedBenchmark | RolloutBenchmark":
         raise UsageError(f"options of benchmark kind {HOSTED!r}: {error}") from error
     if options.rollout is not None:
         return open_hosted_rollout(service, pool, options.rollout)
+    if options.suite is not None:
+        return open_hosted_suite(service, options.suite)
     if options.environment:
         version = service.store.environments.version(options.environment, options.version)
         if version is None or not version.manifest:

@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,13 +101,19 @@ class Team:
         self.service.store.snapshot_uploads.complete(begun, stored)
         return begun.id
 
-    def add_dataset(self, name: str = "hard", data: bytes = ROWS, *, workspace: str = "") -> None:
+    def add_dataset(self, name: str = "hard", data: bytes = ROWS, *, columns: Mapping[str, Any] | None = None) -> None:
         """Upload a dataset, and wait until a worker has checked it."""
         digest, store = hashlib.sha256(data).hexdigest(), self.service.store.datasets
         file = DatasetFile(
-            name=name, file_name=f"{name}.jsonl", format="jsonl", size=len(data), digest=digest, overwrite=True
+            name=name,
+            file_name=f"{name}.jsonl",
+            format="jsonl",
+            size=len(data),
+            digest=digest,
+            overwrite=True,
+            columns=json.dumps(columns or {}),
         )
-        begun = store.begin(workspace or self.workspace, file, by=self.owner.user_id, most_bytes=1 << 30)
+        begun = store.begin(self.workspace, file, by=self.owner.user_id, most_bytes=1 << 30)
         assert begun.version is not None
         for number in range(1, begun.version.part_count + 1):
             store.add_part(begun.version, number, data[(number - 1) * PART_BYTES : number * PART_BYTES])

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, UnusableFolder
-from mesocosm.benchmarks.opening import reference
 from mesocosm.benchmarks.parameters import BenchmarkParameters, settle
 from mesocosm.benchmarks.requirements import missing
+from mesocosm.benchmarks.spec import benchmark_agent, benchmark_spec, high_score
 from mesocosm.cli.limits import settled
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
-from mesocosm.core.model import ModelName, ModelSettings
-from mesocosm.core.registry import AGENTS, fold
-from mesocosm.core.run import AgentSettings, Limits, RunSpec, Selection
+from mesocosm.core.model import ModelName
+from mesocosm.core.registry import fold
+from mesocosm.core.run import Limits
 from mesocosm.engine.group import GroupMember
 from mesocosm.models.endpoint import PROVIDERS, configured
 
 DEFAULT_PROVIDER, DEFAULT_MODEL = "cerebras", "gemma-4-31b"
 FALLBACK_URLS = ("BENCHMARK_BASE_URL", "OPENAI_BASE_URL")
 """Variables that redirect every OpenAI-compatible provider, with lower precedence than the provider's own."""
-MODEL_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +161,7 @@ def _extra(request: BenchRequest, found: Sequence[KnownBenchmark]) -> dict[str, 
 def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkParameters, output: Path) -> GroupMember:
     descriptor, parameters = known.descriptor, settings.parameters
     name = _model(request, settings)
-    agent = _agent(request.agent, known)
+    agent = benchmark_agent(request.agent, known)
     command = descriptor.command
     member = GroupMember(
         descriptor.id,
@@ -179,23 +178,16 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
     if lacking:
         return replace(member, reason="; ".join(lacking))
     place = output / f"{known.directory}__{descriptor.id}" if command is not None else None
-    general = settings.general
-    spec = RunSpec(
-        benchmark=reference(known, parameters, place),
-        model=ModelSettings(
-            name=settled(name),
-            temperature=general.get("temperature", descriptor.model.temperature),
-            max_tokens=general.get("max_tokens", descriptor.model.max_tokens),
-            top_p=general.get("top_p"),
-            extra={key: general[key] for key in ("reasoning_effort",) if key in general},
-            timeout_s=MODEL_TIMEOUT_S,
-            cache=request.cache,
-        ),
-        agent=agent,
-        selection=Selection(count=parameters.get(descriptor.sampling), trials=general.get("trials", 1)),
+    spec = benchmark_spec(
+        known,
+        settings,
+        settled(name),
+        agent=request.agent,
         limits=request.limits,
         parallel=request.parallel,
+        cache=request.cache,
         tags=request.tags,
+        output=place,
     )
     return replace(member, spec=spec, facts=_facts(known, settings, member))
 
@@ -205,14 +197,6 @@ def _model(request: BenchRequest, settings: BenchmarkParameters) -> ModelName:
     own = f"{name.provider.replace('-', '_')}_base_url"
     url = settings.general.get(own) or settings.general.get("base_url") or name.base_url
     return ModelName(name.provider, name.model, str(url).rstrip("/"))
-
-
-def _agent(label: str, known: KnownBenchmark) -> AgentSettings:
-    """Return the named agent of a benchmark; if it has none of that name, its own agent under that label."""
-    descriptor = known.descriptor
-    if label and (":" in label or fold(label) in {fold(entry.name) for entry in AGENTS.entries()}):
-        return AgentSettings(label)
-    return AgentSettings(descriptor.agent, dict(descriptor.agent_options), label)
 
 
 def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: GroupMember) -> dict[str, Any]:
@@ -228,13 +212,8 @@ def _facts(known: KnownBenchmark, settings: BenchmarkParameters, member: GroupMe
         **repository(Path.cwd()),
         "benchmarks_commit": commit(known.folder) if known.origin != "built-in" else None,
     }
-    whole = not descriptor.sampling or settings.parameters.get(descriptor.sampling) is None
-    kind = (descriptor.score.unit, descriptor.split)
-    fitting = [one for one in descriptor.reference if (one.unit, one.split) == kind]
-    if whole and fitting:
-        sign = 1 if descriptor.score.higher_is_better else -1
-        best = max(fitting, key=lambda one: sign * one.value)
-        facts["high_score"] = {"label": best.label, "value": best.value, "source": best.source}
+    if best := high_score(known, settings):
+        facts["high_score"] = best
     return facts
 
 

@@ -32,12 +32,12 @@ def snapshot_folder(service: Service, digest: str) -> Path:
 
 def dataset_file(service: Service, version: DatasetVersion) -> Path:
     """Return the file of an uploaded version, only to be read. Raises UnknownName, InfrastructureError."""
-    store = service.store.datasets
+    store, name = service.store.datasets, f"data.{version.format}"
 
     def write(folder: Path) -> None:
         digests = store.parts(version.dataset_id, version.version)
         whole = hashlib.sha256()
-        with (folder / "data").open("wb") as file:
+        with (folder / name).open("wb") as file:
             for number in range(1, version.part_count + 1):
                 if number not in digests:
                     raise UnknownName(f"part {number} of version {version.version} of the dataset is not stored")
@@ -50,7 +50,7 @@ def dataset_file(service: Service, version: DatasetVersion) -> Path:
                 f"SHA-256 is {whole.hexdigest()}, not {version.digest}; restore a backup, or upload it again"
             )
 
-    return _kept(service.settings, f"dataset-{version.digest}", write) / "data"
+    return _kept(service.settings, f"dataset-{version.digest}-{version.format}", write) / name
 
 
 def sweep_content(settings: Settings) -> int:

@@ -50,7 +50,7 @@ class _Code:
 
 
 @dataclass(frozen=True, slots=True)
-class _Data:
+class DatasetOfRun:
     """A dataset of the workspace and one of its uploaded versions."""
 
     dataset: Dataset
@@ -72,14 +72,14 @@ def submit_evaluation(
     if wanted.name and (fault := run_name_fault(wanted.name)):
         raise Refusal(422, fault)
     asked = wanted.model_dump(mode="json", exclude={"kind"})
-    if wanted.name and (known := _named(service, workspace, wanted.name)) is not None:
-        return _same(viewer, known, asked)
+    if wanted.name and (known := named_run(service, workspace, wanted.name)) is not None:
+        return same_request(viewer, known, asked)
     wanted, earlier = _with_earlier(service, workspace, wanted)
     code = _code(service, viewer, workspace, wanted, earlier)
     document = _document(wanted, code)
     code = _configured_code(service, viewer, workspace, wanted, document, code)
     config = _config(wanted, document, code)
-    data = _data(service, workspace, wanted.dataset or config.experiment.dataset, wanted.dataset_version)
+    data = find_dataset(service, workspace, wanted.dataset or config.experiment.dataset, wanted.dataset_version)
     scopes = _scopes(service, viewer, workspace, config)
     name = wanted.name or stamped_name(wanted.configuration or config.experiment.rollout)
     rollout = _rollout(workspace, viewer, config, wanted, code, data)
@@ -119,10 +119,10 @@ def submit_evaluation(
         denial = service.store.queue.admit(request, run, terms)
     except IntegrityError:
         # Somebody took the name in this moment, perhaps this very request, which was repeated.
-        taken = _named(service, workspace, name)
+        taken = named_run(service, workspace, name)
         if taken is None:
             raise
-        return _same(viewer, taken, asked)
+        return same_request(viewer, taken, asked)
     if denial is not None:
         raise denied(denial, terms)
     service.store.audit.note(
@@ -136,15 +136,16 @@ def find_evaluation(service: Service, workspace: Workspace, reference: str) -> R
     found = service.store.run_requests.get(reference)
     if found is not None and found.workspace_id == workspace.id:
         return found
-    return _named(service, workspace, reference)
+    return named_run(service, workspace, reference)
 
 
-def _named(service: Service, workspace: Workspace, name: str) -> RunRequest | None:
+def named_run(service: Service, workspace: Workspace, name: str) -> RunRequest | None:
+    """Return the request of the run of a workspace with a name, None if there is none."""
     wanted = RunRequestFilter(workspace_id=workspace.id, name=name)
     return next(iter(service.store.run_requests.list(wanted, limit=1)), None)
 
 
-def _same(viewer: Viewer, known: RunRequest, asked: Mapping[str, Any]) -> RunRequest:
+def same_request(viewer: Viewer, known: RunRequest, asked: Mapping[str, Any]) -> RunRequest:
     """Return a request that has a name already if it asked for the same. Raises Refusal 409 if not."""
     before = known.config.get("asked")
     mine = known.actor == viewer.caller.actor
@@ -303,7 +304,8 @@ def _portable(text: str, root: Path) -> str:
 # ---- data, secrets, models -------------------------------------------------------------------------------------------
 
 
-def _data(service: Service, workspace: Workspace, name: str, number: int | None) -> _Data:
+def find_dataset(service: Service, workspace: Workspace, name: str, number: int | None) -> DatasetOfRun:
+    """Return a dataset of a workspace in a version, None for the newest. Raises Refusal 422."""
     dataset = service.store.datasets.get(workspace.id, name)
     if dataset is None:
         raise Refusal(
@@ -320,7 +322,7 @@ def _data(service: Service, workspace: Workspace, name: str, number: int | None)
             f"{which} {dataset.name!r} cannot be used: it is not uploaded and checked; see "
             f"`mesocosm dataset info {dataset.name}`",
         )
-    return _Data(dataset, version)
+    return DatasetOfRun(dataset, version)
 
 
 def _scopes(service: Service, viewer: Viewer, workspace: Workspace, config: Config) -> Mapping[str, str]:
@@ -333,7 +335,7 @@ def _scopes(service: Service, viewer: Viewer, workspace: Workspace, config: Conf
 
 
 def _rollout(
-    workspace: Workspace, viewer: Viewer, config: Config, wanted: RolloutInput, code: _Code, data: _Data
+    workspace: Workspace, viewer: Viewer, config: Config, wanted: RolloutInput, code: _Code, data: DatasetOfRun
 ) -> HostedRollout:
     overrides = SpecOverrides(_NOWHERE, rows=wanted.rows, limit=wanted.limit, located=("", data.dataset.name))
     options = run_spec(config, overrides).benchmark.options
@@ -362,7 +364,7 @@ def _planned(
     settings = service.settings
     model = service.catalogue.resolve(config.experiment.model_path, viewer.caller)
     judge = service.catalogue.resolve(config.model.judge, viewer.caller) if config.model.judge else None
-    budget, warnings = _budget(service, viewer, workspace, [model, *([judge] if judge else [])])
+    budget, warnings = budget_of_run(service, viewer, workspace, [model, *([judge] if judge else [])])
     tags = tuple(checked_tags(wanted.tags))
     spec = run_spec(config, SpecOverrides(_NOWHERE, name=name, tags=tags, located=("", "")))
     spec = msgspec.structs.replace(
@@ -422,8 +424,8 @@ def _limits(service: Service, config: Config, given: Limits, usd: float | None) 
     )
 
 
-def _budget(
-    service: Service, viewer: Viewer, workspace: Workspace, models: list[ServedModel]
+def budget_of_run(
+    service: Service, viewer: Viewer, workspace: Workspace | None, models: list[ServedModel]
 ) -> tuple[float | None, list[str]]:
     """Return what a run may cost (None: unlimited), and warnings. Raises Refusal 429 if nothing is left."""
     warnings = [
@@ -433,7 +435,7 @@ def _budget(
     ]
     if all(model.free or not model.priced for model in models):
         return None, warnings
-    left = budget_left(service, viewer.caller.actor, None, workspace.id)
+    left = budget_left(service, viewer.caller.actor, None, None if workspace is None else workspace.id)
     if left.used_up:
         raise Refusal(429, f"{left.name} of the last 24 hours is used up; wait, or run a model that costs nothing")
     limits = (left.usd, service.settings.run_budget_usd)

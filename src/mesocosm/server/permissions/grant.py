@@ -18,6 +18,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
 from mesocosm.server.permissions.account import OwnAccount
 from mesocosm.server.permissions.administration import Administration
 from mesocosm.server.permissions.authentication import Authentication
@@ -40,7 +41,7 @@ from mesocosm.server.permissions.workspaces import (
     WorkingWorkspace,
 )
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
-from mesocosm.server.schemas.run_request import RolloutInput, RunInput, TestEpisodeInput
+from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
 
@@ -77,11 +78,13 @@ class Grant:
         """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
         return BenchmarkRecords(self._service, self._viewer)
 
-    def submit(self, wanted: RunInput | RolloutInput) -> OwnedRun:
+    def submit(self, wanted: RunInput | RolloutInput | BenchmarkInput) -> OwnedRun:
         """Submit a run and return it. Raises Refusal, InvalidInput."""
-        if isinstance(wanted, RolloutInput):
-            return self.own_run(self.working_workspace(wanted.workspace).submit(wanted))
-        return self.own_run(submit_run(self._service, self._viewer, wanted).run_id)
+        if isinstance(wanted, RunInput):
+            return self.own_run(submit_run(self._service, self._viewer, wanted).run_id)
+        if isinstance(wanted, BenchmarkInput) and not wanted.workspace:
+            return self.own_run(submit_benchmark(self._service, self._viewer, None, wanted).run_id)
+        return self.own_run(self.working_workspace(wanted.workspace).submit(wanted))
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""

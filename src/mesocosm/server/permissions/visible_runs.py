@@ -593,6 +593,8 @@ def _submitted(run: Run, request: RunRequest | None) -> str:
         return f"created: {run.benchmark}, {run.model}"
     done = "pushed" if request.kind == "imported" else "submitted"
     words = f"{done} by {request.actor_name or request.actor}"
+    if request.kind == "benchmark":
+        return f"{words}: benchmark {run.benchmark}"
     if request.kind == "rollout":
         code = f" at commit {request.commit_id[:12]}" if request.commit_id else ""
         return f"{words}: {run.agent}{code}, dataset {run.benchmark}"
@@ -675,6 +677,7 @@ def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> Ru
             "kind": request.kind,
             "config": _environment_config(request, inside=inside, prompts=prompts),
             "evaluation": _evaluation(request) if inside else None,
+            "parameters": request.config.get("parameters") if inside and request.kind == "benchmark" else None,
             "state": request.state,
             "reason": discreet(request.reason) if inside else "",
             "ended_at": moment(request.ended_at),

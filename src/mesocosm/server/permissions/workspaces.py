@@ -12,6 +12,7 @@ from typing import ClassVar, Self
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
 from mesocosm.server.evaluations.submission import submit_evaluation
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
@@ -27,7 +28,7 @@ from mesocosm.server.permissions.schedules import (
 from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapshot, WorkingSnapshots
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.run_request import RolloutInput
+from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
 from mesocosm.store import workspaces
@@ -222,8 +223,10 @@ class WorkingWorkspace(VisibleWorkspace):
         """Return its secrets, of which the caller may set their own."""
         return WorkingSecrets(self._service, self._viewer, self._workspace.id)
 
-    def submit(self, wanted: RolloutInput) -> str:
-        """Submit an evaluation and return the id of its run. Raises Refusal, InvalidInput."""
+    def submit(self, wanted: RolloutInput | BenchmarkInput) -> str:
+        """Submit a run of a rollout or a benchmark and return its id. Raises Refusal, InvalidInput."""
+        if isinstance(wanted, BenchmarkInput):
+            return submit_benchmark(self._service, self._viewer, self._workspace, wanted).run_id
         return submit_evaluation(self._service, self._viewer, self._workspace, wanted).run_id
 
     def snapshots(self) -> WorkingSnapshots:

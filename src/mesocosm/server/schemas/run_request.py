@@ -33,6 +33,13 @@ _ROLLOUT_EXAMPLE: dict[str, Any] = {
     "limit": 100,
 }
 
+_BENCHMARK_EXAMPLE: dict[str, Any] = {
+    "kind": "benchmark",
+    "benchmark": "gsm8k",
+    "model": "openai/gpt-5-mini",
+    "max_examples": 100,
+}
+
 
 class TechniqueConfig(BaseModel):
     """A technique used in a run, with its parameters."""
@@ -201,13 +208,47 @@ class RolloutInput(BaseModel):
     tags: list[str] = Field(default=[], max_length=50, description="Tags to search by.")
 
 
+class BenchmarkInput(BaseModel):
+    """A run of a built-in benchmark to submit. Unknown fields are rejected, because they would have no effect."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_BENCHMARK_EXAMPLE]})
+
+    kind: Literal["benchmark"] = Field(description="What the run is of.")
+    benchmark: str = Field(min_length=1, max_length=200, description="ID or alias of the benchmark.")
+    model: str = Field(
+        min_length=1, max_length=300, description="Name of a model of `GET /api/models`, `provider/name`."
+    )
+    parameters: dict[str, Any] = Field(
+        default={},
+        max_length=200,
+        description="Parameters of the benchmark, the model and the run. In place of a path stands a dataset of the "
+        "workspace: `dataset:NAME` or `dataset:NAME@VERSION`.",
+    )
+    agent: str = Field(
+        default="", max_length=200, description="Name of an agent, or a label for the benchmark's own agent."
+    )
+    max_examples: int | None = Field(default=None, ge=1, description="Maximum number of tasks; null: all.")
+    trials: int | None = Field(default=None, ge=1, le=1_000, description="Repetitions of every task; null: 1.")
+    parallel: int = Field(
+        default=4, ge=1, le=1_000, description="Maximum number of concurrent episodes; the server may run fewer."
+    )
+    workspace: str = Field(
+        default="", max_length=200, description="ID or name of the workspace that the run belongs to; empty: your own."
+    )
+    name: str = Field(default="", max_length=200, description="Name of the run; unique in its workspace.")
+    tags: list[str] = Field(default=[], max_length=50, description="Tags to search by.")
+
+
 def _kind_of(given: Any) -> str:
     kind = given.get("kind") if isinstance(given, dict) else getattr(given, "kind", None)
     return "environment" if kind is None else str(kind)
 
 
 RunBody = Annotated[
-    Annotated[RunInput, Tag("environment")] | Annotated[RolloutInput, Tag("rollout")], Discriminator(_kind_of)
+    Annotated[RunInput, Tag("environment")]
+    | Annotated[RolloutInput, Tag("rollout")]
+    | Annotated[BenchmarkInput, Tag("benchmark")],
+    Discriminator(_kind_of),
 ]
 """A run to submit; `kind` says of what. Without it, it is of an environment."""
 
@@ -251,6 +292,9 @@ class RunRequestDocument(Document):
     config: RunConfig | None = Field(description="Configuration of a run of an environment; null for other kinds.")
     evaluation: EvaluationDocument | None = Field(
         default=None, description="What a rollout's run was submitted with; null for other kinds."
+    )
+    parameters: dict[str, Any] | None = Field(
+        default=None, description="Given parameters of a benchmark; null for other kinds."
     )
     state: Literal["queued", "claimed", "ended", "cancelled"] = Field(
         description="`claimed`: a worker is running it; `ended`: it was run, whatever the outcome."
