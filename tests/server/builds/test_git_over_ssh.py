@@ -110,9 +110,11 @@ async def fault(
     return str(caught.value)
 
 
+@pytest.mark.parametrize("sandbox", ["auto", "plain"])
 async def test_a_repository_is_read_with_its_deploy_key(
-    host: Host, settings: Settings, repository: Repositories, directory: BuildDirectory, log: BuildLog
+    sandbox: str, host: Host, repository: Repositories, directory: BuildDirectory, log: BuildLog
 ) -> None:
+    settings = read_settings(git_hosts=(host.place,), source_mb=2, sandbox=sandbox, unsafe_sandbox=True)
     known = repository({"a.txt": "a"})
     source = host.source(known.path, "main")
     assert read_source(source.url, settings, ref="main", credentials=True) == source

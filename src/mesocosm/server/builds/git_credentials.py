@@ -30,20 +30,17 @@ Username*) printf '%s\\n' "$GIT_USERNAME" ;;
 *) printf '%s\\n' "$GIT_PASSWORD" ;;
 esac
 """
-# The key has to be a file for ssh: one in the memory of the sandbox.
+# An agent has the key, so that it is in no file, and ends with ssh.
 _SSH = """#!/bin/sh
-umask 077
-memory=/dev/shm
-[ -w "$memory" ] || memory=/tmp
-key=$(mktemp "$memory/key.XXXXXX") || exit 1
-trap 'rm -f "$key"' EXIT
-printf '%s\\n' "$GIT_DEPLOY_KEY" > "$key"
+exec ssh-agent sh -c '
+printf "%s\\n" "$GIT_DEPLOY_KEY" | ssh-add -q - || exit 1
 unset GIT_DEPLOY_KEY
-ssh -F {config} -i "$key" "$@"
+exec ssh -F "$@"
+' sh {config} "$@"
 """
 _SSH_CONFIG = """Host *
 BatchMode yes
-IdentitiesOnly yes
+IdentityFile none
 PreferredAuthentications publickey
 StrictHostKeyChecking yes
 UserKnownHostsFile "{known_hosts}"
