@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'react'
 import styles from '../parts/panels.module.css'
+import { AnsiText } from '../renderers/AnsiText'
 
 const NEAR = 40
 
@@ -33,7 +34,9 @@ export function LogText({ label, text, follow, empty }: LogTextProps) {
         atEnd.current = scrollHeight - scrollTop - clientHeight < NEAR
       }}
     >
-      <pre>{text}</pre>
+      <pre>
+        <AnsiText text={text} />
+      </pre>
     </section>
   )
 }

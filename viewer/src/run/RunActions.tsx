@@ -11,6 +11,7 @@ import { Menu, type MenuItem } from '../parts/Menu'
 import { DeleteDialog } from '../runs/DeleteDialog'
 import { TagDialog } from '../runs/TagDialog'
 import { isGoing } from './headline'
+import { unitOf } from './results/rollout'
 import { type Action, useRunActions } from './useRunActions'
 
 interface RunActionsProps {
@@ -84,23 +85,29 @@ export function rescoreItem(rescore: Action, going: boolean): MenuItem {
   }
 }
 
+/** Play the failed episodes of a run again, once it has ended. */
+export function retryItem(run: Schema<'RunDetail'>, resume: Action<boolean>, going: boolean): MenuItem {
+  const { failed } = run.counts
+  const unit = unitOf(run)
+  return {
+    label: `Retry failed ${unit}s`,
+    icon: 'play',
+    note: plural(failed, `failed ${unit}`),
+    disabled: going || failed === 0 || resume.busy,
+    onChoose: () => resume.run(true),
+  }
+}
+
 function moreItems(
   run: Schema<'RunDetail'>,
   actions: ReturnType<typeof useRunActions>,
   ask: (what: 'tags' | 'delete') => void,
 ): MenuItem[] {
   const going = isGoing(run)
-  const { failed } = run.counts
   return [
     { label: 'Tags…', icon: 'tag', onChoose: () => ask('tags') },
     rescoreItem(actions.rescore, going),
-    {
-      label: 'Retry failed episodes',
-      icon: 'play',
-      note: plural(failed, 'failed episode'),
-      disabled: going || failed === 0,
-      onChoose: () => actions.resume.run(true),
-    },
+    retryItem(run, actions.resume, going),
     { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => ask('delete') },
   ]
 }

@@ -5,6 +5,7 @@ import { lazy, Suspense, useCallback, useState } from 'react'
 import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import { Page } from '../parts/Page'
+import { Skeleton } from '../parts/Skeleton'
 import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { place } from '../place'
@@ -20,13 +21,14 @@ import { RunFigures } from './RunFigures'
 import { RunNote } from './RunNote'
 import styles from './RunView.module.css'
 import { ResultsView } from './results/ResultsView'
-import { filterOfCause, isRollout, shownTab } from './results/rollout'
+import { filterOfCause, hasOutput, isRollout, shownTab } from './results/rollout'
 import { ScorePanel } from './ScorePanel'
 import { compact, episodeFilter, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
 
 const ServerActions = lazy(async () => ({ default: (await import('./ServerActions')).ServerActions }))
 const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
+const OutputPanel = lazy(async () => ({ default: (await import('./OutputPanel')).OutputPanel }))
 const ServerNote = lazy(async () => ({ default: (await import('./ServerNote')).ServerNote }))
 
 const TABS: { id: Tab; label: string }[] = [
@@ -40,6 +42,11 @@ const ROLLOUT_TABS: { id: Tab; label: string }[] = [
   { id: 'samples', label: 'Samples' },
   ...TABS.slice(1),
 ]
+
+function tabsOf(run: Schema<'RunDetail'>): typeof TABS {
+  const tabs = isRollout(run) ? ROLLOUT_TABS : TABS
+  return hasOutput(run) ? [...tabs, { id: 'output', label: 'Output' }] : tabs
+}
 
 export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarted: () => void }) {
   const search = useSearch({ from: '/runs/$runId' })
@@ -89,7 +96,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       </div>
       <Tabs
         label="Sections of the run"
-        tabs={rollout ? ROLLOUT_TABS : TABS}
+        tabs={tabsOf(run)}
         selected={tab}
         onSelect={(tab) => change(readRunSearch({ ...search, tab }))}
       >
@@ -119,6 +126,13 @@ function Content({ run, search, onSearch }: ContentProps) {
   if (search.tab === 'results' && isRollout(run)) return <ResultsView run={run} search={search} onSearch={onSearch} />
   if (search.tab === 'charts') return <Charts run={run} />
   if (search.tab === 'configuration') return <Configuration run={run} />
+  if (search.tab === 'output') {
+    return (
+      <Suspense fallback={<Skeleton height="12rem" />}>
+        <OutputPanel run={run} />
+      </Suspense>
+    )
+  }
   return <Episodes run={run} search={search} onSearch={onSearch} />
 }
 

@@ -9,7 +9,7 @@ import { DeleteDialog } from '../runs/DeleteDialog'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { stateOf } from './headline'
-import { downloads, rescoreItem } from './RunActions'
+import { downloads, rescoreItem, retryItem } from './RunActions'
 import { useRunActions } from './useRunActions'
 
 interface ServerActionsProps {
@@ -22,7 +22,7 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
   const me = useMe()
   const everyone = (
     <>
-      {me !== undefined && me.type !== 'anonymous' && run.imported === null && (
+      {me !== undefined && me.type !== 'anonymous' && run.request?.kind === 'environment' && (
         <LinkButton to="/new-run" search={{ domain: run.domain_id ?? run.benchmark, model: run.model }} icon="plus">
           Run again
         </LinkButton>
@@ -57,7 +57,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   ]
   // An official run keeps its scores and stays public; one that was played elsewhere is scored there and stays private.
   if (run.protocol === null && run.imported === null) {
-    if (run.request !== null) items.unshift(rescoreItem(rescore, going))
+    if (run.request !== null) items.unshift(retryItem(run, resume, going), rescoreItem(rescore, going))
     // A run of a workspace is never public.
     if (member && run.workspace_id === null)
       items.unshift(

@@ -4,7 +4,7 @@ import { EPISODE_OUTCOMES, EPISODE_SORT_KEYS, EPISODE_STATES } from '../api/word
 import type { ListSearch } from '../episode/search'
 import { keysOf, number, oneOf, someOf, text, texts } from '../search'
 
-const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration'] as const
+const TABS = ['results', 'samples', 'episodes', 'charts', 'configuration', 'output'] as const
 export type Tab = (typeof TABS)[number]
 
 export type EpisodeState = keyof typeof EPISODE_STATES

@@ -1,5 +1,6 @@
 /** What the grader made of a sample: reward, why, gold label, named scores, labels, files. */
 
+import { address } from '../../api/address'
 import { useDocument } from '../../api/query'
 import type { Schema } from '../../api/types'
 import { causeWords } from '../../cause'
@@ -63,7 +64,15 @@ export function Verdict({ episode, facts }: VerdictProps) {
             </dd>
           </div>
         )}
-        {facts.artifacts !== '' && (
+        {episode.artifacts.length > 0 && (
+          <div>
+            <dt>Files</dt>
+            <dd>
+              <FileList files={episode.artifacts} />
+            </dd>
+          </div>
+        )}
+        {episode.artifacts.length === 0 && facts.artifacts !== '' && (
           <div>
             <dt>Files</dt>
             <dd className={styles.path}>
@@ -113,6 +122,21 @@ function withoutReward(
   if (facts.leftOut || score?.missing === 'skipped') return 'skipped by the grader'
   if (score?.worst) return 'none; counts as worst'
   return score?.missing ? `missing: ${causeWords(score.missing).name.toLowerCase()}` : 'none'
+}
+
+/** Files that the sample wrote, to download. */
+function FileList({ files }: { files: readonly Schema<'ArtifactDocument'>[] }) {
+  return (
+    <ul className={styles.files}>
+      {files.map(({ id, name, digest }) => (
+        <li key={id}>
+          <a href={address('/api/blobs/{digest}', { digest }, { download: name.split('/').at(-1) })} download>
+            <bdi>{name}</bdi>
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
 }
 
 function NamedScores({ scores }: { scores: readonly [string, number][] }) {

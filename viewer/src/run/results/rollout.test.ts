@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Schema } from '../../api/types'
 import { failure, run } from '../examples'
 import { filterOfCause, shownTab, thresholdOf, unitOf } from './rollout'
 
@@ -10,6 +11,13 @@ describe('the tab', () => {
     expect(shownTab(rollout, { slice: 'difficulty' })).toBe('results')
     expect(shownTab(rollout, { cause: ['workflow_failed'] })).toBe('samples')
     expect(shownTab(rollout, { tab: 'charts', cause: ['workflow_failed'] })).toBe('charts')
+  })
+
+  it('with output is that of a run whose programs printed to a server', () => {
+    const request = { kind: 'rollout', redacted: false } as Schema<'RunRequestDocument'>
+    expect(shownTab(run({ kind: 'rollout', request }), { tab: 'output' })).toBe('output')
+    expect(shownTab(rollout, { tab: 'output' })).toBe('results')
+    expect(shownTab(run(), { tab: 'output' })).toBe('episodes')
   })
 
   it('of another run is never one that it does not have', () => {

@@ -25,9 +25,14 @@ export function thresholdOf({ info }: Pick<Schema<'RunDetail'>, 'info'>): number
   return null
 }
 
+/** Whether the server keeps what the programs of a run printed, and shows it to the user. */
+export function hasOutput({ request }: Pick<Schema<'RunSummary'>, 'request'>): boolean {
+  return request?.redacted === false && (request.kind === 'rollout' || request.kind === 'benchmark')
+}
+
 /** The tab that is shown: of a rollout the results, or its samples where they are filtered. */
-export function shownTab(run: Pick<Schema<'RunSummary'>, 'kind'>, search: RunSearch): Tab {
-  const { tab } = search
+export function shownTab(run: Pick<Schema<'RunSummary'>, 'kind' | 'request'>, search: RunSearch): Tab {
+  const tab = search.tab === 'output' && !hasOutput(run) ? undefined : search.tab
   if (!isRollout(run)) return tab === undefined || tab === 'results' || tab === 'samples' ? 'episodes' : tab
   const wanted = tab ?? (isFiltered(search) || search.sort !== undefined ? 'samples' : 'results')
   return wanted === 'episodes' ? 'samples' : wanted
