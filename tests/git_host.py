@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import json
 import os
 import ssl
 import subprocess
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 TOKEN = "swordfish-0123456789"
 LOGIN = f"x-access-token:{TOKEN}"
@@ -20,10 +22,11 @@ class _Git(BaseHTTPRequestHandler):
     """Answers like a git host, by git http-backend.
 
     Repositories whose path has `private` in it are for LOGIN, `/moved/…` leads to the rest of its path, and a page of
-    another kind is at `/page`.
+    another kind is at `/page`. Statuses of commits are kept as by Gitea.
     """
 
     root = Path()
+    statuses: ClassVar[list[tuple[str, Any]]] = []
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
@@ -62,7 +65,15 @@ class _Git(BaseHTTPRequestHandler):
         self.answer(int(fields.pop("Status", "200").split()[0]), fields, answer)
 
     def do_POST(self) -> None:
-        self.do_GET()
+        if not self.path.startswith("/api/v1/repos/"):
+            self.do_GET()
+            return
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.headers.get("authorization") != f"token {TOKEN}":
+            self.answer(401, {}, b'{"message": "invalid token"}')
+            return
+        self.statuses.append((self.path, json.loads(body)))
+        self.answer(201, {}, b"{}")
 
     def answer(self, status: int, fields: dict[str, str], body: bytes) -> None:
         self.send_response(status)
@@ -76,11 +87,14 @@ class _Git(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def served(root: Path) -> Iterator[str]:
-    """Serve the repositories below a folder; yield the place as an operator lists it in git_hosts."""
+def served(root: Path, statuses: list[tuple[str, Any]] | None = None) -> Iterator[str]:
+    """Serve the repositories below a folder; yield the place as an operator lists it in git_hosts.
+
+    Statuses of commits are added to `statuses`, each with the path of its request.
+    """
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(PEM)
-    handler = type("Git", (_Git,), {"root": root})
+    handler = type("Git", (_Git,), {"root": root, "statuses": [] if statuses is None else statuses})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))

@@ -141,8 +141,9 @@ def _message(service: Service, status: CommitStatus) -> _Message | None:
         return None
     final = not request.open and run.status in _STATES
     state: State = _STATES[run.status] if final else "pending"
+    configuration = PurePosixPath(request.configuration).stem or str(request.config.get("rollout") or "run")
     fields = {
-        "context": f"mesocosm/{PurePosixPath(request.configuration).stem or request.name or 'run'}",
+        "context": f"mesocosm/{configuration}",
         "description": _described(run)[:_LONGEST_DESCRIPTION] if final else "the evaluation has been submitted",
     }
     if settings.public_url:
