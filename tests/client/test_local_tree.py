@@ -77,6 +77,24 @@ def test_a_detached_head_has_no_branch(clone: Path) -> None:
     assert "no branch" in tree.lines()[0]
 
 
+def test_a_folder_is_compared_with_what_a_workspace_is_connected_with(clone: Path) -> None:
+    tree = read_local_tree(clone)
+    assert tree.differences(tree.identity, "team", "main") == []
+    assert tree.differences(tree.identity, "team", "") == []
+    (other,) = tree.differences("github.com/you/evals", "team", "main")
+    words = "the workspace is connected with github.com/you/evals, and this is"
+    assert other == f"{words} {tree.identity}: the former is run"
+    git(clone, "checkout", "--quiet", "-b", "try")
+    assert read_local_tree(clone).differences(tree.identity, "", "main") == [
+        "the workspace is the root of the repository, and this is the folder team",
+        "the workspace follows main, and this is try: --branch try runs that",
+    ]
+    git(clone, "checkout", "--quiet", "--detach")
+    assert read_local_tree(clone).differences(tree.identity, "team", "main") == []
+    git(clone, "remote", "remove", "origin")
+    assert read_local_tree(clone).differences("github.com/you/evals", "", "main") == []
+
+
 def test_a_repository_without_a_commit_or_remote(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "--initial-branch=main")
     tree = read_local_tree(tmp_path)

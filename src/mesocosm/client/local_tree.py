@@ -59,6 +59,24 @@ class LocalTree:
             found.append(f"commit {self.commit[:12]} is on no remote branch that is known here; push it first")
         return found
 
+    def differences(self, identity: str, folder: str, branch: str) -> list[str]:
+        """Return how this folder is not the one that a workspace is connected with, in lines for people.
+
+        `identity`, `folder` and `branch` are those of the repository of the workspace, the branch empty while its
+        default one is not known. Without a remote here, nothing is compared.
+        """
+        if not self.identity:
+            return []
+        if self.identity != identity:
+            return [f"the workspace is connected with {identity}, and this is {self.identity}: the former is run"]
+        found = []
+        if self.folder != folder:
+            there, here = (f"the folder {name}" if name else "the root" for name in (folder, self.folder))
+            found.append(f"the workspace is {there} of the repository, and this is {here}")
+        if branch and self.branch and self.branch != branch:
+            found.append(f"the workspace follows {branch}, and this is {self.branch}: --branch {self.branch} runs that")
+        return found
+
 
 def read_local_tree(folder: Path) -> LocalTree:
     """Return the state of a folder. Raises UsageError if git fails or takes longer than 30 s."""
