@@ -163,7 +163,7 @@ def open_team(tmp_path: Path, put_empty_store: Callable[[Path], Path]) -> Iterat
                 {"name": "openai/tiny", "served_as": f"openai/tiny@{model.openai_url}"},
                 {"name": "openai/judge", "served_as": f"openai/judge@{model.openai_url}"},
             ]
-            settings = read_settings(data_dir=tmp_path / "data", cooldown_s=0.0, models=models, **given)
+            settings = read_settings(data_dir=tmp_path / "data", cooldown_s=0.0, **{"models": models, **given})
             store = open_store(put_empty_store(tmp_path / "results"))
             stack.callback(store.close)
             hosted = Hosted(Service(settings, store), portal)
