@@ -220,8 +220,8 @@ def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_for_the_hub_is_refused_for_files(write: Write) -> None:
-    with pytest.raises(UsageError, match=r"a split \(test\) is for datasets of the Hugging Face hub"):
-        open_table(write("a.jsonl", LINES), split="test")
+    with pytest.raises(UsageError, match=r"a revision \(main\) is for datasets of the Hugging Face hub"):
+        open_table(write("a.jsonl", LINES), revision="main")
 
 
 @pytest.mark.parametrize("packed", [False, True])

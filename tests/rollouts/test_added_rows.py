@@ -25,7 +25,7 @@ ORIGIN = {"origin_run": "r1", "origin_episode": "e1", "origin_task": "t1"}
 
 def asked(text: str, label: str | None = None, **metadata: Any) -> NewRow:
     """Return a new row with a prompt of one message."""
-    return NewRow(({"role": "user", "content": text},), label, metadata or None, ORIGIN)
+    return NewRow(({"role": "user", "content": text},), label, metadata or None, origin=ORIGIN)
 
 
 def grown(
@@ -139,7 +139,7 @@ def test_a_dataset_with_metadata_gets_rows_with_metadata(tmp_path: Path) -> None
 def test_a_row_without_a_place_in_the_columns_is_named_and_nothing_is_written(tmp_path: Path) -> None:
     file = tmp_path / "base.jsonl"
     file.write_text('{"user_prompt": "1 + 1?", "ground_truth": "2"}\n')
-    rows = [asked("new"), NewRow((), None, {"seed": 1}, ORIGIN), asked("q", None, ground_truth="x")]
+    rows = [asked("new"), NewRow((), None, {"seed": 1}, origin=ORIGIN), asked("q", None, ground_truth="x")]
     found, _ = grown(file, rows)
     assert found.added == 0
     words = [(fault.path, fault.message.split(",")[0]) for fault in found.faults]

@@ -11,6 +11,7 @@ import pytest
 
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.datasets import blocks, open_table
+from mesocosm.rollouts import dataset_check
 from mesocosm.rollouts.dataset_check import PREVIEWED, CheckedDataset, check_dataset
 from mesocosm.rollouts.rows import read_rows
 from mesocosm.rollouts.tables import Columns
@@ -154,3 +155,22 @@ def test_a_large_file_is_read_in_less_memory_than_it_has(tmp_path: Path) -> None
 def test_a_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
     found = run_check(written(tmp_path, b'{"user_prompt": [' + b"[]," * 5_000_000 + b"[]]}"), 200)
     assert [one.message for one in found.faults] == ["needs more than 200 MiB of memory to be read"]
+
+
+def test_splits_are_counted_with_the_places_of_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_BLOCK", 100)
+    names = ["a", "a", "b", None, "a", "b", "b", "b"]
+    file = written(tmp_path, lines(*({**GOOD, "user_prompt": f"{n}?", "split": name} for n, name in enumerate(names))))
+    found = check_dataset(file, "jsonl")
+    assert found.roles["split"] == ("split",)
+    assert found.splits == {"a": 3, "b": 4, "": 1}
+    assert found.split_spans == {"a": (0, 2, 4, 5), "b": (2, 3, 5, 8), "": (3, 4)}
+    monkeypatch.setattr(dataset_check, "MOST_SPANS", 3)
+    assert check_dataset(file, "jsonl").split_spans == {}
+
+
+def test_a_column_with_too_many_splits_names_none(tmp_path: Path) -> None:
+    file = written(tmp_path, lines(*({**GOOD, "split": f"s{n}"} for n in range(101))))
+    (fault,) = check_dataset(file, "jsonl").faults
+    assert "names more than 100 splits" in fault.message
+    assert check_dataset(file, "jsonl", columns=Columns(split="")).splits == {}

@@ -264,3 +264,24 @@ def test_rows_say_the_mode_and_the_roles() -> None:
     assert isinstance(rows, Rows)
     assert (rows.roles.mode, rows.roles.taken) == ("prompt", ("user_prompt", "label"))
     assert read_rows(table({"metadata": {"a": 1}})).roles.mode == "metadata"
+
+
+def test_the_split_of_a_row_is_a_label_and_reaches_nobody() -> None:
+    row = only({**ASKED, "split": "test", "level": 1})
+    assert (row.metadata, row.labels) == ({"level": 1}, {"split": "test", "level": "1"})
+    row = only({**ASKED, "split": "test", "fold": 2}, Columns(split="fold"))
+    assert (row.metadata, row.labels) == ({"split": "test"}, {"split": "test", "fold": "2"})
+    assert only({**ASKED, "split": ["a"]}, Columns(split="")).metadata == {"split": ["a"]}
+
+
+def test_a_split_without_a_name_is_told_with_its_remedy() -> None:
+    ((path, message, fix),) = problems(table({**ASKED, "split": ["a"]}))
+    assert path == "row 1, column split"
+    assert "is not the name of a split" in message
+    assert 'split = ""' in fix
+
+
+def test_columns_of_the_origin_reach_nobody_and_the_run_is_a_label() -> None:
+    origin = {"origin_run": "r1", "origin_episode": "e1", "origin_task": "t1"}
+    row = only({**ASKED, **origin})
+    assert (row.metadata, row.labels) == (None, {"origin_run": "r1"})

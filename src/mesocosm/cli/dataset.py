@@ -43,7 +43,7 @@ def _place(command: Callable[..., Any], metavar: str = "FILE|FOLDER|HUB-ID") -> 
         click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question."),
         click.option("--format", "kind", default="", help="csv, tsv, jsonl, json, parquet; text: a file is one row."),
         click.option("--revision", default="", help="Commit, branch or tag on the hub [its newest commit]."),
-        click.option("--split", default="", help="Split on the hub."),
+        click.option("--split", default="", help="Split: on the hub, or of the column split."),
         click.option("--config", default="", help="Configuration on the hub."),
     )
     for flag in reversed(flags):
@@ -71,7 +71,7 @@ def preview(
 
         remote_preview(place, rows, number, workspace)
         return
-    opened = _open(place, **where)
+    opened = _open(place, columns, **where)
     read, problems = _rows(opened, columns)
     count = min(rows, len(opened))
     if options().json:
@@ -80,7 +80,8 @@ def preview(
         return
     click.echo(f"{opened.name} · {plural(len(opened), 'row')} · {plural(len(opened.columns), 'column')}")
     cells = [
-        [str(index + 1), *(cell_text(opened.rows[index], name) for name in opened.columns)] for index in range(count)
+        [str(_place_of(opened, index) + 1), *(cell_text(opened.rows[index], name) for name in opened.columns)]
+        for index in range(count)
     ]
     table(["row", *opened.columns], cells, options(), right=(0,))
     click.echo()
@@ -97,7 +98,7 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
     opened: DataTable | None = None
     read: Rows | None = None
     try:
-        opened = _open(place, **where)
+        opened = _open(place, columns, **where)
         read, problems = _rows(opened, columns)
         subject, warnings = opened.name, list(summarize(opened).warnings)
     except InvalidInput as error:
@@ -131,7 +132,7 @@ def info(place: str, columns: tuple[str, ...], number: int | None, workspace: st
         return remote_info(place, number, workspace)
     from mesocosm.datasets.summary import summarize
 
-    opened = _open(place, **where)
+    opened = _open(place, columns, **where)
     summary = summarize(opened)
     read, problems = _rows(opened, columns)
     if options().json:
@@ -160,10 +161,16 @@ def _is_remote(place: str, number: int | None, workspace: str | None) -> bool:
     return not (path.exists() or is_hub_id(place) or format_of(path) or "/" in place or os.sep in place)
 
 
-def _open(place: str, *, kind: str, revision: str, split: str, config: str) -> "DataTable":
+def _open(place: str, columns: Sequence[str], *, kind: str, revision: str, split: str, config: str) -> "DataTable":
     from mesocosm.datasets import open_table
 
-    return open_table(place, kind=kind, revision=revision, split=split, config=config)
+    named = {"revision": revision, "split": split, "config": config}
+    return open_table(place, kind=kind, **named, split_column=mapped(columns).split)
+
+
+def _place_of(opened: "DataTable", index: int) -> int:
+    """Return the index of a row in the whole dataset, of which a split may have been opened."""
+    return opened.places[index] if opened.places else index
 
 
 def _rows(opened: "DataTable", columns: Sequence[str]) -> tuple["Rows | None", list[Any]]:
@@ -192,7 +199,8 @@ def _roles(read: "Rows | None") -> dict[str, Any]:
     if read is None:
         return {"mode": None, "roles": {}}
     roles = read.roles
-    named = {"user_prompt": roles.user_prompt, "system_prompt": roles.system_prompt, "metadata": roles.metadata}
+    names = ("user_prompt", "system_prompt", "metadata", "split")
+    named = {name: getattr(roles, name) for name in names}
     played: dict[str, Any] = {role: name for role, name in named.items() if name}
     if roles.ground_truth:
         played["ground_truth"] = list(roles.ground_truth)
@@ -200,7 +208,7 @@ def _roles(read: "Rows | None") -> dict[str, Any]:
 
 
 def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[str, Any]:
-    document: dict[str, Any] = {"row": index + 1, "cells": dict(opened.rows[index])}
+    document: dict[str, Any] = {"row": _place_of(opened, index) + 1, "cells": dict(opened.rows[index])}
     if read is None:
         return document
     row: RolloutRow = read[index]

@@ -1,8 +1,9 @@
 """`mesocosm dataset add`: make rows of a dataset from the episodes of a run."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -34,34 +35,58 @@ _PAGE = 500
 @click.option("--cause", multiple=True, help="Those that failed, or have no score, for this cause.")
 @click.option("--label", default="", metavar="NAME=VALUE", help="Those whose task has this label.")
 @click.option("--episodes", multiple=True, metavar="ID", help="These.")
+@click.option("--split", default="", help="Split that the rows are for  [none].")
 @click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Columns of a file  [those of the run].")
 @workspace_option
-def add(dataset: str, run: str, columns: tuple[str, ...], workspace: str | None, **chosen: Any) -> int:
+def add(dataset: str, run: str, split: str, columns: tuple[str, ...], workspace: str | None, **chosen: Any) -> int:
     """Add the tasks of a run's episodes as rows to a file of this machine, or to a dataset of a workspace.
 
     A row that is there already is not added again; a dataset that does not exist is made. Without a choice all episodes
     that have ended are taken.
     """
-    choice, episodes = _choice(**chosen)
+    choice = _choice(run, split, **chosen)
     if _is_file(dataset):
         if workspace is not None:
             raise UsageError(f"{dataset} is a file of this machine; leave --workspace out, or name a dataset")
-        return _add_here(Path(dataset), run, choice, episodes, columns)
+        return _add_here(Path(dataset), choice, columns)
     if columns:
         raise UsageError("--columns is for files; a dataset of a workspace has its columns")
-    return _add_there(dataset, run, choice, episodes, workspace)
+    return _add_there(dataset, choice, workspace)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Episodes of a run: those with these IDs, or those that a filter leaves; and the split that they are for."""
+
+    run: str
+    where: Mapping[str, Any]
+    episodes: tuple[str, ...]
+    split: str
 
 
 def _choice(
-    *, failed: bool, outcome: str | None, cause: tuple[str, ...], label: str, episodes: tuple[str, ...]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the filter of episodes, and the episodes that are named. Raises UsageError for both."""
+    run: str,
+    split: str,
+    *,
+    failed: bool,
+    outcome: str | None,
+    cause: tuple[str, ...],
+    label: str,
+    episodes: tuple[str, ...],
+) -> Choice:
+    """Return what was chosen. Raises UsageError for options that exclude each other, and for no name of a split."""
+    from mesocosm.datasets.splits import split_name
+
     if failed and outcome not in (None, "fail"):
         raise UsageError(f"--failed and --outcome {outcome} exclude each other; give one of them")
     outcome = "fail" if failed else outcome
     if episodes and (outcome or cause or label):
         raise UsageError("--episodes names them; leave --failed, --outcome, --cause and --label out")
-    return {"outcome": outcome or "", "cause": list(cause), "label": label}, episodes
+    try:
+        split = split_name(split)
+    except ValueError as error:
+        raise UsageError(f"--split {error}") from error
+    return Choice(run, {"outcome": outcome or "", "cause": list(cause), "label": label}, episodes, split)
 
 
 def _is_file(dataset: str) -> bool:
@@ -76,15 +101,16 @@ def _is_file(dataset: str) -> bool:
     return False
 
 
-def _add_there(dataset: str, run: str, chosen: dict[str, Any], episodes: tuple[str, ...], workspace: str | None) -> int:
+def _add_there(dataset: str, choice: Choice, workspace: str | None) -> int:
     from mesocosm.cli.remote.connection import document, member_client, workspace_for
     from mesocosm.cli.remote.datasets import refuse_version
     from mesocosm.server.schemas.dataset_rows import DatasetRowsInput
 
     client = member_client()
     place = workspace_for(client, workspace)
-    given = {"episodes": list(episodes)} if episodes else {"where": chosen}
-    begun = client.datasets.add_rows(place, dataset, document(DatasetRowsInput, {"run": run, **given}))
+    given = {"episodes": list(choice.episodes)} if choice.episodes else {"where": choice.where}
+    wanted = document(DatasetRowsInput, {"run": choice.run, "split": choice.split, **given})
+    begun = client.datasets.add_rows(place, dataset, wanted)
     done = client.datasets.checked(place, begun.id, begun.version, lambda words: click.echo(words, err=True))
     current, source = done.current, done.current.source
     if options().json:
@@ -98,22 +124,20 @@ def _add_there(dataset: str, run: str, chosen: dict[str, Any], episodes: tuple[s
     return 0
 
 
-def _add_here(
-    file: Path, name: str, chosen: dict[str, Any], episodes: tuple[str, ...], columns: tuple[str, ...]
-) -> int:
+def _add_here(file: Path, choice: Choice, columns: tuple[str, ...]) -> int:
     import msgspec
 
     from mesocosm.cli.results import command_store, find_run
     from mesocosm.rollouts.tables import Columns
 
     store = command_store()
-    run = find_run(store, name)
-    tasks, without = _tasks(store, _chosen(store, run, chosen, episodes))
+    run = find_run(store, choice.run)
+    tasks, without = _tasks(store, _chosen(store, run, choice))
     if not tasks:
         raise UsageError(
             f"none of the chosen episodes of run {run.id} has ended and asked a model; choose by another filter, or all"
         )
-    rows = _with_answers(run, tasks)
+    rows = _with_answers(run, tasks, choice.split)
     given = run.spec.benchmark.options.get("columns")
     usual = msgspec.convert(given, Columns) if isinstance(given, dict) else Columns()
     found = _grown(file, mapped(columns) if columns else usual, rows)
@@ -129,17 +153,18 @@ def _add_here(
     return 0
 
 
-def _chosen(store: "Store", run: "Run", chosen: dict[str, Any], episodes: tuple[str, ...]) -> Iterator["Episode"]:
+def _chosen(store: "Store", run: "Run", choice: Choice) -> Iterator["Episode"]:
     from mesocosm.store.filters import EpisodeFilter
 
-    if episodes:
-        for one in episodes:
+    if choice.episodes:
+        for one in choice.episodes:
             found = store.episodes.get(one, run_id=run.id)
             if found.run_id != run.id:
                 raise UsageError(f"episode {one} is of run {found.run_id}, not of run {run.id}")
             yield found
         return
-    wanted = EpisodeFilter(outcome=chosen["outcome"], causes=tuple(chosen["cause"]), label=chosen["label"])
+    where = choice.where
+    wanted = EpisodeFilter(outcome=where["outcome"], causes=tuple(where["cause"]), label=where["label"])
     cursor: str | None = None
     while True:
         page = store.episodes.search(run.id, wanted, cursor=cursor, limit=_PAGE)
@@ -167,7 +192,7 @@ def _tasks(store: "Store", episodes: Iterator["Episode"]) -> tuple[list[tuple["E
     return list(found.values()), without
 
 
-def _with_answers(run: "Run", tasks: list[tuple["Episode", "RecordedTask"]]) -> list["NewRow"]:
+def _with_answers(run: "Run", tasks: list[tuple["Episode", "RecordedTask"]], split: str) -> list["NewRow"]:
     """Return rows; the solutions of a benchmark of this machine, which no run records, are those that it has now."""
     from mesocosm.rollouts.added_rows import NewRow
     from mesocosm.rollouts.rows import ORIGIN
@@ -179,6 +204,7 @@ def _with_answers(run: "Run", tasks: list[tuple["Episode", "RecordedTask"]]) -> 
             task.prompt,
             task.label if task.label is not None else known.get(episode.task_digest),
             task.metadata,
+            split,
             dict(zip(ORIGIN, (run.id, episode.id, episode.task_digest), strict=True)),
         )
         for episode, task in tasks

@@ -20,7 +20,7 @@ def mapped(columns: Iterable[str]) -> "Columns":
     """Return the roles that `ROLE=NAME` words assign to columns. Raises UsageError."""
     from mesocosm.rollouts.tables import Columns
 
-    roles = ("user_prompt", "system_prompt", "ground_truth", "metadata")
+    roles = ("user_prompt", "system_prompt", "ground_truth", "metadata", "split")
     given: dict[str, Any] = {}
     for word in columns:
         role, equals, name = word.partition("=")

@@ -8,10 +8,11 @@ from typing import Any
 
 from mesocosm.core.failure import Incompatible, UnknownName, UsageError
 
-__all__ = ["HubDataset", "HubListing", "download", "list_files"]
+__all__ = ["HubDataset", "HubListing", "HubReference", "download", "list_files"]
 
 _WHOLE = re.compile(r"[0-9a-f]{40}")
 _PREFIX = re.compile(r"[0-9a-f]{6,39}")
+_REFERENCE = re.compile(r"hf:(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:]+))?(?P<parts>(?::[^:]*){0,2})", re.ASCII)
 _SECONDS = 10.0
 
 
@@ -25,6 +26,35 @@ class HubDataset:
     repository: str
     revision: str
     files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HubReference:
+    """A dataset on the hub in one word, `hf:ORG/NAME[@REVISION][:CONFIG][:SPLIT]`. A single part is a split or a config.
+
+    `parts` are what stands behind the colons.
+    """
+
+    repository: str
+    revision: str
+    parts: tuple[str, ...]
+
+    @classmethod
+    def read(cls, text: str) -> "HubReference":
+        """Return the reference that a word is. Raises UsageError."""
+        found = _REFERENCE.fullmatch(text)
+        if found is None:
+            raise UsageError(f"{text!r} is no dataset of the hub; write hf:ORG/NAME, or hf:ORG/NAME@REVISION:CONFIG:SPLIT")
+        parts = found["parts"].split(":")[1:]
+        return cls(found["name"], found["revision"] or "", tuple(parts))
+
+    def choices(self) -> tuple[tuple[str, str], ...]:
+        """Return the configuration and the split that the parts may mean, the likelier first."""
+        if len(self.parts) == 2:
+            return ((self.parts[0], self.parts[1]),)
+        if not self.parts or not self.parts[0]:
+            return (("", ""),)
+        return (("", self.parts[0]), (self.parts[0], ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,16 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from mesocosm.core.failure import Incompatible, UsageError
+from mesocosm.core.failure import Incompatible, UnknownName, UsageError
 from mesocosm.core.ids import digest, digest_bytes
 from mesocosm.datasets.folder import read_folder, read_texts
-from mesocosm.datasets.hub import HubDataset, download, list_files
+from mesocosm.datasets.hub import HubDataset, HubReference, download, list_files
 from mesocosm.datasets.layout import chosen_files
 from mesocosm.datasets.reading import ReadFile, format_of, no_rows, read_file
+from mesocosm.datasets.splits import SPLIT, rows_of_split
 from mesocosm.datasets.table import DataTable
 
-__all__ = ["combined", "is_hub_id", "open_table"]
+__all__ = ["combined", "is_hub_id", "open_reference", "open_table"]
 
 _HUB = "hf:"
 _ID = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
@@ -20,13 +21,21 @@ _REMEDY = "name a file or folder"
 
 
 def open_table(
-    place: Path | str, *, revision: str = "", split: str = "", config: str = "", kind: str = "", name: str = ""
+    place: Path | str,
+    *,
+    revision: str = "",
+    split: str = "",
+    config: str = "",
+    kind: str = "",
+    name: str = "",
+    split_column: str = SPLIT,
 ) -> DataTable:
     """Return the table of a file, of a folder, or of a dataset on the Hugging Face hub (`org/name`, `hf:name`).
 
     `kind` is the format (csv, tsv, jsonl, json, parquet; text: a file is one row), needed if file names do not show it.
-    `revision`, `split` and `config` apply to the hub; without a revision the newest commit is used, and named in the
-    notes. `name` replaces `place` in messages.
+    `revision` and `config` apply to the hub; without a revision the newest commit is used, and named in the notes.
+    `split` is one of the hub, or the rows of a file that have it in the column `split_column`. `name` replaces `place`
+    in messages.
     Raise UsageError if the data does not exist or has no rows, InvalidInput with every problem by row and column,
     UnknownName for an unknown dataset, revision, configuration or split, Incompatible if the hub cannot be reached or a
     package is missing.
@@ -36,7 +45,7 @@ def open_table(
         here = "" if text.startswith(_HUB) else f"there is no file or folder {text} here; "
         return _from_hub(text.removeprefix(_HUB), revision, split, config, kind, here + _REMEDY)
     path = Path(place)
-    for word, value in (("revision", revision), ("split", split), ("config", config)):
+    for word, value in (("revision", revision), ("config", config)):
         if value:
             raise UsageError(f"{path}: a {word} ({value}) is for datasets of the Hugging Face hub, and this is a file")
     if path.is_dir():
@@ -48,7 +57,27 @@ def open_table(
         kind = kind or format_of(path)
     else:
         raise UsageError(f"{path}: no such file or folder; for a dataset of the Hugging Face hub write {_HUB}org/name")
-    return _table(name or text, kind, files)
+    table = _table(name or text, kind, files)
+    return rows_of_split(table, split_column, split) if split else table
+
+
+def open_reference(text: str) -> tuple[DataTable, str, str]:
+    """Return the table of a word like `hf:ORG/NAME@REVISION:CONFIG:SPLIT`, its configuration and its split.
+
+    Both are empty if the dataset has only one. Raises as `open_table`.
+    """
+    reference = HubReference.read(text)
+    failed: Exception | None = None
+    for config, split in reference.choices():
+        try:
+            table = open_table(f"{_HUB}{reference.repository}", revision=reference.revision, config=config, split=split)
+        except (UnknownName, UsageError) as error:
+            # Of two meanings of one word, the second counts, unless the first only has no such split.
+            failed = failed if isinstance(failed, UnknownName) else error
+        else:
+            return table, config, split
+    assert failed is not None
+    raise failed
 
 
 def is_hub_id(place: Path | str) -> bool:

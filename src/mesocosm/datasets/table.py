@@ -34,7 +34,8 @@ class DataTable:
 
     `columns` are all columns in order of first appearance; a row may lack some. `digest` identifies the dataset: it
     covers the bytes of the files, and for hub data also repository and commit. `notes` are facts for the reader: the
-    commit, values that were converted.
+    commit, values that were converted. `places` are the indexes of the rows among those of the files, if some are left
+    out.
     """
 
     name: str
@@ -45,6 +46,7 @@ class DataTable:
     format: str = ""
     revision: str = ""
     notes: tuple[str, ...] = field(default=())
+    places: Sequence[int] = ()
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -82,6 +84,7 @@ class DataTable:
         return ends
 
     def _found(self, index: int) -> tuple[TableFile | None, int]:
+        index = self.places[index] if self.places else index
         number = bisect_right(self._ends, index)
         if number >= len(self.files):
             return None, index

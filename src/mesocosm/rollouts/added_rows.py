@@ -31,11 +31,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class NewRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A row to add: the initial messages, the label, the metadata, and the columns of its origin."""
+    """A row to add: the initial messages, the label, the metadata, its split, and the columns of its origin."""
 
     prompt: tuple[dict[str, Any], ...] = ()
     label: str | None = None
     metadata: dict[str, Any] | None = None
+    split: str = ""
     origin: dict[str, str] = {}
 
 
@@ -60,37 +61,29 @@ def new_columns(columns: Columns, rows: Iterable[NewRow]) -> ColumnRoles:
 
     Metadata becomes columns of its own, unless some row has no prompt or uses the name of a role.
     """
-    taken = {columns.user_prompt, columns.system_prompt, *columns.ground_truth, columns.metadata, *_ROLES}
+    named = (columns.user_prompt, columns.system_prompt, *columns.ground_truth, columns.metadata, columns.split)
+    taken = _ROLES.union(named)
     plain = True
     for row in rows:
         plain = plain and _is_asked(row) and taken.isdisjoint(row.metadata or {})
     metadata = "" if plain else columns.metadata
-    return ColumnRoles(columns.user_prompt, columns.system_prompt, columns.ground_truth, metadata)
+    return ColumnRoles(columns.user_prompt, columns.system_prompt, columns.ground_truth, metadata, split=columns.split)
 
 
 def table_row(row: NewRow, roles: ColumnRoles) -> dict[str, Any]:
     """Return a row in the columns of a dataset. Raises RowWithoutPlace if they would not give it back as it is."""
     if not roles.metadata and not _is_asked(row):
         raise RowWithoutPlace("has no prompt, and every row of the dataset has one")
-    cells: dict[str, Any] = {}
     system, prompt = _split(row.prompt) if roles.system_prompt else (None, row.prompt)
-    if system is not None:
-        cells[roles.system_prompt] = system
-    if prompt:
-        if not roles.user_prompt:
-            raise RowWithoutPlace("has a prompt, and the dataset has no column for it")
-        cells[roles.user_prompt] = _text(prompt)
-    if row.label is not None:
-        if not roles.ground_truth:
-            raise RowWithoutPlace("has a ground truth, and the dataset has no column for it")
-        cells[roles.ground_truth[0]] = row.label
-    if roles.metadata:
-        cells[roles.metadata] = row.metadata or {}
-    elif row.metadata:
-        taken = sorted(set(row.metadata) & {*roles.taken, *ORIGIN, *cells})
-        if taken:
-            raise RowWithoutPlace(f"has {taken[0]!r} in its metadata, which is a column of another role in the dataset")
-        cells |= row.metadata
+    given = (
+        ("system prompt", roles.system_prompt, system),
+        ("prompt", roles.user_prompt, _text(prompt) if prompt else None),
+        ("ground truth", next(iter(roles.ground_truth), ""), row.label),
+        ("split", roles.split, row.split or None),
+    )
+    if homeless := next((what for what, column, value in given if value is not None and not column), ""):
+        raise RowWithoutPlace(f"has a {homeless}, and the dataset has no column for it")
+    cells = {column: value for _, column, value in given if value is not None} | _metadata(row, roles)
     try:
         (back,) = _keys(DataTable("", (), (cells,), ""), roles)
     except ValueError as error:
@@ -98,6 +91,16 @@ def table_row(row: NewRow, roles: ColumnRoles) -> dict[str, Any]:
     if back != _key(row.prompt, row.label, row.metadata):
         raise RowWithoutPlace("would be another row in the columns of the dataset")
     return {**cells, **row.origin}
+
+
+def _metadata(row: NewRow, roles: ColumnRoles) -> dict[str, Any]:
+    """Return the cells with the metadata of a row. Raises RowWithoutPlace."""
+    if roles.metadata:
+        return {roles.metadata: row.metadata or {}}
+    found = row.metadata or {}
+    if taken := sorted(found.keys() & {*roles.taken, *ORIGIN}):
+        raise RowWithoutPlace(f"has {taken[0]!r} in its metadata, which is a column of another role in the dataset")
+    return found
 
 
 def add_rows(file: Path | None, kind: str, columns: Columns, rows: Iterable[NewRow], output: IO[bytes]) -> AddedRows:
@@ -172,6 +175,7 @@ def _roles(file: Path, kind: str, columns: Columns) -> ColumnRoles:
         roles.system_prompt or columns.system_prompt,
         roles.ground_truth or columns.ground_truth,
         roles.metadata,
+        split=roles.split or columns.split,
     )
 
 

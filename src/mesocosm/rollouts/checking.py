@@ -34,7 +34,7 @@ RESERVED = frozenset({"ROLLOUT_PORT"})
 """Names of environment variables that the run itself sets."""
 
 LONGEST_S = 30 * 86_400
-_COLUMNS = ("user_prompt", "system_prompt", "ground_truth", "metadata")
+_COLUMNS = ("user_prompt", "system_prompt", "ground_truth", "metadata", "split")
 _ENV_NAME = re.compile(r"[A-Z_][A-Z0-9_]*")
 _SECRET_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
 _COMMIT = re.compile(r"[0-9a-fA-F]{7,40}")
@@ -209,6 +209,8 @@ def _columns(section: Section) -> Columns:
         system_prompt=section.text("system_prompt", usual.system_prompt),
         ground_truth=names,
         metadata=section.text("metadata", usual.metadata),
+        # Empty: the column of that name is one like others.
+        split="" if section.raw.get("split") == "" else section.text("split", usual.split),
     )
 
 

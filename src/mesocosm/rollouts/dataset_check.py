@@ -17,6 +17,7 @@ from mesocosm.core.failure import Incompatible, InvalidInput, Problem
 from mesocosm.core.ids import canonical_json
 from mesocosm.datasets.blocks import read_blocks
 from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.splits import split_name
 from mesocosm.datasets.summary import ColumnSummary, RunningSummary
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.rows import ColumnRoles, Rows, find_roles, row_notes
@@ -26,6 +27,8 @@ __all__ = ["MOST_COLUMNS", "MOST_ROWS", "PREVIEWED", "CheckedDataset", "PreviewR
 
 MOST_COLUMNS = 1_000
 MOST_ROWS = 20_000_000
+MOST_SPLITS = 100
+MOST_SPANS = 10_000
 PREVIEWED = 20
 """Number of rows in a preview."""
 
@@ -55,7 +58,9 @@ class CheckedDataset(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a check. Without `faults`, every row can be played.
 
     `digest` covers the rows as they are played, independent of the file's format. `mode` is prompt or metadata; `roles`
-    name the columns of each role. `faults_total` counts all faults, of which `faults` are the first.
+    name the columns of each role. `splits` count the rows of each split; `split_spans` are the indexes of its rows, as
+    the first and the one behind the last of each sequence, and empty if there are more than `MOST_SPANS`.
+    `faults_total` counts all faults, of which `faults` are the first.
     """
 
     rows: int = 0
@@ -66,6 +71,8 @@ class CheckedDataset(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int = 0
     warnings: tuple[str, ...] = ()
     preview: tuple[PreviewRow, ...] = ()
+    splits: dict[str, int] = {}
+    split_spans: dict[str, tuple[int, ...]] = {}
     faults: tuple[Problem, ...] = ()
     faults_total: int = 0
 
@@ -98,6 +105,9 @@ class _Reading:
         self._unlabelled = 0
         self._unlabelled_at = ""
         self._played = hashlib.sha256()
+        self._splits: dict[str, int] = {}
+        self._spans: dict[str, list[int]] = {}
+        self._span_count = 0
         self.restart: ColumnRoles | None = None
         for table in read_blocks(file, kind, self._faults, name):
             if not self._take(table):
@@ -127,9 +137,31 @@ class _Reading:
             self._unlabelled_at = table.where(unlabelled[0])
         self._unlabelled += len(unlabelled)
         if self._faults.total == before:
+            self._count_splits(table, first)
             for row in rows_of:
                 self._played.update(canonical_json([row.prompt, row.label, row.metadata]) + b"\n")
         return True
+
+    def _count_splits(self, table: DataTable, first: int) -> None:
+        """Count the splits of valid rows, of which the first has the index `first`."""
+        assert self._roles is not None
+        column = self._roles.split
+        if not column or len(self._splits) > MOST_SPLITS:
+            return
+        for place, row in enumerate(table.rows, first):
+            name = split_name(row.get(column))
+            self._splits[name] = self._splits.get(name, 0) + 1
+            spans = self._spans.setdefault(name, [])
+            if spans and spans[-1] == place:
+                spans[-1] = place + 1
+            elif self._span_count < MOST_SPANS:
+                spans += (place, place + 1)
+                self._span_count += 1
+            else:
+                self._span_count = MOST_SPANS + 1
+        if len(self._splits) > MOST_SPLITS:
+            fix = 'set split = "" among the columns, if this one does not name parts of the dataset'
+            self._faults.add(f"column {column}", f"names more than {MOST_SPLITS} splits", fix)
 
     def _is_bounded(self) -> bool:
         names = self._summary.columns
@@ -195,6 +227,8 @@ class _Reading:
             duplicates=summary.duplicates,
             warnings=tuple(words[:_LONGEST_WORDS] for words in (*self._notes, *summary.warnings)),
             preview=tuple(self._preview),
+            splits=self._splits,
+            split_spans={name: tuple(spans) for name, spans in self._spans.items() if self._span_count <= MOST_SPANS},
         )
 
 
@@ -205,6 +239,7 @@ def _named(roles: ColumnRoles) -> dict[str, tuple[str, ...]]:
         "system_prompt": (roles.system_prompt,),
         "ground_truth": roles.ground_truth,
         "metadata": (roles.metadata,),
+        "split": (roles.split,),
     }
     return {role: names for role, names in found.items() if any(names)}
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from mesocosm.core.run import BenchmarkRef
 from mesocosm.rollouts.benchmark import KIND, GradingTerms, MakeGrader, RolloutBenchmark, RolloutSource, Rows
 from mesocosm.rollouts.executor import RolloutExecutor
 from mesocosm.rollouts.rows import RolloutRow
+from mesocosm.rollouts.selection import Chosen, choose
 from mesocosm.rollouts.source import read_source
 from mesocosm.rollouts.tables import Columns
 
@@ -133,31 +135,42 @@ def _origin(folder: Path, options: RolloutOptions, source: str) -> RolloutSource
 
 def _rows(options: RolloutOptions) -> Rows:
     from mesocosm.datasets import open_table
+    from mesocosm.datasets.opening import is_hub_id
+    from mesocosm.datasets.splits import split_places
     from mesocosm.rollouts.rows import read_rows
 
+    is_hub = is_hub_id(options.dataset)
     table = open_table(
         options.dataset,
         revision=options.revision,
-        split=options.split,
+        split=options.split if is_hub else "",
         config=options.config,
         kind=options.format,
         name=options.name,
     )
-    rows = read_rows(table, msgspec.convert(options.columns, Columns), extras=options.metadata)
-    return chosen_rows(options, rows, table.digest, options.name or table.name, (*table.notes, *rows.notes))
+    columns = msgspec.convert(options.columns, Columns)
+    rows = read_rows(table, columns, extras=options.metadata)
+    notes, places = (*table.notes, *rows.notes), None
+    if options.split and not is_hub:
+        places = split_places(table, columns.split, options.split)
+    return chosen_rows(options, rows, table.digest, options.name or table.name, notes, places)
 
 
 def chosen_rows(
-    options: RolloutOptions, rows: Sequence[RolloutRow], content_digest: str, name: str, notes: tuple[str, ...] = ()
+    options: RolloutOptions,
+    rows: Sequence[RolloutRow],
+    content_digest: str,
+    name: str,
+    notes: tuple[str, ...] = (),
+    places: Sequence[int] | None = None,
 ) -> Rows:
     """Return the rows that the options choose from those of a dataset; `content_digest` is that of its files.
 
+    `places` are the indices of the rows of the split that the options name, None for the whole dataset.
     Raises UsageError if they choose none, or rows that do not exist.
     """
-    from mesocosm.rollouts.selection import choose
-
     chosen = choose(
-        len(rows),
+        len(rows) if places is None or options.rows else len(places),
         rows=options.rows,
         limit=options.limit,
         everything=options.everything,
@@ -166,9 +179,11 @@ def chosen_rows(
         offset=options.offset,
         digest=content_digest,
     )
+    if places is not None:
+        chosen = _of_split(chosen, places, options)
     whole = len(chosen.indices) == len(rows)
     columns = msgspec.convert(options.columns, Columns)
-    content, choice = [content_digest, msgspec.to_builtins(columns)], None if whole else list(chosen.indices)
+    content, choice = [content_digest, columns.options()], None if whole else list(chosen.indices)
     return Rows(
         name,
         rows,
@@ -179,6 +194,17 @@ def chosen_rows(
         content=digest(content),
         choice=digest(choice) if choice else "",
     )
+
+
+def _of_split(chosen: Chosen, places: Sequence[int], options: RolloutOptions) -> Chosen:
+    """Return the choice among the rows of a split as one among all rows. Raises UsageError for rows of another one."""
+    described = f"{chosen.description}, of the split {options.split}"
+    if not options.rows:
+        return replace(chosen, indices=[places[place] for place in chosen.indices], description=described)
+    inside = frozenset(places)
+    if others := [place for place in chosen.indices if place not in inside]:
+        raise UsageError(f"rows {options.rows!r}: row {others[0]} is not in the split {options.split!r}; leave one out")
+    return replace(chosen, description=described)
 
 
 def _place(folder: Path, options: RolloutOptions, content: Content) -> RolloutExecutor:

@@ -13,6 +13,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import canonical_json
 from mesocosm.core.reading import format_value, nearest
 from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.splits import split_name
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.tables import Columns
 
@@ -38,6 +39,7 @@ _USUAL = ("question", "prompt", "input", "instruction", "problem", "query", "tex
 _USUAL_TRUTH = ("answer", "solution", "target", "expected", "output", "completion", "reference", "gold")
 _DEFAULTS = Columns()
 
+_NO_SPLIT = 'write a name, or set split = "" among the columns, so that this one is like others'
 _encode = msgspec.json.Encoder().encode
 _NO_JSON = (ValueError, TypeError, OverflowError, RecursionError)
 
@@ -68,11 +70,13 @@ class ColumnRoles:
     ground_truth: tuple[str, ...]
     metadata: str
     extras: bool = True
+    split: str = ""
 
     @cached_property
     def taken(self) -> tuple[str, ...]:
         """The columns with a role."""
-        return tuple(filter(None, (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata)))
+        named = (self.user_prompt, self.system_prompt, *self.ground_truth, self.metadata, self.split)
+        return tuple(filter(None, named))
 
     @property
     def mode(self) -> str:
@@ -162,7 +166,7 @@ class Rows(Sequence[RolloutRow]):
 
     def _labels(self, row: Mapping[str, Any], metadata: Mapping[str, Any] | None) -> dict[str, str]:
         # Of the origin only the run: hardly two rows share an episode or a task.
-        taken = (*self.roles.taken, *ORIGIN[1:])
+        taken = {*self.roles.taken, *ORIGIN[1:]} - {self.roles.split}
         facts = [(name, row[name]) for name in row if name not in taken]
         if self.roles.metadata and metadata:
             facts += metadata.items()
@@ -204,6 +208,10 @@ class Rows(Sequence[RolloutRow]):
         except NoPrompt as error:
             column = roles.system_prompt if error.system else roles.user_prompt
             faults.take(self.table.problem(index, column, str(error), error.fix))
+        try:
+            split_name(row.get(roles.split))
+        except ValueError as error:
+            faults.take(self.table.problem(index, roles.split, str(error), _NO_SPLIT))
         if faults.total > before:
             return
         column, said = self._lacks(row, prompt, label, metadata)
@@ -256,6 +264,7 @@ def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Co
         for role, name, usual in (
             ("system_prompt", columns.system_prompt, _DEFAULTS.system_prompt),
             ("metadata", columns.metadata, _DEFAULTS.metadata),
+            ("split", columns.split, _DEFAULTS.split),
         )
         if name and name not in there and name != usual
     ]
@@ -270,7 +279,8 @@ def find_roles(table: DataTable, columns: Columns, *, extras: bool = True) -> Co
         raise InvalidInput(table.name, problems)
     prompt = columns.user_prompt if columns.user_prompt in there else ""
     system = columns.system_prompt if columns.system_prompt in there else ""
-    return ColumnRoles(prompt, system, truths, metadata, extras)
+    split = columns.split if columns.split in there else ""
+    return ColumnRoles(prompt, system, truths, metadata, extras, split)
 
 
 def _open_secret(table: DataTable, roles: ColumnRoles) -> str:

@@ -100,7 +100,7 @@ def _options(config: Config, choice: SpecOverrides) -> dict[str, Any]:
         entrypoint=config.experiment.entrypoint,
         dataset=place,
         name=name,
-        columns=msgspec.to_builtins(dataset.columns),
+        columns=dataset.columns.options(),
         metadata=dataset.metadata,
         revision=dataset.revision,
         split=dataset.split,

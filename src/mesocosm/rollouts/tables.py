@@ -1,7 +1,7 @@
 """The tables of a valid configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -55,19 +55,31 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which column has which role. `ground_truth` uses the first of its columns that has a value."""
+    """Which column has which role. `ground_truth` uses the first of its columns that has a value.
+
+    `split` names the part of the dataset that a row belongs to; empty: no column does.
+    """
 
     user_prompt: str = "user_prompt"
     system_prompt: str = "system_prompt"
     ground_truth: tuple[str, ...] = ("ground_truth", "label")
     metadata: str = "metadata"
+    split: str = "split"
+
+    def options(self) -> dict[str, Any]:
+        """Return the roles as an option of a run; the usual split is left out, as before there were splits."""
+        found = asdict(self)
+        if self.split == Columns().split:
+            del found["split"]
+        return {**found, "ground_truth": list(self.ground_truth)}
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetTable:
     """How the dataset is read.
 
-    `revision`, `split` and `config` apply to the Hugging Face hub. `format` applies to files without a known ending.
+    `revision` and `config` apply to the Hugging Face hub. `split` is one of the hub, or of the rows that name it in the
+    column of this role. `format` applies to files without a known ending.
     With `metadata`, columns without a role are passed to the workflow as metadata.
     """
 

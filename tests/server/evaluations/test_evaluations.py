@@ -4,12 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from tests.server.evaluations.conftest import COMMIT, CONFIG, FILES, MAIN, ROWS, OpenTeam, Team
 
 from mesocosm.core.registry import BENCHMARKS
+from mesocosm.rollouts import dataset_check
 from mesocosm.rollouts.configuration import read_config
 from mesocosm.rollouts.spec import SpecOverrides, run_spec
 from mesocosm.sandboxes.bubblewrap import available
+from mesocosm.store.tenancy import dataset_versions
 
 sandboxed = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
 
@@ -283,3 +286,51 @@ def test_older_clients_still_list_runs(team: Team) -> None:
     team.submitted()
     answer = team.owner.get("/v1/runs")
     assert answer.status_code == 200, answer.text
+
+
+SPLITS = b"".join(
+    b'{"user_prompt": "what is %d + 1?", "ground_truth": "%d", "split": "%s"}\n'
+    % (n, n + 1, b"test" if n % 3 else b"dev")
+    for n in range(8)
+)
+
+
+@pytest.mark.parametrize("spans", [dataset_check.MOST_SPANS, 1])
+def test_a_split_is_planned_like_that_of_a_file_here(
+    team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spans: int
+) -> None:
+    team.add_dataset("mixed", SPLITS)
+    if spans == 1:
+        version = team.service.store.datasets.get(team.workspace, "mixed")
+        assert version is not None
+        fields = {"summary": '{"roles": {"split": ["split"]}, "splits": {"dev": 3, "test": 5}}'}
+        mine = dataset_versions.c.dataset_id == version.id
+        team.service.store.database.execute(update(dataset_versions).where(mine).values(fields))
+    chosen = {"dataset.split": "test"}
+    run = team.submitted(dataset="mixed", assignments=chosen)
+    code = tmp_path / "code"
+    (code / "data").mkdir()
+    (code / "data" / "mixed.jsonl").write_bytes(SPLITS)
+    config = read_config(code / "configs/eval/sums.toml", {**chosen, "experiment.dataset": "mixed"})
+    spec = run_spec(config, SpecOverrides(tmp_path / "results"))
+    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    stored = team.service.store.runs.get(run["id"])
+    assert stored.counts.planned == 5
+    assert stored.info["inputs"] == benchmark.info.inputs
+    assert [task.id for task in benchmark.tasks(spec.selection)] == ["1", "2", "4", "5", "7"]
+    unknown = team.submit(dataset="mixed", assignments={"dataset.split": "train"})
+    assert unknown.status_code in (404, 422)
+    assert "it has dev, test" in unknown.text
+
+
+@sandboxed
+def test_rows_of_a_split_are_run_without_its_name(team: Team) -> None:
+    team.add_dataset("mixed", SPLITS)
+    run = team.submitted(dataset="mixed", assignments={"dataset.split": "dev"})
+    team.work()
+    episodes = team.owner.get(f"/api/runs/{run['id']}/episodes").json()["items"]
+    assert [(episode["task_id"], episode["labels"]) for episode in episodes] == [
+        (place, {"split": "dev"}) for place in ("0", "3", "6")
+    ]
+    observed = team.owner.get(f"/api/episodes/{episodes[0]['id']}/events").json()["items"]
+    assert "dev" not in str([event for event in observed if event["kind"] == "observation"])

@@ -263,7 +263,7 @@ def _columns(roles: "Columns") -> dict[str, Any]:
     from mesocosm.rollouts.tables import Columns
 
     usual = Columns()
-    names = ("user_prompt", "system_prompt", "ground_truth", "metadata")
+    names = ("user_prompt", "system_prompt", "ground_truth", "metadata", "split")
     given = {name: getattr(roles, name) for name in names if getattr(roles, name) != getattr(usual, name)}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 

@@ -19,8 +19,10 @@ from mesocosm.core.failure import InvalidInput, RunAborted, UnknownName, UsageEr
 from mesocosm.core.ids import DIGEST_HEX, new_id
 from mesocosm.datasets.blocks import read_blocks
 from mesocosm.datasets.faults import DatasetProblems
+from mesocosm.datasets.splits import split_places, unknown_split
 from mesocosm.datasets.table import DataTable
 from mesocosm.rollouts.benchmark import RolloutBenchmark
+from mesocosm.rollouts.dataset_check import CheckedDataset
 from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.opening import RolloutOptions, chosen_rows, rollout_benchmark
 from mesocosm.rollouts.processes.executor import ProcessExecutor
@@ -91,7 +93,8 @@ def open_hosted_rollout(service: Service, pool: EpisodePool | None, rollout: Hos
         )
     folder = WorkspaceDirectory(snapshot_folder(service, rollout.snapshot)).rollouts / rollout.name
     rows = DatasetVersionRows(service, version, options)
-    chosen = chosen_rows(options, rows, version.digest[:DIGEST_HEX], options.name)
+    places = rows.of_split(options.split) if options.split else None
+    chosen = chosen_rows(options, rows, version.digest[:DIGEST_HEX], options.name, places=places)
     rows.chosen = chosen.chosen
     executor = partial(HostedExecutor, service, pool, rollout, options, rows)
     return rollout_benchmark(folder, options, lambda: chosen, lambda content: executor(folder, content))
@@ -126,6 +129,25 @@ class DatasetVersionRows(Sequence[RolloutRow]):
         if found is None:
             raise IndexError(f"row {index} of {len(self)} is not among the chosen ones")
         return found
+
+    def of_split(self, split: str) -> Sequence[int]:
+        """Return the indices of the rows of a split, which the check of the version has found, or else the file tells.
+
+        Raises UnknownName for a split that the dataset does not have, UsageError if none are named in it.
+        """
+        column = msgspec.convert(self._options.columns, Columns).split
+        checked = msgspec.json.decode(self._version.summary, type=CheckedDataset)
+        if column and checked.roles.get("split") == (column,) and checked.split_spans:
+            spans = checked.split_spans.get(split)
+            if spans is None:
+                raise unknown_split(f"the dataset {self._options.name!r}", split, checked.splits)
+            return [place for span in zip(spans[::2], spans[1::2], strict=True) for place in range(*span)]
+        columns, rows = dict[str, None](), list[Mapping[str, Any]]()
+        file = dataset_file(self._service, self._version)
+        for block in read_blocks(file, self._version.format, DatasetProblems(), self._options.name):
+            columns.update(dict.fromkeys(block.columns))
+            rows += [{column: row.get(column)} for row in block.rows]
+        return split_places(DataTable(f"the dataset {self._options.name!r}", tuple(columns), rows, ""), column, split)
 
     def load(self) -> Mapping[int, RolloutRow]:
         """Read the chosen rows, unless that was done, and return them by index. Raises InvalidInput."""

@@ -362,7 +362,7 @@ def _version_item(version: DatasetVersion) -> DatasetVersionItem:
 def _version_document(version: DatasetVersion) -> DatasetVersionDocument:
     text = version.summary or version.faults
     checked = msgspec.json.decode(text, type=CheckedDataset) if text else _NO_ROWS
-    names = ("mode", "roles", "columns", "duplicates", "warnings", "faults", "faults_total")
+    names = ("mode", "roles", "columns", "splits", "duplicates", "warnings", "faults", "faults_total")
     plain = msgspec.to_builtins(checked)
     described = {name: plain[name] for name in names if name in plain}
     return DatasetVersionDocument.model_validate({**_version_fields(version), **described})

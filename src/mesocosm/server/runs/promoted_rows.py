@@ -60,7 +60,7 @@ def promoted_rows(run: VisibleRun, chosen: DatasetRowsInput) -> PromotedRows:
         seen.add(episode.task_digest)
         altered += task.altered
         origin = dict(zip(ORIGIN, (run.id, episode.id, episode.task_digest), strict=True))
-        lines.append(_encode(NewRow(task.prompt, task.label, task.metadata, origin)) + b"\n")
+        lines.append(_encode(NewRow(task.prompt, task.label, task.metadata, chosen.split, origin)) + b"\n")
         size += len(lines[-1])
         if size > MOST_BYTES:
             raise Refusal(413, f"the rows have more than {MOST_BYTES >> 20} MiB; {_FEWER}")

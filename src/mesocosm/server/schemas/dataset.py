@@ -39,6 +39,9 @@ class DatasetColumns(BaseModel):
         default=None, min_length=1, max_length=20, description="Columns with the ground truth; the first with a value."
     )
     metadata: Column | None = Field(default=None, description="Column with a JSON object for workflow and grader.")
+    split: Annotated[str, StringConstraints(max_length=200)] | None = Field(
+        default=None, description="Column with the split that a row belongs to; empty: no column."
+    )
 
 
 class DatasetSource(BaseModel):
@@ -154,6 +157,9 @@ class DatasetVersionDocument(DatasetVersionItem):
     mode: str = Field(default="", description="`prompt` or `metadata`: what every row has.")
     roles: dict[str, list[str]] = Field(default_factory=dict, description="Columns of each role.")
     columns: list[DatasetColumn] = Field(default_factory=list, description="Columns with their statistics.")
+    splits: dict[str, int] = Field(
+        default_factory=dict, description="Rows of each split; those of the empty name are in none."
+    )
     duplicates: int = Field(default=0, description="Rows that repeat an earlier one.")
     warnings: list[str] = Field(default_factory=list, description="Irregularities.")
     faults: list[DatasetFault] = Field(default_factory=list, description="The first things that are wrong.")

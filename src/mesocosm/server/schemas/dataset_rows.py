@@ -2,11 +2,13 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from mesocosm.datasets.splits import split_name
 from mesocosm.server.schemas.dataset import DatasetStatus
 from mesocosm.server.schemas.query import EpisodeFilterQuery
 
+SplitName = Annotated[str, StringConstraints(max_length=200), AfterValidator(split_name)]
 MOST_ADDED = 10_000
 """Maximum number of episodes whose tasks are added at once."""
 
@@ -25,6 +27,7 @@ class DatasetRowsInput(BaseModel):
     where: EpisodeFilterQuery | None = Field(
         default=None, description="Filter and order of the episodes; by default all."
     )
+    split: SplitName = Field(default="", description="Split of the rows; empty: none.")
 
 
 class DatasetAddition(BaseModel):
