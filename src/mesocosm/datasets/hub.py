@@ -12,7 +12,9 @@ __all__ = ["HubDataset", "HubListing", "HubReference", "download", "list_files"]
 
 _WHOLE = re.compile(r"[0-9a-f]{40}")
 _PREFIX = re.compile(r"[0-9a-f]{6,39}")
-_REFERENCE = re.compile(r"hf:(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:]+))?(?P<parts>(?::[^:]*){0,2})", re.ASCII)
+_REFERENCE = re.compile(
+    r"hf:(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:@(?P<revision>[^:]+))?(?P<parts>(?::[^:]*){0,2})", re.ASCII
+)
 _SECONDS = 10.0
 
 
@@ -44,7 +46,9 @@ class HubReference:
         """Return the reference that a word is. Raises UsageError."""
         found = _REFERENCE.fullmatch(text)
         if found is None:
-            raise UsageError(f"{text!r} is no dataset of the hub; write hf:ORG/NAME, or hf:ORG/NAME@REVISION:CONFIG:SPLIT")
+            raise UsageError(
+                f"{text!r} is no dataset of the hub; write hf:ORG/NAME, or hf:ORG/NAME@REVISION:CONFIG:SPLIT"
+            )
         parts = found["parts"].split(":")[1:]
         return cls(found["name"], found["revision"] or "", tuple(parts))
 

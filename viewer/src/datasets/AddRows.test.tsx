@@ -59,7 +59,7 @@ it('adds the episodes that a filter lets through to a dataset of a workspace in 
     q: '',
     sort: 'index',
   }
-  expect(asked).toEqual([{ path: '/api/workspaces/w2/datasets/d1/rows', body: { run: 'r1', where } }])
+  expect(asked).toEqual([{ path: '/api/workspaces/w2/datasets/d1/rows', body: { run: 'r1', split: '', where } }])
 })
 
 it('adds one episode to a new dataset', async () => {
@@ -68,9 +68,10 @@ it('adds one episode to a new dataset', async () => {
   await userEvent.click(screen.getByRole('button', { name: 'Add to dataset…' }))
   expect(((await screen.findByRole('button', { name: 'Add' })) as HTMLButtonElement).disabled).toBe(true)
   await userEvent.type(screen.getByLabelText('Name'), 'new cases')
+  await userEvent.type(screen.getByLabelText(/^Split/), 'test')
   await userEvent.click(screen.getByRole('button', { name: 'Add' }))
   expect(asked).toEqual([
-    { path: '/api/workspaces/w2/datasets/new%20cases/rows', body: { run: 'r1', episodes: ['e1'] } },
+    { path: '/api/workspaces/w2/datasets/new%20cases/rows', body: { run: 'r1', split: 'test', episodes: ['e1'] } },
   ])
 })
 

@@ -88,6 +88,7 @@ function AddRowsForm({
   const [workspace, setWorkspace] = useState(own?.id ?? '')
   const [dataset, setDataset] = useState(NEW)
   const [name, setName] = useState('')
+  const [split, setSplit] = useState('')
   const navigate = useNavigate()
   const known = useDocument('/api/workspaces/{workspace}/datasets', { params: { workspace }, query: { limit: 100 } })
   const wanted = dataset || name.trim()
@@ -95,7 +96,7 @@ function AddRowsForm({
     () =>
       post('/api/workspaces/{workspace}/datasets/{dataset}/rows', {
         params: { workspace, dataset: wanted },
-        body: { run: run.id, ...(episodes ? { episodes } : { where: { ...ALL, ...where } }) },
+        body: { run: run.id, split: split.trim(), ...(episodes ? { episodes } : { where: { ...ALL, ...where } }) },
       }),
     {
       silent: true,
@@ -154,6 +155,14 @@ function AddRowsForm({
           problem={told}
         />
       )}
+      <TextField
+        label="Split"
+        optional
+        hint="The part of the dataset that the rows belong to, such as test."
+        maxLength={200}
+        value={split}
+        onChange={setSplit}
+      />
     </Form>
   )
 }

@@ -5,7 +5,7 @@ import { address } from '../api/address'
 import { post } from '../api/client'
 import { documentQuery, useDocument } from '../api/query'
 import type { Schema } from '../api/types'
-import { bytes, plural, sentence } from '../format'
+import { bytes, count, plural, sentence } from '../format'
 import { Button } from '../parts/Button'
 import { CopyButton } from '../parts/CopyButton'
 import { Icon } from '../parts/Icon'
@@ -133,6 +133,11 @@ function Facts({ version }: { version: Schema<'DatasetVersionDocument'> }) {
       <span>version {version.version}</span>
       {version.rows != null && <span>{plural(version.rows, 'row')}</span>}
       {version.mode && <span>{version.mode} mode</span>}
+      {splitsOf(version).map(([name, rows]) => (
+        <span key={name}>
+          {name ? <bdi>{name}</bdi> : 'in no split'} {count(rows)}
+        </span>
+      ))}
       <span>
         <bdi>{version.file_name}</bdi>, {bytes(version.size)}
       </span>
@@ -154,6 +159,12 @@ function Facts({ version }: { version: Schema<'DatasetVersionDocument'> }) {
       {version.source && <Source source={version.source} />}
     </p>
   )
+}
+
+/** The splits of a version with their rows, if there are any. */
+function splitsOf({ splits }: Schema<'DatasetVersionDocument'>): [string, number][] {
+  const found = Object.entries(splits ?? {})
+  return found.some(([name]) => name !== '') ? found : []
 }
 
 /** Where the rows of a version come from. */

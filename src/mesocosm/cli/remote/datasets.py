@@ -238,6 +238,9 @@ def _print_columns(current: "DatasetVersionDocument") -> None:
     click.echo()
     played = (f"{role} ← {', '.join(names)}" for role, names in current.roles.items())
     click.echo(f"{current.mode} mode: {', '.join(played)}")
+    if any(current.splits):
+        found = (f"{name or 'in none'} {rows:,}" for name, rows in current.splits.items())
+        click.echo(f"splits: {', '.join(found)}")
     for warning in current.warnings:
         click.echo(f"warning: {warning}")
 
