@@ -32,7 +32,7 @@ class HubDataset:
 
 @dataclass(frozen=True, slots=True)
 class HubReference:
-    """A dataset on the hub in one word, `hf:ORG/NAME[@REVISION][:CONFIG][:SPLIT]`. A single part is a split or a config.
+    """A dataset on the hub in one word, `hf:ORG/NAME[@REVISION][:CONFIG][:SPLIT]`; a single part may be either.
 
     `parts` are what stands behind the colons.
     """
