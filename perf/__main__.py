@@ -16,6 +16,7 @@ from perf import (
     sandbox,
     show_runs,
     stalls,
+    team,
 )
 from perf.machine import machine
 
@@ -36,6 +37,7 @@ ALL = {
     "show-runs": show_runs.show_runs,
     "crowd": crowd.crowd,
     "stalls": stalls.stalls,
+    "team": team.team,
 }
 
 
