@@ -1,5 +1,9 @@
 # mypy: ignore-errors
-"""A rollout for `osmosis-ai`: asks the model once, leaves a file behind, and grades the answer."""
+"""A rollout for `osmosis-ai`: asks the model once, leaves a file behind, and grades the answer.
+
+With a secret whose name begins with `ACC_` it asks what the model does not answer before it is released, so that a run
+is still going on when it is to be stopped.
+"""
 
 import asyncio
 import json
@@ -33,6 +37,8 @@ class Once(AgentWorkflow[AgentWorkflowConfig]):
     async def run(self, ctx: AgentWorkflowContext[AgentWorkflowConfig]) -> AgentWorkflowOutput:
         rollout = get_rollout_context()
         messages = list(ctx.prompt)
+        if any(name.startswith("ACC_") for name in os.environ):
+            messages = [{"role": "user", "content": "hold on"}]
         print("asks the model", flush=True)
         said = await asyncio.to_thread(ask, rollout.chat_completions_url, rollout.api_key, messages)
         if ctx.artifacts_dir is not None:

@@ -4,12 +4,20 @@ from typing import Any
 
 from fastapi import APIRouter, Request
 
-from mesocosm.compat.osmosis_platform import datasets, eval_files, eval_imports, eval_runs, identity, workspace
+from mesocosm.compat.osmosis_platform import (
+    datasets,
+    eval_files,
+    eval_imports,
+    eval_runs,
+    eval_submission,
+    identity,
+    workspace,
+)
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.refusal import Refusal
 
 router = APIRouter()
-for _part in (identity, datasets, workspace, eval_imports, eval_files, eval_runs):
+for _part in (identity, datasets, workspace, eval_submission, eval_imports, eval_files, eval_runs):
     router.include_router(_part.router)
 
 
