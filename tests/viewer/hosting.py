@@ -27,12 +27,16 @@ class Platform:
 
 
 @contextmanager
-def hosting(folder: Path, models: Mapping[str, str] | None = None, **settings: str) -> Iterator[Platform]:
+def hosting(
+    folder: Path, models: Mapping[str, str] | None = None, *, confined: bool = False, **settings: str
+) -> Iterator[Platform]:
     """Serve a platform that takes repositories of this machine, until the block ends.
 
-    `models` are names and what is asked for them; what it prints when it is ready says where it is.
+    `models` are names and what is asked for them; what it prints when it is ready says where it is. `confined`: code is
+    sandboxed, without which no rollout is played.
     """
-    words = ["--port", "0", "--login-port", "0", "--sandbox", "plain", "--unsafe-sandbox", "--data-dir", str(folder)]
+    words = ["--port", "0", "--login-port", "0", "--data-dir", str(folder)]
+    words += [] if confined else ["--sandbox", "plain", "--unsafe-sandbox"]
     if models:
         entries = (f'[[models]]\nname = "{name}"\nserved_as = "{asked}"\n' for name, asked in models.items())
         (folder / "platform.toml").write_text("\n".join(entries))
@@ -74,6 +78,11 @@ class Member:
         self.platform = platform
         self._client = httpx.Client(base_url=platform.url, headers={"x-mesocosm": "1"}, timeout=60)
         self.ask("POST", "/api/auth/login", {"username": username, "password": password})
+
+    def send(self, method: str, path: str, content: bytes) -> None:
+        """Send bytes."""
+        answer = self._client.request(method, path, content=content)
+        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """Return what is answered."""

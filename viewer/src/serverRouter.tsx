@@ -124,6 +124,24 @@ const sync = createRoute({
   component: lazyRouteComponent(() => import('./repository/SyncPage'), 'SyncPage'),
 })
 
+const schedules = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/schedules',
+  component: lazyRouteComponent(() => import('./schedules/SchedulesPage'), 'SchedulesPage'),
+})
+
+const schedule = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/schedules/$scheduleId',
+  component: lazyRouteComponent(() => import('./schedules/SchedulePage'), 'SchedulePage'),
+})
+
+const notifications = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/notifications',
+  component: lazyRouteComponent(() => import('./notifications/NotificationsPage'), 'NotificationsPage'),
+})
+
 const account = createRoute({
   getParentRoute,
   path: '/account',
@@ -142,6 +160,7 @@ const pages = [
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
   ...([newRun, teams, team, account, admin] as const),
   ...([workspaces, workspace, datasets, dataset, secrets, repository, sync] as const),
+  ...([schedules, schedule, notifications] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

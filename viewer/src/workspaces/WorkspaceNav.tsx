@@ -19,6 +19,12 @@ export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
       <Link to="/workspaces/$workspaceId/secrets" params={params} activeOptions={options}>
         Secrets
       </Link>
+      <Link to="/workspaces/$workspaceId/schedules" params={params}>
+        Schedules
+      </Link>
+      <Link to="/workspaces/$workspaceId/notifications" params={params} activeOptions={options}>
+        Notifications
+      </Link>
     </nav>
   )
 }

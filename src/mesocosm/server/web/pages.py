@@ -63,6 +63,8 @@ SERVER_PAGES = (
     *("/workspaces", "/workspaces/$workspaceId", "/workspaces/$workspaceId/secrets"),
     *("/workspaces/$workspaceId/datasets", "/workspaces/$workspaceId/datasets/$datasetId"),
     *("/workspaces/$workspaceId/repository", "/workspaces/$workspaceId/repository/syncs/$number"),
+    *("/workspaces/$workspaceId/schedules", "/workspaces/$workspaceId/schedules/$scheduleId"),
+    "/workspaces/$workspaceId/notifications",
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
 """Additional paths of the app on a server."""
