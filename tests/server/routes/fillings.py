@@ -101,6 +101,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
             for scope in ("workspace", "personal")
         },
         ("PUT", "/api/workspaces/{workspace}/repository"): {"url": "https://github.com/a/new"},
+        ("PUT", "/api/workspaces/{workspace}/repository/credentials"): {"token": "of-a-test"},
         ("POST", "/api/workspaces/{workspace}/syncs"): {},
         ("POST", f"{SNAPSHOTS}"): {"digest": "0" * 32},
         ("PUT", f"{SNAPSHOTS}/{{snapshot_id}}/contents"): b"",
@@ -191,6 +192,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "technique_id": "memory",
         "version": "2",
         "comparison_id": "none",
+        "kind": "token",
         "benchmark_id": "none",
     }
 

@@ -23,6 +23,7 @@ from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.builds.git_credentials import TOKEN, credential_holder
 from mesocosm.server.notifications.delivery import store_target
 from mesocosm.server.notifications.signing import new_secret
 from mesocosm.server.run_requests.submission import submit_run
@@ -165,6 +166,8 @@ class Landscape(Runs):
         found |= {"configurations": (SyncedConfiguration(CONFIGURATION, valid=True),)}
         over = {"state": SyncState.SUCCESS, "ended_at": time.time()}
         assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
+        token = SecretStr(f"x-access-token:{NOBODY_READS}")
+        set_secret(self.service, workspace_id, credential_holder(row.id), TOKEN, token, self.ann.user_id)
         return row.id
 
     def _session(self) -> str:
