@@ -19,13 +19,16 @@ import uvicorn
 from tests.server.shared_routes import platform_over
 
 from mesocosm.client import Client
+from mesocosm.client import datasets as client_datasets
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.identity import claims
 from mesocosm.server import adapters
 from mesocosm.server.auth.passwords import Passwords
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
+from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.worker import work
+from mesocosm.store import datasets as store_datasets
 from mesocosm.store import open_store
 
 if TYPE_CHECKING:
@@ -287,3 +290,26 @@ def game(open_platform: Open, world: World) -> Iterator[Platform]:
     with working(opened.service):
         yield opened
         world.release.set()
+
+
+@pytest.fixture
+def reef(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
+    """A platform whose member Ann has a workspace, and which checks datasets, in small parts, as a worker does."""
+    monkeypatch.setattr(store_datasets, "PART_BYTES", 256)
+    monkeypatch.setattr(client_datasets, "_POLL_S", 0.02)
+    monkeypatch.setattr(client_datasets, "WAITS", (0.0, 0.0, 0.0))
+    platform.is_now("ann")
+    assert platform("workspace", "create", "Reef").code == 0
+    over = threading.Event()
+
+    def check() -> None:
+        while not over.wait(0.01):
+            claimed = platform.service.store.datasets.claim_check("worker", 60.0)
+            if claimed is not None:
+                asyncio.run(check_dataset_version(platform.service, claimed))
+
+    worker = threading.Thread(target=check)
+    worker.start()
+    yield platform
+    over.set()
+    worker.join()

@@ -2,19 +2,16 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.server.conftest import Records
 
-from mesocosm.client import datasets as client_datasets
 from mesocosm.client.datasets import DatasetsResource
 from mesocosm.client.error import ApiError
 from mesocosm.core.event import Kind
-from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.store import datasets as store_datasets
 from mesocosm.store.run_requests import PRIVATE, RunRequest
 
@@ -23,33 +20,6 @@ if TYPE_CHECKING:
 
 ROWS = [{"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)} for n in range(40)]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
-
-
-@pytest.fixture(autouse=True)
-def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_datasets, "PART_BYTES", 256)
-    monkeypatch.setattr(client_datasets, "_POLL_S", 0.02)
-    monkeypatch.setattr(client_datasets, "WAITS", (0.0, 0.0, 0.0))
-
-
-@pytest.fixture
-def reef(platform: "Platform") -> Iterator["Platform"]:
-    """A platform whose member Ann has a workspace, and which checks datasets as a worker does."""
-    platform.is_now("ann")
-    assert platform("workspace", "create", "Reef").code == 0
-    over = threading.Event()
-
-    def check() -> None:
-        while not over.wait(0.01):
-            claimed = platform.service.store.datasets.claim_check("worker", 60.0)
-            if claimed is not None:
-                asyncio.run(check_dataset_version(platform.service, claimed))
-
-    worker = threading.Thread(target=check)
-    worker.start()
-    yield platform
-    over.set()
-    worker.join()
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from mesocosm.cli.render import answer, emit, table
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.cli.remote.dataset_source import UploadSource
+    from mesocosm.client.client import Client
     from mesocosm.rollouts.dataset_check import CheckedDataset
     from mesocosm.rollouts.tables import Columns
     from mesocosm.server.schemas.dataset import (
@@ -32,48 +34,63 @@ _SECONDS = 2.0
 
 
 @click.command(cls=Remote, many=("--columns",), short_help="Upload a file to a workspace, in parts.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("places", metavar="FILE|hf:ORG/NAME...", nargs=-1, required=True)
 @click.option("--name", help="Name of the dataset  [the file's name without ending].")
 @click.option("--columns", multiple=True, metavar="ROLE=NAME", help="Roles of columns: user_prompt=question.")
+@click.option("--split", "splits", multiple=True, help="Name of the split; once for each file  [their names].")
 @click.option("--overwrite", is_flag=True, help="Upload a new version if the name exists.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @workspace_option
-def upload(
-    file: Path, name: str | None, columns: tuple[str, ...], overwrite: bool, yes: bool, workspace: str | None
-) -> int:
+def upload(places: tuple[str, ...], columns: tuple[str, ...], splits: tuple[str, ...], **given: Any) -> int:
     """Check a CSV, JSONL or Parquet file row by row, and upload it to a workspace.
 
-    The same file again is the same version. An interrupted upload continues when the command is repeated. The server
-    checks the file too; exit code 1 if a row is invalid.
+    Several files are one dataset, each a split of it. hf:ORG/NAME[@REVISION][:CONFIG][:SPLIT] is a dataset of the
+    Hugging Face hub. The same file again is the same version. An interrupted upload continues when the command is
+    repeated. The server checks the file too; exit code 1 if a row is invalid.
     """
+    from mesocosm.cli.remote.dataset_source import open_source
+
+    roles = mapped(columns)
+    client = member_client()
+    with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
+        source = open_source(places, given["name"], splits, roles.split, Path(folder))
+        return _upload(client, source, roles, **given)
+
+
+def _upload(
+    client: "Client",
+    source: "UploadSource",
+    roles: "Columns",
+    *,
+    name: str | None,
+    overwrite: bool,
+    yes: bool,
+    workspace: str | None,
+) -> int:
     from mesocosm.client.datasets import describe_file
     from mesocosm.server.schemas.dataset import DatasetInput
 
-    roles = mapped(columns)
-    if not file.is_file():
-        raise UsageError(f"{file}: no such file; a dataset is one CSV, JSONL or Parquet file")
-    client = member_client()
     place = workspace_for(client, workspace)
-    checked = _check(file, roles)
+    checked = _check(source, roles)
     if checked is not None and checked.faults:
-        return _refused(str(file), checked.faults, checked.faults_total)
-    size, digest = describe_file(file)
+        return _refused(source.name, checked.faults, checked.faults_total)
+    size, digest = describe_file(source.path)
     if size == 0:
-        raise UsageError(f"{file} is empty; a dataset has at least one row")
-    fields = {"file_name": file.name, "name": name, "size": size, "digest": digest, "overwrite": overwrite}
-    wanted = document(DatasetInput, {**fields, "columns": _columns(roles)})
-    if overwrite and not (yes or confirmed(f"upload {file.name} as a new version of the dataset {wanted.name!r}?")):
+        raise UsageError(f"{source.path} is empty; a dataset has at least one row")
+    fields = {"file_name": source.name, "name": name, "size": size, "digest": digest, "overwrite": overwrite}
+    wanted = document(DatasetInput, {**fields, "columns": _columns(roles), "source": source.source})
+    if overwrite and not (yes or confirmed(f"upload {source.name} as a new version of the dataset {wanted.name!r}?")):
         click.echo("nothing was uploaded", err=True)
         return 1
     progress = UploadProgress()
     try:
-        done = client.datasets.upload(place, file, wanted, sent=progress.sent, told=progress.tell)
+        done = client.datasets.upload(place, source.path, wanted, sent=progress.sent, told=progress.tell)
     except KeyboardInterrupt:
         progress.tell("interrupted; repeat the command to continue the upload")
         raise
     finally:
         progress.end()
-    return _report(done, file)
+    return _report(done, source.name)
 
 
 @click.command("list", cls=Remote)
@@ -245,17 +262,13 @@ def _print_columns(current: "DatasetVersionDocument") -> None:
         click.echo(f"warning: {warning}")
 
 
-def _check(file: Path, roles: "Columns") -> "CheckedDataset | None":
+def _check(source: "UploadSource", roles: "Columns") -> "CheckedDataset | None":
     """Return what the server will find; None if only the server can tell."""
-    from mesocosm.datasets.blocks import BLOCKWISE
     from mesocosm.datasets.reading import format_of
     from mesocosm.rollouts.dataset_check import check_dataset
 
-    kind = "" if file.suffix.lower() == ".gz" else format_of(file)
-    if kind not in BLOCKWISE:
-        raise UsageError(f"{file} is no CSV, JSONL or Parquet file by its ending; convert it, or rename it")
     try:
-        return check_dataset(file, kind, file.name, roles)
+        return check_dataset(source.path, format_of(source.path), source.name, roles)
     except Incompatible as error:
         click.echo(f"note: only the server checks the rows: {error}", err=True)
         return None
@@ -271,7 +284,7 @@ def _columns(roles: "Columns") -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
 
 
-def _report(done: "DatasetDocument", file: Path) -> int:
+def _report(done: "DatasetDocument", name: str) -> int:
     """Print the outcome of an upload; return the exit code."""
     current = done.current
     if options().json:
@@ -279,7 +292,7 @@ def _report(done: "DatasetDocument", file: Path) -> int:
     if current.status == "uploaded":
         rows = plural(current.rows or 0, "row")
         if not options().json:
-            click.echo(f"{file.name} is version {current.version} of the dataset {done.name}: {rows}")
+            click.echo(f"{name} is version {current.version} of the dataset {done.name}: {rows}")
         for warning in current.warnings:
             click.echo(f"warning: {warning}", err=True)
         return 0
