@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ from sqlalchemy import update
 from mesocosm.server.builds.git_credentials import credential_holder, read_credentials
 from mesocosm.server.builds.synced_commit import synced_commit
 from mesocosm.server.key_ring import PREFIX
+from mesocosm.server.permissions import repositories
 from mesocosm.server.refusal import Refusal
 from mesocosm.store.repositories import SyncState
 from mesocosm.store.tenancy import syncs
@@ -273,7 +275,10 @@ def test_a_token_is_kept_replaced_and_deleted_and_never_shown(hosted: "Hosted") 
     assert ada.get(f"{path}/repository").json()["credentials"] == []
 
 
-def test_a_deploy_key_goes_with_an_ssh_address_and_its_host_keys(hosted: "Hosted") -> None:
+def test_a_deploy_key_goes_with_an_ssh_address_and_its_host_keys(
+    hosted: "Hosted", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repositories, "OPERATORS_HOST_KEYS", tmp_path / "none")
     ada = hosted.member("ada")
     place = ada.post("/api/workspaces", {"name": "Reefs"}).json()["id"]
     key, line = private_key(), "github.com ssh-ed25519 AAAA\n"
@@ -289,6 +294,9 @@ def test_a_deploy_key_goes_with_an_ssh_address_and_its_host_keys(hosted: "Hosted
     ssh = "git@github.com:Ada/Evals.git"
     assert "which needs a deploy key" in refused(ssh)
     assert "connect ssh://git@github.com/ada/evals with the key" in refused(URL, deploy_key=key, host_keys=line)
+    told = refused("ssh://git@github.com/a/b", deploy_key=key)
+    assert "needs the host keys of github.com" in told
+    assert "(ssh-keygen -F github.com)" in told
     assert "has a passphrase; make a key without one" in refused(ssh, deploy_key=LOCKED, host_keys=line)
     assert "is not a private SSH key" in refused(ssh, deploy_key=key[:90], host_keys=line)
     assert "line 1 is not of a known_hosts file" in refused(ssh, deploy_key=key, host_keys="SHA256:abc")

@@ -10,6 +10,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.settings import Settings
 
 GITHUB = "github.com"
+SSH_PORT = 22
 _OWNER = re.compile(r"[A-Za-z0-9](?:-?[A-Za-z0-9]){0,38}")
 _PART = re.compile(r"[A-Za-z0-9_.~-]{1,100}")
 _SHORT = re.compile(r"[^/.:@\s]+/[^/:@\s]+")
@@ -55,7 +56,7 @@ class RepositorySource:
     @property
     def port(self) -> int:
         """The port of the host."""
-        return urlsplit(self.url).port or (22 if self.ssh else 443)
+        return urlsplit(self.url).port or (SSH_PORT if self.ssh else 443)
 
 
 def read_source(
@@ -122,8 +123,8 @@ def _over_ssh(text: str, settings: Settings) -> RepositorySource:
     user, host = parts.username or "git", (parts.hostname or "").rstrip(".")
     if parts.password is not None or not _USER.fullmatch(user) or parts.query or parts.fragment:
         raise _invalid(f"the SSH address of the repository cannot be read; write {_SSH_EXAMPLE}")
-    place = host if port in (None, 22) else f"{host}:{port}"
-    _check_host(place, f"{place}:22", settings)
+    place = host if port in (None, SSH_PORT) else f"{host}:{port}"
+    _check_host(place, f"{place}:{SSH_PORT}", settings)
     path = _without_git(_segments(parts.path))
     _check_path(host, path, settings)
     return RepositorySource(f"ssh://{user}@{place}/{'/'.join(_one_spelling(host, path))}")

@@ -14,7 +14,7 @@ from mesocosm.server.builds.git_credentials import (
     TOKEN,
     credential_holder,
 )
-from mesocosm.server.builds.repository_address import RepositorySource
+from mesocosm.server.builds.repository_address import SSH_PORT, RepositorySource
 from mesocosm.server.builds.sync import identity_of, read_repository
 from mesocosm.server.builds.synced_commit import find_sync
 from mesocosm.server.key_ring import PREFIX
@@ -284,10 +284,11 @@ def _check_credentials(source: RepositorySource, given: GitCredentialInput) -> N
             f"ssh://git@{host}/{path} with the key",
         )
     if not given.host_keys.strip() and not OPERATORS_HOST_KEYS.is_file():
+        known_as = source.host if source.port == SSH_PORT else f"'[{source.host}]:{source.port}'"
         raise Refusal(
             422,
             f"the deploy key needs the host keys of {source.host}; give the lines of your known_hosts file for it "
-            f"(ssh-keygen -F {source.host}), or those that ssh-keyscan prints once you have compared them with what "
+            f"(ssh-keygen -F {known_as}), or those that ssh-keyscan prints once you have compared them with what "
             "the host publishes",
         )
 
