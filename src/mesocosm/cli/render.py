@@ -255,8 +255,13 @@ def abandoned(run: Run) -> bool:
 
 def failure_lines(run: Run, store: "Store") -> list[str]:
     """Return a line for each cause of failed episodes, with the first message and the end of the program's output."""
+    return lines_of_failures(failures_of(run, store))
+
+
+def lines_of_failures(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the lines of what `failures_of` returned."""
     lines = []
-    for failure in failures_of(run, store):
+    for failure in found:
         first = failure["message"].splitlines()[0][:MESSAGE] if failure["message"] else ""
         lines.append(f"  {failure['count']:,} {failure['cause']}, first in {failure['task']}: {first}")
         said = [line.rstrip() for line in failure["stderr"].splitlines() if line.strip()]

@@ -1,14 +1,22 @@
 """Runs of a server, their episodes and exports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.teams import checked_team_id
 from mesocosm.client.transport import segment
+from mesocosm.server.schemas.comparison import ComparisonDocument
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, EpisodeSummary
 from mesocosm.server.schemas.run import RunDetail, RunPage
-from mesocosm.server.schemas.run_request import RunInput, RunLog, RunUpdate, TestEpisodeInput, Visibility
+from mesocosm.server.schemas.run_request import (
+    BenchmarkInput,
+    RunInput,
+    RunLog,
+    RunUpdate,
+    TestEpisodeInput,
+    Visibility,
+)
 
 PAGE = 1_000
 """Episodes per request."""
@@ -17,7 +25,7 @@ PAGE = 1_000
 class RunsResource(Resource):
     """Runs that the caller may read, and those that they start."""
 
-    def create(self, run: RunInput) -> RunDetail:
+    def create(self, run: RunInput | BenchmarkInput) -> RunDetail:
         """Submit a run. Raises ApiError with the reason if the server refuses it."""
         # Only fields that were set: an official run takes the others from its domain's protocol.
         given = run.model_dump(mode="json", exclude_none=True, exclude_unset=True)
@@ -47,6 +55,10 @@ class RunsResource(Resource):
             "cursor": cursor,
         }
         return self._one(RunPage, "GET", "/api/runs", query=query)
+
+    def compare(self, run_ids: Sequence[str], metric: str = "") -> ComparisonDocument:
+        """Return a comparison of 2 to 20 runs, each with the first of its benchmark, in a metric or the primary one."""
+        return self._one(ComparisonDocument, "GET", "/api/compare", query={"run": run_ids, "metric": metric or None})
 
     def episodes(self, run_id: str, *, limit: int | None = None) -> Iterator[EpisodeSummary]:
         """Yield the started episodes of a run, with their terminal info, in the order of the plan."""

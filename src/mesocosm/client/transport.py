@@ -4,7 +4,7 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from email.message import Message
 from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -22,7 +22,7 @@ CHUNK = 1 << 18
 
 T = TypeVar("T")
 
-Query = Mapping[str, str | int | float | bool | None]
+Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
 
 
 class BenchApi:
@@ -89,7 +89,7 @@ class BenchApi:
 
     def _url(self, path: str, query: Query | None) -> str:
         given = {key: _word(value) for key, value in (query or {}).items() if value is not None}
-        return self.base_url + path + (f"?{urlencode(given)}" if given else "")
+        return self.base_url + path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     def _asked(
         self,
@@ -166,7 +166,9 @@ def _unknown(headers: Message) -> bool:
     return bool(headers.get(AUTH_HEADER))
 
 
-def _word(value: str | float | bool) -> str:
+def _word(value: str | float | bool | Sequence[str]) -> str | list[str]:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return list(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

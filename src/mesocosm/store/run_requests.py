@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, true, update
 
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.store.database import Database
@@ -161,6 +161,24 @@ class RunRequests:
         )
         row = self._database.one(query)
         return None if row is None else request_from(row)
+
+    def of_experiment(
+        self, signature: str, kind: RunKind, *, actor: str, workspace_id: str | None
+    ) -> tuple[RunRequest, ...]:
+        """Return the newest requests for runs of an experiment, at most twenty.
+
+        They are those of a workspace, or else those of an actor that are in none.
+        """
+        whose = requests.c.actor == actor if workspace_id is None else true()
+        query = (
+            select(requests)
+            .join(runs, runs.c.id == requests.c.run_id)
+            .where(runs.c.signature == signature, requests.c.kind == kind)
+            .where(requests.c.workspace_id == workspace_id, whose)
+            .order_by(requests.c.created_at.desc(), requests.c.run_id.desc())
+            .limit(20)
+        )
+        return tuple(map(request_from, self._database.all(query)))
 
     def runs(self, run_ids: Collection[str]) -> dict[str, Run]:
         """Return these runs without their `info`; unknown ids are left out."""

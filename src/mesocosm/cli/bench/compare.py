@@ -11,6 +11,7 @@ from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import CommonOptions, FiniteFloat, MesocosmCommand, options
 from mesocosm.cli.gate_options import GateFlags, gate_options
+from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.render import emit
 from mesocosm.cli.results import open_results
 
@@ -24,13 +25,14 @@ COMPARISONS = "comparisons"
 
 
 @gate_options(baseline=False)
-@click.command(cls=MesocosmCommand, many=flags.MANY)
+@click.command(cls=Remote, many=flags.MANY)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
 @click.option(
     "--benchmarks", multiple=True, required=True, metavar="ID [ID ...]", help="Benchmarks, separated by commas."
 )
 @folders_option
+@flags.where
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Folder to write the comparison to [<results>/comparisons]."
@@ -44,6 +46,8 @@ def compare(**given: Any) -> int:
     its paired interval excludes 0. Exit 1 when a benchmark failed, nothing could be compared, or a condition of
     --fail-if (about B, against A) is broken; 3 when one cannot be decided.
 
+    With --remote both sides run on the server where you are logged in, and it compares them.
+
     \b
     mesocosm bench compare --a vllm:my/model@http://127.0.0.1:8001/v1 \\
         --b vllm:other/model@http://127.0.0.1:8002/v1 --benchmarks bfcl,realm,context-bench
@@ -54,6 +58,10 @@ def compare(**given: Any) -> int:
 
     chosen = options()
     chosen.quiet = given["quiet"]
+    if flags.on_server(given):
+        from mesocosm.cli.bench.remote_comparison import compare_remote
+
+        return compare_remote(given)
     chosen.part(GateFlags).check(comparing=True)
     comparison_id, known = stamped_id("cmp"), catalogue(given["folders"])
     interrupted = False
@@ -61,7 +69,7 @@ def compare(**given: Any) -> int:
     for side, name in sides:
         interrupted = interrupted or _run(side, name, comparison_id, known, given)
     store, found = _read(comparison_id, chosen)
-    path = _write(document(found, time.time()), given["out"] or chosen.results() / COMPARISONS)
+    path = write_comparison(document(found, time.time()), given["out"] or chosen.results() / COMPARISONS)
     judged = _show(found, store, chosen)
     if not chosen.json:
         click.echo(f"Wrote {path}")
@@ -137,7 +145,8 @@ def _read(comparison_id: str, chosen: CommonOptions) -> "tuple[Store, ModelCompa
     return store, read_model_comparison(local_records(store), comparison_id)
 
 
-def _write(document: dict[str, Any], folder: Path) -> Path:
+def write_comparison(document: dict[str, Any], folder: Path) -> Path:
+    """Write a comparison to a folder and return the file."""
     import msgspec
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.command import FiniteFloat
+from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.core.folder import from_home
 
@@ -54,6 +54,14 @@ _HOW = (
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
     click.option("--quiet", is_flag=True, help="Do not show progress."),
 )
+_WHERE = (
+    click.option("--remote", is_flag=True, help="Run on the server where you are logged in."),
+    click.option("--on", metavar="URL", default="", help="Run on this server; the same as --remote --base-url URL."),
+    click.option(
+        "--workspace", metavar="NAME", default="", help="With --remote: run in this workspace  [the active one]."
+    ),
+    click.option("--solo", is_flag=True, help="With --remote: run for yourself, in no workspace."),
+)
 _MODEL = (
     click.option("--provider", default="", help="Provider of the model [cerebras]."),
     click.option("--model", default="", help="Model; without --provider as provider/name[@base_url] [gemma-4-31b]."),
@@ -77,7 +85,24 @@ def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
     return add
 
 
-what, how, model, again = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN)
+what, how, model, again, where = _with(_WHAT), _with(_HOW), _with(_MODEL), _with(_AGAIN), _with(_WHERE)
+
+
+def on_server(given: Mapping[str, Any]) -> bool:
+    """Return whether the flags name a server, and make it the one to talk to. Raises UsageError."""
+    from mesocosm.core.failure import UsageError
+
+    if given["on"]:
+        if options().base_url not in {None, given["on"]}:
+            raise UsageError("--on and --base-url name different servers; leave one out")
+        options().base_url = given["on"]
+    remote = bool(given["remote"] or given["on"])
+    for name in () if remote else ("workspace", "solo"):
+        if given[name]:
+            raise UsageError(f"--{name} is for runs on a server; add --remote")
+    if given["workspace"] and given["solo"]:
+        raise UsageError("--workspace and --solo contradict each other; leave one out")
+    return remote
 
 
 def again_of(given: Mapping[str, Any]) -> dict[str, Any]:

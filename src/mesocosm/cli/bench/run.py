@@ -1,8 +1,7 @@
 """`bench run` and `bench plan`."""
 
 from collections import Counter
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,15 +9,18 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
+from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.render import counted as n_of
-from mesocosm.cli.render import emit, failure_lines, failures_of, interval, number, short, table
+from mesocosm.cli.render import emit, failures_of, interval, lines_of_failures, number, short, table
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
     from mesocosm.cli.bench.request import BenchRequest
     from mesocosm.cli.bench.work import BenchWork
+    from mesocosm.core.run import Run
     from mesocosm.engine.group import MemberResult
-    from mesocosm.store import Store
+
+    Failures = Callable[[Run], list[dict[str, Any]]]
 
 COUNTED = ("succeeded", "failed", "skipped", "incompatible")
 UNDECIDED = frozenset({"partial", "stopped"})
@@ -27,11 +29,12 @@ INCOMPLETE, INTERRUPTED = 3, 130
 
 
 @gate_options()
-@click.command(cls=MesocosmCommand, many=flags.MANY)
+@click.command(cls=Remote, many=flags.MANY)
 @flags.what
 @flags.model
 @flags.how
 @flags.again
+@flags.where
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, as `plan` does.")
 @click.option(
     "--skip-incompatible/--show-incompatible",
@@ -45,12 +48,20 @@ def run(**given: Any) -> int:
     continued, a failed one is run again. Benchmarks that cannot run here are reported and do not stop the rest. Exit 1
     when one failed, or was named and cannot run here; 3 when one is partial or was interrupted.
 
+    With --remote the benchmarks run on the server where you are logged in, with a model of `mesocosm models`. For a
+    parameter that is a path write dataset:NAME, a dataset of the workspace. Ctrl-C does not stop runs of a server.
+
     \b
     mesocosm bench run --benchmarks gsm8k --model openai/my-model@http://127.0.0.1:8001/v1
     mesocosm bench run --all --provider groq --model qwen/qwen3-32b --max-examples 50
+    mesocosm bench run --remote --benchmarks gsm8k --model openai/gpt-5-mini --max-examples 50
     """
     chosen = options()
     chosen.quiet = given["quiet"]
+    if flags.on_server(given):
+        from mesocosm.cli.bench.remote import run_remote
+
+        return run_remote(given)
     chosen.part(GateFlags).check()
     request, catalogue = flags.request_of(given), _catalogue(given)
     if given["dry_run"]:
@@ -87,19 +98,24 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
         path = work.refresh()
         group = work.group
         runs = [result.run for result in results if result.run is not None]
+
+        def failures(run: "Run") -> list[dict[str, Any]]:
+            return failures_of(run, work.store)
+
         judged = chosen.part(GateFlags).judge(work.store, runs)
         judged.write("mesocosm bench run", lambda: runs_markdown(f"run group {group.id}", runs, judged.compared))
         if chosen.json:
-            _emit(group.id, path, results, work.store, judged.fields(work.store))
+            emit_results(results, failures, group.id, str(path), judged.fields(work.store))
         else:
             hide = given["skip_incompatible"] and not request.chosen
-            _tell(group.id, path, results, chosen, work.store, hide=hide)
+            click.echo(f"\nrun group {group.id}\ndata for the viewer in {path}\n")
+            tell_results(results, failures, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
-        return judged.code(_code(results, interrupted=interrupted, named=bool(request.chosen)))
+        return judged.code(exit_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
 
-def _code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) -> int:
+def exit_code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) -> int:
     """Return the exit code. A `named` benchmark that cannot run here counts as failed; with --all it is ignored.
 
     A benchmark that is skipped because another process works on it counts as not done.
@@ -115,17 +131,24 @@ def _code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) 
     return INCOMPLETE if UNDECIDED & statuses or skipped - DONE_BEFORE - {NEVER} else 0
 
 
-def _emit(group_id: str, path: Path, results: "Sequence[MemberResult]", store: "Store", judged: dict[str, Any]) -> None:
+def emit_results(
+    results: "Sequence[MemberResult]",
+    failures: "Failures",
+    group_id: str | None,
+    viewer_data: str | None,
+    judged: dict[str, Any],
+) -> None:
+    """Print the results as JSON; `judged` are the fields of the gate."""
     from mesocosm.interop.record import run_document
 
     emit(
         {
             "run_group_id": group_id,
-            "viewer_data": str(path),
+            "viewer_data": viewer_data,
             "outcomes": [
                 {
                     **outcome_document(result),
-                    "failures": [] if result.run is None else failures_of(result.run, store),
+                    "failures": [] if result.run is None else failures(result.run),
                     "run": None if result.run is None else run_document(result.run),
                 }
                 for result in results
@@ -157,12 +180,11 @@ def counted(results: "Sequence[MemberResult]") -> dict[str, int]:
     return {name: found[name] for name in (*COUNTED, *sorted(set(found) - set(COUNTED)))}
 
 
-def _tell(
-    group_id: str, path: Path, results: "Sequence[MemberResult]", chosen: CommonOptions, store: "Store", *, hide: bool
-) -> None:
+def tell_results(results: "Sequence[MemberResult]", failures: "Failures", *, hide: bool) -> None:
+    """Print the table of the results, why some have none, and a summary; `hide` those that cannot run here."""
     from mesocosm.cli.bench.work import why_of
 
-    click.echo(f"\nrun group {group_id}\ndata for the viewer in {path}\n")
+    chosen = options()
     shown = [result for result in results if not (hide and result.outcome.status == "incompatible")]
     rows = [_row(result, chosen) for result in shown]
     if rows:
@@ -171,7 +193,7 @@ def _tell(
     lines = []
     for result in shown:
         outcome = result.outcome
-        failed = [] if result.run is None else failure_lines(result.run, store)
+        failed = [] if result.run is None else lines_of_failures(failures(result.run))
         if outcome.reason not in {"", *DONE_BEFORE}:
             lines.append(f"{outcome.benchmark}: {why_of(outcome)}")
         elif failed:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -12,7 +13,8 @@ from mesocosm.benchmarks.parameters import PER_BENCHMARK, BenchmarkParameters, s
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.benchmarks.spec import benchmark_spec, high_score
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName, UsageError
-from mesocosm.core.run import HOSTED, BenchmarkRef, Limits, Run
+from mesocosm.core.run import HOSTED, BenchmarkRef, Limits, Run, RunStatus
+from mesocosm.engine.rerun_decision import lacks_too_much
 from mesocosm.rollouts.spec import run_name_fault
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.evaluations.hosted_suite import DatasetInUse, HostedSuite
@@ -33,7 +35,8 @@ _ADDRESSES = ("base_url", "_base_url")
 def submit_benchmark(
     service: Service, viewer: Viewer, workspace: Workspace | None, wanted: BenchmarkInput
 ) -> RunRequest:
-    """Queue a run of a benchmark and return its request; an equal one with the same name in the workspace is returned.
+    """Queue a run of a benchmark and return its request; an equal one with the same name in the workspace is returned,
+    and with `reuse` one of the same experiment.
 
     The caller has checked that the person may submit in the workspace; without one the run is their own. Raises
     Refusal, InvalidInput.
@@ -44,13 +47,15 @@ def submit_benchmark(
         raise Refusal(403, "benchmarks are for members; sign in")
     if wanted.name and (fault := run_name_fault(wanted.name)):
         raise Refusal(422, fault)
-    asked = wanted.model_dump(mode="json", exclude={"kind"})
+    asked = wanted.model_dump(mode="json", exclude={"kind", "reuse"})
     if workspace is not None and wanted.name and (known := named_run(service, workspace, wanted.name)) is not None:
         return same_request(viewer, known, asked)
     benchmark = _benchmark(wanted.benchmark)
     datasets = _datasets(service, workspace, benchmark, wanted.parameters)
     settings = _settings(benchmark, wanted, datasets)
     run = _planned(service, viewer, workspace, wanted, benchmark, settings, datasets)
+    if wanted.reuse and (earlier := _same_experiment(service, viewer, workspace, run)) is not None:
+        return earlier
     used = next(iter(datasets.values()), None)
     request = RunRequest(
         run_id=run.id,
@@ -80,6 +85,23 @@ def submit_benchmark(
         viewer.caller.actor, "run.submit", where, {"run": run.id, "benchmark": benchmark.descriptor.id}
     )
     return request
+
+
+def _same_experiment(service: Service, viewer: Viewer, workspace: Workspace | None, run: Run) -> RunRequest | None:
+    """Return a run that makes a new one unnecessary: finished, else going on, else one of the caller's to continue."""
+    actor, place = viewer.caller.actor, None if workspace is None else workspace.id
+    listed = service.store.run_requests.of_experiment(run.signature, "benchmark", actor=actor, workspace_id=place)
+    known = service.store.run_requests.runs([one.run_id for one in listed])
+    limit = run.spec.limits.max_missing
+    there = [(one, found) for one in listed if (found := known.get(one.run_id)) is not None and not found.regraded]
+    finished = (one for one, found in there if found.status is RunStatus.FINISHED and not lacks_too_much(found, limit))
+    going = (one for one, found in there if found.status in {RunStatus.PENDING, RunStatus.RUNNING})
+    left = (
+        one
+        for one, found in there
+        if one.actor == actor and (found.status in {RunStatus.STOPPED, RunStatus.PARTIAL} or found.counts.pending)
+    )
+    return next(chain(finished, going, left), None)
 
 
 def _benchmark(name: str) -> KnownBenchmark:

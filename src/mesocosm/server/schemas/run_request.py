@@ -237,6 +237,12 @@ class BenchmarkInput(BaseModel):
     )
     name: str = Field(default="", max_length=200, description="Name of the run; unique in its workspace.")
     tags: list[str] = Field(default=[], max_length=50, description="Tags to search by.")
+    reuse: bool = Field(
+        default=False,
+        description="Return a run of the same experiment (equal `signature`) of the workspace, or of your own without "
+        "one, instead of a new run: a finished one, else one that waits or is going on, else one of yours that can be "
+        "continued.",
+    )
 
 
 def _kind_of(given: Any) -> str:
