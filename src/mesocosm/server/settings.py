@@ -173,7 +173,11 @@ class Settings(BaseSettings):
     )
 
     run_import_mb: int = Field(
-        2_048, ge=1, le=8_192, description="maximum size of a run that is pushed to the server, packed, in MiB"
+        64,
+        ge=1,
+        le=8_192,
+        description="maximum size of a run that is pushed to the server, packed, in MiB; more only with PostgreSQL: in "
+        "SQLite nothing else is written while the run is stored, about a second for 5 MiB",
     )
     user_imports_mb: int = Field(20_480, ge=0, description="maximum size of all runs that one person pushed, in MiB")
     workspace_imports_mb: int = Field(

@@ -94,12 +94,14 @@ class Bundles:
         artifacts: Sequence[Artifact] = (),
         *,
         ending: Callable[[Connection], None] | None = None,
+        same_scores: bool = False,
     ) -> int:
         """Insert a run with everything that belongs to it in one transaction; return the number of new episodes.
 
         The entries of one episode must be adjacent. The call is idempotent: rows with known ids stay. A stored run with
         fewer finished episodes gets the missing ones, and takes over the state, specification and info given here. The
-        run is not leased afterwards. `ending` is called last in the transaction.
+        run is not leased afterwards. `ending` is called last in the transaction. With `same_scores` a copy whose known
+        episodes are scored in another way is refused even if nothing in it is new.
 
         Raises UsageError if the id belongs to another experiment, if both copies were continued or scored separately,
         or if checksums do not match; RunLeased while a process works on the run; and any exception of the iterables.
@@ -125,6 +127,8 @@ class Bundles:
                     for entry in batch
                     if entry.episode.id in fresh
                 }
+            if other and same_scores:
+                raise _scored_in_two_ways(run.id, other[0])
             if there and (replaced or new):
                 _check_one_copy(connection, run.id, finished, other, replaced=replaced)
             insert_artifacts(self._database, connection, artifacts)
@@ -206,16 +210,20 @@ def _check_one_copy(
 ) -> None:
     """Raise UsageError if the results of the merged run would not cover all its episodes consistently."""
     if other:
-        raise UsageError(
-            f"episode {other[0].index} of run {run_id} is scored here in another way than in the bundle, so the two "
-            "cannot be put together; import the bundle into another results directory, or delete the run here first"
-        )
+        raise _scored_in_two_ways(run_id, other[0])
     mine = select(episodes.c.id).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     if not replaced or not finished.issuperset(connection.scalars(mine)):
         raise UsageError(
             f"run {run_id} went on here and where the bundle comes from, each with episodes that the other lacks; "
             "import the bundle into another results directory to compare them"
         )
+
+
+def _scored_in_two_ways(run_id: str, episode: Episode) -> UsageError:
+    return UsageError(
+        f"episode {episode.index} of run {run_id} is scored here in another way than in the bundle, so the two "
+        "cannot be put together; import the bundle into another results directory, or delete the run here first"
+    )
 
 
 def _insert_entries(

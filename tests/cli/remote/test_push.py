@@ -269,6 +269,7 @@ def test_a_run_goes_to_the_active_workspace_unless_told_otherwise(
     there = pushed(reef, "last")
     assert there["workspace_id"] is not None
     assert pushed(reef, "last", "--workspace", "Reef")["run_id"] == there["run_id"]
+    assert "note: in the workspace 'Reef'" in reef("push", "last").err
     assert pushed(reef, "last", "--solo")["workspace_id"] is None
     assert reef("workspace", "clear").code == 0
     monkeypatch.setenv("MESOCOSM_WORKSPACE", "Reef")

@@ -16,6 +16,7 @@ from tests.local_runs import command, ids, play_environment, play_rollout
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
 from mesocosm.core.usage import Usage
+from mesocosm.environments.scaffold import scaffold
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.server.leaderboards.boards import leaderboards_of
 from mesocosm.server.schemas.metric import MetricDocument
@@ -41,10 +42,15 @@ class Laptop:
 
     def bundle(self, run_id: str) -> bytes:
         """Return what is pushed of a run."""
-        store, file = self.store(), io.BytesIO()
-        write_bundle(file, [store.bundles.run(run_id)], stable=True)
-        store.close()
-        return file.getvalue()
+        return bundle_of(self.place, run_id)
+
+
+def bundle_of(results: Path, run_id: str) -> bytes:
+    """Return what is pushed of a run in a results directory."""
+    store, file = open_store(results / DATABASE_NAME), io.BytesIO()
+    write_bundle(file, [store.bundles.run(run_id)], stable=True)
+    store.close()
+    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -201,6 +207,44 @@ def test_the_same_run_in_another_bundle_is_the_same_run(pushes: Pushes, laptop: 
     assert (again["status"], again["run_id"]) == ("imported", done["run_id"])
     assert [one["id"] for one in pushes.ann.get(IMPORTS).json()["items"]] == [again["id"]]
     assert pushes.ann.get(f"{IMPORTS}/{done['id']}").status_code == 404
+
+
+def test_a_run_that_was_scored_anew_is_refused_until_it_is_deleted(
+    pushes: Pushes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = tmp_path / "results"
+    scaffold(tmp_path / "env")
+    monkeypatch.chdir(tmp_path / "env")
+    command(results, "run", "local", "--model", "builtin/random", "--episodes", "3", "--quiet")
+    (run_id,) = ids(results)
+    done = pushes.push(bundle_of(results, run_id), run_id)
+    before = pushes.store.runs.get(done["run_id"]).metrics
+    manifest = json.loads((tmp_path / "env" / "benchanything.json").read_text())
+    manifest["scoring"]["metrics"].append({"name": "mean", "type": "episode_reward", "aggregation": "mean"})
+    (tmp_path / "env" / "benchanything.json").write_text(json.dumps(manifest))
+    command(results, "run", "rescore", run_id)
+    refused = pushes.push(bundle_of(results, run_id), run_id)
+    assert refused["status"] == "error", refused
+    assert "it was rescored since it was pushed" in refused["problems"][0]["message"]
+    assert refused["problems"][0]["fix"] == f"delete run {done['run_id']} on the server, then push it again"
+    assert pushes.store.runs.get(done["run_id"]).metrics == before
+    assert pushes.ann.request("DELETE", f"/api/runs/{done['run_id']}").status_code == 204
+    assert pushes.push(bundle_of(results, run_id), run_id)["status"] == "imported"
+    after = pushes.store.runs.get(done["run_id"])
+    assert [metric.name for metric in after.metrics][-1] == "mean"
+    assert after.rescored
+
+
+def test_a_run_whose_episodes_are_scored_otherwise_with_the_same_means_is_refused(
+    pushes: Pushes, laptop: Laptop
+) -> None:
+    done = pushes.push(laptop.bundle(laptop.rollout), laptop.rollout)
+    with pushes.store.database.once(immediate=True) as connection:
+        connection.exec_driver_sql("UPDATE scores SET value = 0.25 WHERE name = 'words'")
+    other = edited(laptop.bundle(laptop.rollout), lambda _kind, lines: lines)
+    refused = pushes.push(other, laptop.rollout)
+    assert "is scored here in another way" in refused["problems"][0]["message"]
+    assert refused["problems"][0]["fix"] == f"delete run {done['run_id']} on the server, then push it again"
 
 
 def test_a_broken_upload_continues(pushes: Pushes, laptop: Laptop) -> None:

@@ -75,7 +75,7 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
         count={pages.total === undefined ? WAITING : length}
         getRow={(index) => (rows ? rows[index] : aloneAt(pages, index))}
         rowKey={({ run }) => run.id}
-        rowHeight={narrow ? 132 : 52}
+        rowHeight={narrow ? 144 : 52}
         headHeight={36}
         maxHeight={selection.ids.length > 0 ? `calc(${maxHeight} - ${narrow ? 8.5 : 3.75}rem)` : maxHeight}
         sort={search.sort ?? DEFAULT_SORT}

@@ -17,8 +17,6 @@ from mesocosm.cli.remote.connection import (
     document,
     member_client,
     team_for,
-    team_options,
-    workspace_option,
 )
 from mesocosm.cli.render import emit, state
 from mesocosm.cli.results import command_store, find_run
@@ -37,8 +35,11 @@ if TYPE_CHECKING:
 
 @click.command(cls=Remote)
 @click.argument("run_id", metavar="RUN")
-@workspace_option
-@team_options
+@click.option(
+    "--workspace", metavar="NAME", help="The run is one of this workspace  [the active one: mesocosm workspace use]."
+)
+@click.option("--team", metavar="TEAM_ID", help="The run is one of this team  [the active one: mesocosm team use].")
+@click.option("--solo", is_flag=True, help="The run is yours alone.")
 def push(run_id: str, workspace: str | None, team: str | None, solo: bool) -> int:
     """Push a run of this machine to a server, with all its recorded data.
 
@@ -46,10 +47,10 @@ def push(run_id: str, workspace: str | None, team: str | None, solo: bool) -> in
     imported. A run that was changed is refused. The same run again is the same import: nothing is sent twice, and an
     interrupted push continues when the command is repeated. A stopped run may be pushed again when it has gone on.
 
-    The run belongs to the active workspace, else to the active team, else to you alone.
+    The run is one of the active workspace, else of the active team, else yours alone. It stays private there.
     """
     from mesocosm.cli.remote.datasets import UploadProgress
-    from mesocosm.client.datasets import describe_file, persistently
+    from mesocosm.client.datasets import describe_file
     from mesocosm.engine.metrics import so_far
     from mesocosm.server.schemas.run_import import RunImportInput
 
@@ -70,7 +71,7 @@ def push(run_id: str, workspace: str | None, team: str | None, solo: bool) -> in
         fields = {"run_id": run.id, "host": _host(), "size": size, "digest": digest}
         wanted = document(RunImportInput, {**fields, "team_id": owner, "workspace": place or None})
         try:
-            known = persistently(lambda: client.run_imports.begin(wanted), progress.tell)
+            known = client.run_imports.begin(wanted)
             done = client.run_imports.upload(file, known, sent=progress.sent, told=progress.tell)
         except KeyboardInterrupt:
             progress.tell("interrupted; repeat the command to continue the push")
@@ -79,6 +80,10 @@ def push(run_id: str, workspace: str | None, team: str | None, solo: bool) -> in
             progress.end()
     if not run.metrics:
         run.metrics = so_far(run, store)
+    if done.workspace_id and not options().json:
+        click.echo(f"note: in the workspace {client.workspaces.get(done.workspace_id).name!r}", err=True)
+    elif done.team_id and not options().json:
+        click.echo(f"note: for the team {done.team_id}", err=True)
     return _report(client, run, done, already=known.status == "imported")
 
 

@@ -175,8 +175,12 @@ def _check_run(run: Run) -> None:
 
 
 def _check_signature(run: Run) -> None:
-    """Compare the signature of a run with its specification, if that does not name files that only its machine has."""
-    if run.kind == "imported" or run.info.get("growing") or MARK.encode() in _encode(run.spec):
+    """Compare the signature of a run with its specification.
+
+    That is not possible if it names files that only its machine has, or after rescoring, which describes the run anew.
+    """
+    anew = run.provenance.get("rescored_with") or run.info.get("growing")
+    if run.kind == "imported" or anew or MARK.encode() in _encode(run.spec):
         return
     options, name = run.spec.agent.options.get("techniques"), run.spec.model.name
     named = [run.spec.agent.name, *(options if isinstance(options, dict) else ())]

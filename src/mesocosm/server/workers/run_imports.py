@@ -11,6 +11,7 @@ import msgspec
 
 from mesocosm.core.entry import Entry
 from mesocosm.core.failure import InfrastructureError, Problem, UnknownName, UsageError
+from mesocosm.core.run import Run
 from mesocosm.interop.bundle import Bundle
 from mesocosm.sandboxes.scratch import ScratchFolder
 from mesocosm.server.auth.redaction import shown_model
@@ -139,8 +140,9 @@ def _insert(service: Service, claimed: RunImport, file: Path, checked: CheckedBu
         if claimed.local is not None and claimed.local.replaces:
             with suppress(UnknownName):
                 service.store.runs.delete(target)
+        _check_numbers(service, run, target)
         service.store.bundles.insert(
-            here, _entries(bundle, run.id, target), bundle.blobs(run.id), artifacts, ending=ending
+            here, _entries(bundle, run.id, target), bundle.blobs(run.id), artifacts, ending=ending, same_scores=True
         )
 
 
@@ -176,6 +178,16 @@ def _settings(local: LocalEvaluation | None) -> dict[str, Any]:
         "rows": local.rows,
         "dirty": local.dirty,
     }
+
+
+def _check_numbers(service: Service, run: Run, target: str) -> None:
+    """Raise UsageError if the run is there with the same episodes and other numbers, which would stay."""
+    with suppress(UnknownName):
+        there = service.store.runs.get(target)
+        if there.counts.done == run.counts.done and there.metrics != run.metrics:
+            raise UsageError(
+                "it is here already with as many episodes, and other numbers: it was rescored since it was pushed"
+            )
 
 
 def _entries(bundle: Bundle, run_id: str, target: str) -> Iterator[Entry]:
