@@ -120,7 +120,6 @@ def test_viewers_and_strangers_cannot_submit(team: Team) -> None:
         ({"assignments": {"model.judge": "openai/unknown"}}, 422, "cannot be run here"),
         ({"assignments": {"experiment.rollout": "none"}}, 422, "there is no folder 'none' in rollouts"),
         ({"assignments": {"experiment.entrypoint": "../../etc"}}, 422, "leads out of rollouts/sums"),
-        ({"assignments": {"model.base_url": "http://127.0.0.1:1/v1"}}, 422, "calls the models of its list only"),
         ({"assignments": {"evaluation.outage_seconds": 99999.0}}, 422, "more than the 300"),
         ({"assignments": {"evaluation.n": 0}}, 422, "evaluation.n"),
         ({"config": {"experiment": {}}}, 422, "experiment.rollout"),
@@ -334,3 +333,9 @@ def test_rows_of_a_split_are_run_without_its_name(team: Team) -> None:
     ]
     observed = team.owner.get(f"/api/episodes/{episodes[0]['id']}/events").json()["items"]
     assert "dev" not in str([event for event in observed if event["kind"] == "observation"])
+
+
+def test_an_address_of_a_model_is_not_used_and_a_warning_says_so(team: Team) -> None:
+    run = team.submitted(assignments={"model.base_url": "http://127.0.0.1:1/v1"})
+    assert "the server calls its own model openai/tiny" in run["warnings"][0]
+    assert "127.0.0.1:1/" not in team.service.store.runs.get(run["id"]).spec.model.name

@@ -287,13 +287,6 @@ def _config(wanted: RolloutInput, document: dict[str, Any], code: _Code) -> Conf
             for one in error.problems
         ]
         raise InvalidInput(str(path), problems) from error
-    if config.model.base_url:
-        problem = Problem(
-            "model.base_url",
-            "names an address, and a server calls the models of its list only",
-            "remove it; `mesocosm models` lists them",
-        )
-        raise InvalidInput(str(path), [problem])
     return config
 
 
@@ -365,6 +358,10 @@ def _planned(
     model = service.catalogue.resolve(config.experiment.model_path, viewer.caller)
     judge = service.catalogue.resolve(config.model.judge, viewer.caller) if config.model.judge else None
     budget, warnings = budget_of_run(service, viewer, workspace, [model, *([judge] if judge else [])])
+    if config.model.base_url:
+        warnings.append(
+            f"[model] base_url {config.model.base_url} is not used: the server calls its own model {model.asked}"
+        )
     tags = tuple(checked_tags(wanted.tags))
     spec = run_spec(config, SpecOverrides(_NOWHERE, name=name, tags=tags, located=("", "")))
     spec = msgspec.structs.replace(
