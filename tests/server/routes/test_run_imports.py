@@ -15,7 +15,6 @@ import pytest
 from tests.local_runs import command, ids, play_environment, play_rollout
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
 
-from mesocosm.core.usage import Usage
 from mesocosm.environments.scaffold import scaffold
 from mesocosm.interop.bundle import write_bundle
 from mesocosm.server.leaderboards.boards import leaderboards_of
@@ -515,9 +514,9 @@ def test_an_imported_run_costs_nobody_anything(pushes: Pushes, laptop: Laptop) -
     done = pushes.push(laptop.bundle(laptop.ceiling), laptop.ceiling)
     request = pushes.store.run_requests.get(done["run_id"])
     assert request is not None
-    run = pushes.store.runs.get(done["run_id"])
-    run.usage = Usage(calls=1, cost_usd=7.0)
-    pushes.store.runs.save(run)
+    with pushes.store.database.once(immediate=True) as connection:
+        connection.exec_driver_sql("UPDATE runs SET cost_usd = 7.0")
+    assert pushes.store.runs.get(done["run_id"]).usage.cost_usd == 7.0
     assert pushes.store.run_requests.spent(actor=request.actor, since=0.0).usd == 0.0
     assert pushes.ann.request("DELETE", f"/api/runs/{done['run_id']}").status_code == 204
     assert pushes.store.run_requests.spent(actor=request.actor, since=0.0).usd == 0.0

@@ -80,10 +80,6 @@ def push(run_id: str, workspace: str | None, team: str | None, solo: bool) -> in
             progress.end()
     if not run.metrics:
         run.metrics = so_far(run, store)
-    if done.workspace_id and not options().json:
-        click.echo(f"note: in the workspace {client.workspaces.get(done.workspace_id).name!r}", err=True)
-    elif done.team_id and not options().json:
-        click.echo(f"note: for the team {done.team_id}", err=True)
     return _report(client, run, done, already=known.status == "imported")
 
 
@@ -192,6 +188,10 @@ def _report(client: "Client", run: "Run", done: "RunImportDocument", *, already:
         click.echo(f"run {run.id} is there already{since}; {_compared(run, there)}")
     else:
         click.echo(f"pushed run {run.id} with {plural(run.counts.done, 'finished episode')}; {_compared(run, there)}")
+    if done.workspace_id:
+        click.echo(f"note: in the workspace {client.workspaces.get(done.workspace_id).name!r}", err=True)
+    elif done.team_id:
+        click.echo(f"note: for the team {done.team_id}", err=True)
     if run.counts.pending:
         click.echo(f"{plural(run.counts.pending, 'episode')} pending; push it again when it has gone on", err=True)
     click.echo(f"  {url}")

@@ -48,6 +48,8 @@ _YEAR_3000 = 32_503_680_000.0
 _DAY = 86_400.0
 _LONGEST_WORDS = 2_000
 _FIX = "push it from the results directory in which it was played; `mesocosm verify RUN` checks it there"
+_OLDER = ": they were removed, or the run is older than checksums"
+_FIX_OLDER = "if it is older, export it, import it into a new results directory, and push it from there"
 _events = msgspec.json.Decoder(Event)
 _encode = msgspec.json.Encoder().encode
 _credentials = Redactor(())
@@ -74,7 +76,8 @@ def check_bundle(path: Path, folder: Path, run_id: str) -> CheckedBundle:
             return _checked(bundle, folder, run_id)
     except (MesocosmError, msgspec.MsgspecError, ValueError, OverflowError, RecursionError) as error:
         words = str(error).replace(f"{path}: ", "").replace(str(path), "the bundle").replace(str(folder), "…")
-        return CheckedBundle(problems=(Problem("", words[:_LONGEST_WORDS], _FIX),))
+        fix = _FIX_OLDER if words.endswith(_OLDER) else _FIX
+        return CheckedBundle(problems=(Problem("", words[:_LONGEST_WORDS], fix),))
 
 
 def _check_archive(path: Path, run_id: str) -> None:
@@ -122,9 +125,7 @@ def _recomputed(store: Store, given: Run, covered: int) -> CheckedBundle:
     stored = store.runs.get(given.id)
     if covered < stored.counts.done:
         raise UsageError(
-            f"{stored.counts.done - covered:,} of its {stored.counts.done:,} finished episodes have no checksum: they "
-            "were removed, or the run is older than checksums; then export it, import it into a new results directory, "
-            "and push it from there"
+            f"{stored.counts.done - covered:,} of its {stored.counts.done:,} finished episodes have no checksum{_OLDER}"
         )
     if stored.counts.done and given.chain != stored.chain:
         raise UsageError(
