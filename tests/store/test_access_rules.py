@@ -210,14 +210,45 @@ def test_runs_are_found_by_workspace_dataset_and_configuration(store: Store, sam
         fields |= {"actor": "user:0", "model": "m", "created_at": 1.0, "workspace_id": crowd.workspace}
         store.run_requests.add(RunRequest(run_id=run.id, **fields))
         ids.append(run.id)
-    assert crowd.listed("viewer", wanted=RunFilter(dataset="d1")) == set(ids[:2])
-    assert crowd.listed("viewer", wanted=RunFilter(configuration="rollouts/a/eval.toml")) == {ids[0], ids[2]}
-    both = RunFilter(dataset="d1", configuration="rollouts/a/eval.toml")
+    assert crowd.listed("viewer", wanted=RunFilter(datasets=("d1",))) == set(ids[:2])
+    assert crowd.listed("viewer", wanted=RunFilter(configurations=("rollouts/a/eval.toml",))) == {ids[0], ids[2]}
+    both = RunFilter(datasets=("d1",), configurations=("rollouts/a/eval.toml",))
     assert crowd.listed("viewer", wanted=both) == {ids[0]}
     assert not crowd.listed("stranger", wanted=both)
     here = crowd.listed("viewer", wanted=RunFilter(workspace=crowd.workspace))
     assert here == crowd.listed("viewer", wanted=RunFilter(workspace="REEFS")) == crowd.listed("viewer", "workspace")
     assert store.runs.count(RunFilter(workspace="nul\0")) == (0, True)
+
+
+def test_branch_and_creator_filter_runs_and_are_facets_of_those_who_see_all_of_them(
+    store: Store, samples: "Samples", crowd: Crowd
+) -> None:
+    known = crowd.runs("viewer").facets()
+    fields: dict[str, Any] = {
+        "actor": "user:77",
+        "actor_name": "zoe",
+        "model": "m",
+        "created_at": 1.0,
+        "state": "ended",
+    }
+    shared = store.runs.add(samples.run())
+    given: dict[str, Any] = {"workspace_id": crowd.workspace, "branch": "try", "configuration": "configs/eval/a.toml"}
+    store.run_requests.add(RunRequest(run_id=shared.id, **fields, **given))
+    public = store.runs.add(samples.run(status=RunStatus.FINISHED))
+    store.run_requests.add(RunRequest(run_id=public.id, visibility="gallery_public", **fields))
+    assert crowd.listed("viewer", wanted=RunFilter(branches=("try",))) == {shared.id}
+    assert crowd.listed("viewer", wanted=RunFilter(creators=("zoe", "nobody"))) == {shared.id}
+    assert crowd.listed("stranger") >= {public.id}
+    assert not crowd.listed("stranger", wanted=RunFilter(creators=("zoe",)))
+    assert store.runs.list(RunFilter(creators=("zoe",))).items[-1].id == shared.id
+    told = crowd.runs("viewer").facets()
+    assert (told.branches, told.configurations) == ((("try", 1),), (("configs/eval/a.toml", 1),))
+    assert set(told.creators) - set(known.creators) == {("zoe", 1)}
+    assert dict(told.workspaces).keys() == {crowd.workspace}
+    outside = crowd.runs("stranger").facets()
+    assert (outside.branches, outside.configurations) == ((), ())
+    assert crowd.workspace not in dict(outside.workspaces)
+    assert "zoe" not in dict(outside.creators)
 
 
 @pytest.mark.parametrize("name", ["left", "stranger", "mate"])

@@ -97,7 +97,7 @@ class Member:
 
     def built(self, environment_id: str) -> dict[str, Any]:
         """Return an environment once it is ready or has failed."""
-        return self._await(f"/api/environments/{environment_id}", lambda found: found["status"] in {"ready", "failed"})
+        return self.reached(f"/api/environments/{environment_id}", lambda found: found["status"] in {"ready", "failed"})
 
     def run(self, environment: Mapping[str, Any], model: str, episodes: int, **given: Any) -> str:
         """Start a run and return its id."""
@@ -114,9 +114,15 @@ class Member:
 
     def ended(self, run_id: str) -> dict[str, Any]:
         """Return a run once it is over."""
-        return self._await(f"/api/runs/{run_id}", lambda run: run["request"]["state"] in {"ended", "cancelled"})
+        return self.reached(f"/api/runs/{run_id}", lambda run: run["request"]["state"] in {"ended", "cancelled"})
 
-    def _await(self, path: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    def put(self, path: str, data: bytes) -> None:
+        """Send bytes."""
+        answer = self._client.put(path, content=data, headers={"content-type": "application/octet-stream"})
+        assert answer.is_success, f"{path}: {answer.status_code} {answer.text}"
+
+    def reached(self, path: str, reached: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Return what is answered once it is so."""
         end = time.monotonic() + DEADLINE_S
         while time.monotonic() < end:
             found: dict[str, Any] = self.ask("GET", path)

@@ -8,17 +8,19 @@ from typing import Any
 
 import msgspec
 import zstandard
-from sqlalchemy import Connection, and_, delete, exists, or_, select
+from sqlalchemy import Connection, and_, delete, exists, or_, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes, new_id
+from mesocosm.core.ports import Page
 from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.filters import VisibleTo
 from mesocosm.store.objects import SMALL, Objects
+from mesocosm.store.pagination import read_cursor, write_cursor
 from mesocosm.store.rows import plain
-from mesocosm.store.schema import artifacts, blobs, run_blobs, runs
+from mesocosm.store.schema import artifacts, blobs, episodes, run_blobs, runs
 from mesocosm.store.tenancy import (
     dataset_additions,
     dataset_parts,
@@ -39,6 +41,15 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     digest: str
     created_at: float
     episode_id: str = ""
+
+
+class SampleFile(msgspec.Struct, frozen=True):
+    """A file of a run with its size in bytes, and the task and trial of its episode (empty and 0 without one)."""
+
+    artifact: Artifact
+    size: int
+    task_id: str
+    trial: int
 
 
 class Blobs:
@@ -144,6 +155,30 @@ class Artifacts:
         """Return the files of a run and of its episodes, oldest first."""
         wanted = select(artifacts).where(artifacts.c.run_id == run_id).order_by(artifacts.c.created_at, artifacts.c.id)
         return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
+
+    def page(self, run_id: str, cursor: str | None, limit: int) -> Page:
+        """Return a page of SampleFile of a run, oldest first. Raises UsageError for a cursor of another listing."""
+        columns = (artifacts.c.created_at, artifacts.c.id)
+        wanted = (
+            select(artifacts, blobs.c.raw_bytes, episodes.c.task_id, episodes.c.trial)
+            .join(blobs, blobs.c.digest == artifacts.c.digest)
+            .outerjoin(episodes, episodes.c.id == artifacts.c.episode_id)
+            .where(artifacts.c.run_id == plain(run_id))
+        )
+        if cursor is not None:
+            wanted = wanted.where(tuple_(*columns) > tuple(read_cursor(cursor, "artifacts", columns)))
+        rows = self._database.all(wanted.order_by(*columns).limit(limit + 1))
+        found = [
+            SampleFile(
+                _artifact(*(row[column.name] for column in artifacts.c)),
+                row["raw_bytes"],
+                row["task_id"] or "",
+                row["trial"] or 0,
+            )
+            for row in rows[:limit]
+        ]
+        last = found[-1].artifact if len(rows) > limit else None
+        return Page(tuple(found), None if last is None else write_cursor("artifacts", (last.created_at, last.id)))
 
     def sizes(self, run_id: str) -> dict[str, int]:
         """Return the size of each content among the files of a run, by its digest."""

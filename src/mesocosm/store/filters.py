@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, and_, exists, false, or_, select
+from sqlalchemy import Column, ColumnElement, and_, exists, false, or_, select, true
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.run import RunStatus
@@ -84,7 +84,8 @@ class RunFilter:
     Any of several values of a field matches, except for `tags`, which a run must all have. All words of `text` must
     occur in id, name, benchmark, title, model, agent or tags, ignoring case. `since` (inclusive) and `until`
     (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see; `team`,
-    `environment`, `workspace` and `dataset` (ids) and `configuration` (a path) those submitted for them; without
+    `environment`, `workspace` (ids), `datasets` (ids), `configurations` (paths) and `branches` those submitted for
+    them; `creators` those that accounts of these names submitted, as far as the person sees all of them; without
     `tests`, test episodes are left out.
     """
 
@@ -102,8 +103,10 @@ class RunFilter:
     team: str = ""
     environment: str = ""
     workspace: str = ""
-    dataset: str = ""
-    configuration: str = ""
+    datasets: tuple[str, ...] = ()
+    configurations: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    creators: tuple[str, ...] = ()
     tests: bool = True
 
     def submitted(self, run_id: ColumnElement[str]) -> list[ColumnElement[bool]]:
@@ -113,14 +116,20 @@ class RunFilter:
             (self.team, and_(requests.c.team_id == plain(self.team), requests.c.workspace_id.is_(None))),
             (self.environment, requests.c.environment_id == plain(self.environment)),
             (self.workspace, requests.c.workspace_id == plain(self.workspace)),
-            (self.dataset, requests.c.dataset_id == plain(self.dataset)),
-            (self.configuration, requests.c.configuration == plain(self.configuration)),
+            (self.datasets, _among(requests.c.dataset_id, self.datasets)),
+            (self.configurations, _among(requests.c.configuration, self.configurations)),
+            (self.branches, _among(requests.c.branch, self.branches)),
+            (self.creators, and_(_among(requests.c.actor_name, self.creators), self._named())),
         )
         submissions = select(requests.c.run_id)
         found: list[ColumnElement[bool]] = [
             run_id.in_(submissions.where(condition)) for value, condition in given if value
         ]
         return found if self.tests else [*found, run_id.not_in(submissions.where(requests.c.purpose == "test"))]
+
+    def _named(self) -> ColumnElement[bool]:
+        """Return the condition that the person may know who submitted a run."""
+        return true() if self.visible_to is None else self.visible_to.owns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +152,7 @@ class EpisodeFilter:
     score_high: float | None = None
     task: str = ""
     label: str = ""
+
+
+def _among(column: Column[str], values: tuple[str, ...]) -> ColumnElement[bool]:
+    return column.in_(list(map(plain, values)))

@@ -51,7 +51,10 @@ Facet = tuple[tuple[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class RunFacets:
-    """The values that runs can be filtered by, with their number of runs, most frequent first, at most 200 each."""
+    """The values that runs can be filtered by, with their number of runs, most frequent first, at most 200 each.
+
+    The last four are of submitted runs that the person sees all of.
+    """
 
     statuses: Facet
     benchmarks: Facet
@@ -59,6 +62,10 @@ class RunFacets:
     agents: Facet
     kinds: Facet
     tags: Facet
+    workspaces: Facet
+    configurations: Facet
+    branches: Facet
+    creators: Facet
 
 
 def words_of(wanted: RunFilter) -> dict[str, list[str]]:
@@ -148,4 +155,14 @@ def facet(connection: Connection, column: Column[Any], visible_to: VisibleTo | N
         # Unlike in lists, all rows are counted, so select the visible runs at once.
         visible = select(requests.c.run_id).where(visible_to.sees())
         wanted = wanted.where(column.table.c.run_id.in_(visible))
+    return tuple((value, count) for value, count in connection.execute(wanted))
+
+
+def submission_facet(connection: Connection, column: Column[Any], visible_to: VisibleTo | None) -> Facet:
+    """Return the values of a column of submitted runs that the person sees all of, without the empty one."""
+    number = func.count()
+    wanted = select(column, number).where(column.is_not(None), column != "")
+    if visible_to is not None:
+        wanted = wanted.where(visible_to.owns())
+    wanted = wanted.group_by(column).order_by(number.desc(), column).limit(_FACET)
     return tuple((value, count) for value, count in connection.execute(wanted))

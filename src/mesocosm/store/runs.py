@@ -29,11 +29,13 @@ from mesocosm.store.run_lists import (
     fewest,
     leads_of,
     places_of,
+    submission_facet,
     whole_runs,
     words_of,
 )
 from mesocosm.store.schema import run_index, run_tags, runs
 from mesocosm.store.seals import rechain
+from mesocosm.store.tenancy import requests
 
 
 class Runs:
@@ -214,13 +216,15 @@ class Runs:
         return self._database.read(work)
 
     def facets(self, visible_to: VisibleTo | None = None) -> RunFacets:
-        """Return the values of status, benchmark, model, agent, kind and tag among all runs, or the visible ones."""
+        """Return the values that runs can be filtered by, among all runs, or the visible ones."""
         columns: tuple[Column[Any], ...] = tuple(
             run_index.c[name] for name in ("status", "benchmark", "model", "agent", "kind")
         )
 
         def work(connection: Connection) -> RunFacets:
-            return RunFacets(*(facet(connection, column, visible_to) for column in (*columns, run_tags.c.tag)))
+            recorded = (facet(connection, column, visible_to) for column in (*columns, run_tags.c.tag))
+            given = (requests.c.workspace_id, requests.c.configuration, requests.c.branch, requests.c.actor_name)
+            return RunFacets(*recorded, *(submission_facet(connection, column, visible_to) for column in given))
 
         return self._database.read(work)
 

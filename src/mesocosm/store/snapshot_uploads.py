@@ -80,6 +80,13 @@ class SnapshotUploads:
         row = self._database.one(select(snapshot_uploads).where(here))
         return None if row is None else _upload(row)
 
+    def completed(self, workspace_id: str, limit: int) -> tuple[SnapshotUpload, ...]:
+        """Return the newest completed uploads to a workspace, without their patches."""
+        here = and_(snapshot_uploads.c.workspace_id == plain(workspace_id), snapshot_uploads.c.snapshot.is_not(None))
+        columns = [column for column in snapshot_uploads.c if column.name != "changes"]
+        newest = select(*columns).where(here).order_by(snapshot_uploads.c.id.desc()).limit(limit)
+        return tuple(map(_upload, self._database.all(newest)))
+
     def listing(self, upload: SnapshotUpload) -> bytes | None:
         """Return the list of files of an upload as it came; None if it has not come yet."""
         return self._blobs.get(upload.digest).data if self.present(upload, [upload.digest]) else None

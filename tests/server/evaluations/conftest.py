@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from anyio.from_thread import start_blocking_portal
 from tests.server.routes.conftest import Hosted, Person, cheap_passwords
@@ -98,7 +99,8 @@ class Team:
         begun = self.service.store.snapshot_uploads.begin(wanted)
         found = inspect_workspace(folder, str)
         assert not found.faults, found.faults
-        self.service.store.snapshot_uploads.complete(begun, stored)
+        kept = msgspec.structs.replace(begun, rollouts=found.rollouts, configurations=found.configurations)
+        self.service.store.snapshot_uploads.complete(kept, stored)
         return begun.id
 
     def add_dataset(self, name: str = "hard", data: bytes = ROWS, *, columns: Mapping[str, Any] | None = None) -> None:

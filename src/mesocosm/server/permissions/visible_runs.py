@@ -18,7 +18,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup
-from mesocosm.core.ports import ResultRow, ScoreRow
+from mesocosm.core.ports import Page, ResultRow, ScoreRow
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.principal import SERVER
@@ -278,6 +278,31 @@ class VisibleRun(GrantedObject):
         """Return the files of the run with their sizes in bytes; outsiders see none."""
         sizes = self._store.artifacts.sizes(self.id) if self._inside else {}
         return tuple((one, sizes.get(one.digest, 0)) for one in self.artifacts())
+
+    def file_page(self, cursor: str | None, limit: int) -> Page:
+        """Return a page of SampleFile, oldest first.
+
+        Raises Refusal 403 for outsiders, UsageError for an invalid cursor.
+        """
+        if not self._inside:
+            raise Refusal(403, f"run {self.id} belongs to another account; its files are for those who own the run")
+        return self._store.artifacts.page(self.id, cursor, limit)
+
+    def previous(self) -> "VisibleRun | None":
+        """Return the last earlier finished run of the same configuration in its workspace; None if there is none.
+
+        Raises Refusal 403 for outsiders.
+        """
+        if not self._inside:
+            raise Refusal(403, f"run {self.id} belongs to another account; its history is for those who own the run")
+        request = self.request
+        earlier = None if request is None else self._service.store.run_requests.finished_before(request)
+        if earlier is None:
+            return None
+        try:
+            return VisibleRun(self._service, self._viewer, *readable_run(self._service, self._viewer, earlier.run_id))
+        except UnknownName:  # deleted meanwhile
+            return None
 
     def log(self) -> RunLog:
         """Return the progress, warnings and errors of the run, oldest first. Raises Refusal 403 for outsiders."""

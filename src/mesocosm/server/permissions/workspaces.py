@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
+from mesocosm.server.evaluations.code_list import code_of
 from mesocosm.server.evaluations.submission import submit_evaluation
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
@@ -28,6 +29,7 @@ from mesocosm.server.permissions.schedules import (
 from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapshot, WorkingSnapshots
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
@@ -139,6 +141,10 @@ class VisibleWorkspace(GrantedObject):
     def repository(self) -> VisibleRepository:
         """Return its repository and syncs."""
         return VisibleRepository(self._service, self._viewer, self._workspace)
+
+    def code(self) -> list[CodeDocument]:
+        """Return the code that can be evaluated: the newest synced commits of its branches, and uploads."""
+        return code_of(self._service, self._workspace)
 
     def snapshot(self, snapshot_id: str) -> VisibleSnapshot:
         """Return an uploaded snapshot by its id. Raises Refusal 404."""

@@ -9,6 +9,7 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.routes.workspaces import WorkspaceReference
+from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.git_credential import CredentialKind, GitCredentialInput
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
@@ -146,3 +147,12 @@ def list_rollouts(
 ) -> Sequence[SyncedRolloutDocument]:
     """List the rollouts of a workspace at the newest synced commit of a branch."""
     return grant.workspace(workspace).repository().rollouts(branch)
+
+
+@router.get("/workspaces/{workspace}/code", response_model=list[CodeDocument], **access(Access.INSIDER))
+def list_code(workspace: WorkspaceReference, grant: Granted) -> Sequence[CodeDocument]:
+    """List the code of a workspace that can be evaluated: the newest commit of each synced branch, and uploads.
+
+    What runs by default comes first, then the newest.
+    """
+    return grant.workspace(workspace).code()

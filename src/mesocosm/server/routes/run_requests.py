@@ -15,14 +15,17 @@ from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.routes.runs import FACETS
+from mesocosm.server.routes.runs import FACETS, document_of_run
 from mesocosm.server.runs.documents import episode_detail, run_summary, score_name
+from mesocosm.server.runs.previous_run import previous_run
 from mesocosm.server.runs.run_detail import read_run
+from mesocosm.server.runs.sample_files import file_page
 from mesocosm.server.schemas.episode import EpisodeDetail
+from mesocosm.server.schemas.evaluation import PreviousRun, SampleFilePage
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail
 from mesocosm.server.schemas.run_request import RunBody, RunLog, RunOutputPage, RunUpdate, TestEpisodeInput
-from mesocosm.server.web.answer import answer
+from mesocosm.server.web.answer import TAGGED, answer
 
 router = APIRouter(tags=["runs"])
 
@@ -125,6 +128,26 @@ def get_output(
     Only the newest pieces of a very long output are kept.
     """
     return answer(grant.run(run_id).output(after))
+
+
+@router.get(
+    "/api/runs/{run_id}/artifacts", response_model=SampleFilePage, responses=refused(400), **access(Access.HOLDER)
+)
+def list_artifacts(
+    run_id: RunId,
+    grant: Granted,
+    limit: Annotated[int, Query(ge=1, le=1_000, description="Maximum number.")] = 200,
+    cursor: Annotated[str | None, Query(max_length=2_000, description="`cursor` of the page before.")] = None,
+) -> Response:
+    """Return a page of the files that the samples of a run wrote. Their contents are at `/api/blobs/{digest}`."""
+    return answer(file_page(grant.run(run_id), cursor, limit))
+
+
+@router.get("/api/runs/{run_id}/previous", response_model=PreviousRun, responses=TAGGED, **access(Access.HOLDER))
+def get_previous(run_id: RunId, request: Request, grant: Granted) -> Response:
+    """Return the last earlier finished run of the same configuration of a workspace, and the difference from it."""
+    run = grant.run(run_id)
+    return document_of_run(request, run, "previous", lambda: previous_run(run), alone=True)
 
 
 @router.get("/api/runs/{run_id}/queue", response_model=QueuePlace, **access(Access.READER))

@@ -35,8 +35,10 @@ def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
         team=query.team,
         environment=query.environment,
         workspace=query.workspace,
-        dataset=query.dataset,
-        configuration=query.configuration,
+        datasets=tuple(query.dataset),
+        configurations=tuple(query.configuration),
+        branches=tuple(query.branch),
+        creators=tuple(query.creator),
         tests=query.tests,
     )
     sort = query.sort.replace("state", "status")
@@ -126,6 +128,10 @@ def facets(runs: VisibleRuns) -> RunFacetsDocument:
         agent=_facet(found.agents),
         kind=_facet(found.kinds),
         tag=_facet(found.tags),
+        workspace=_facet(found.workspaces),
+        configuration=_facet(found.configurations),
+        branch=_facet(found.branches),
+        creator=_facet(found.creators),
     )
 
 

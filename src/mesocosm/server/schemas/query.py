@@ -57,10 +57,10 @@ class RunQuery(RunFilterQuery):
     workspace: str = Field(
         "", max_length=200, description="ID or name of one of the caller's workspaces: only its runs."
     )
-    dataset: str = Field("", max_length=200, description="ID of a dataset: only its runs.")
-    configuration: str = Field(
-        "", max_length=1_000, description="Path of a rollout's configuration file: only its runs."
-    )
+    dataset: list[str] = Field([], description="IDs of datasets: only their runs.")
+    configuration: list[str] = Field([], description="Paths of configuration files of rollouts: only their runs.")
+    branch: list[str] = Field([], description="Branches of the code of rollouts: only their runs.")
+    creator: list[str] = Field([], description="User names: only runs that they submitted, and that you see all of.")
     tests: bool = Field(default=True, description="Include test episodes.")
     sort: RunSort = "-created_at"
     cursor: str | None = None

@@ -165,7 +165,10 @@ class Facet(Document):
 
 
 class RunFacetsDocument(Document):
-    """Values that the list of runs can be filtered by, most frequent first, at most 200 per column."""
+    """Values that the list of runs can be filtered by, most frequent first, at most 200 per column.
+
+    The last four are of runs on a server of which the caller sees all.
+    """
 
     state: list[Facet]
     benchmark: list[Facet]
@@ -173,6 +176,10 @@ class RunFacetsDocument(Document):
     agent: list[Facet]
     kind: list[Facet]
     tag: list[Facet]
+    workspace: list[Facet] = Field(description="IDs of workspaces.")
+    configuration: list[Facet] = Field(description="Paths of configurations of rollouts.")
+    branch: list[Facet] = Field(description="Branches of the code of rollouts.")
+    creator: list[Facet] = Field(description="User names of those who submitted runs.")
 
 
 class HistogramDocument(Document):

@@ -12,7 +12,7 @@ from tests.server.auth.granted.world import World, secret
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.repositories import ManagedRepository, VisibleRepository, WorkingRepository
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
-from mesocosm.server.permissions.workspaces import OwnWorkspaces
+from mesocosm.server.permissions.workspaces import OwnWorkspaces, VisibleWorkspace
 from mesocosm.server.schemas.git_credential import GitCredentialInput
 from mesocosm.server.schemas.repository import RepositoryInput, SyncInput
 from mesocosm.store.repositories import (
@@ -70,6 +70,11 @@ def _with_repository(own: OwnWorkspaces, world: World) -> Any:
     return [own.with_repository(f"a/{secret(name)}") for name in workspaces.NAMES]
 
 
+def _code(workspace: VisibleWorkspace, world: World) -> Any:
+    plant(world)
+    return workspace.code()
+
+
 OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
     VisibleRepository: lambda world, grant, _role: _granted(world, grant.workspace),
     WorkingRepository: lambda world, grant, _role: _granted(world, grant.working_workspace),
@@ -83,6 +88,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRepository.syncs": lambda repository, _world: repository.syncs(9, None),
     "VisibleRepository.sync": lambda repository, _world: repository.sync(1),
     "VisibleRepository.rollouts": lambda repository, _world: repository.rollouts(""),
+    "VisibleWorkspace.code": _code,
     "WorkingRepository.start": lambda repository, _world: repository.start(SyncInput()),
     "ManagedRepository.connect": lambda repository, _world: repository.connect(
         RepositoryInput(url="https://github.com/a/other")
@@ -98,6 +104,11 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
 
 TELLS = {
     *("VisibleRepository.document", "VisibleRepository.syncs", "VisibleRepository.sync"),
-    *("VisibleRepository.rollouts", "OwnWorkspaces.with_repository", "ManagedRepository.set_credentials"),
+    *(
+        "VisibleRepository.rollouts",
+        "VisibleWorkspace.code",
+        "OwnWorkspaces.with_repository",
+        "ManagedRepository.set_credentials",
+    ),
 }
 """What shows the planted secret to the owner."""

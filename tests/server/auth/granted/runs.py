@@ -84,6 +84,8 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.group": lambda run, _world: run.group(),
     "VisibleRun.artifacts": lambda run, _world: run.artifacts(),
     "VisibleRun.files": lambda run, _world: run.files(),
+    "VisibleRun.file_page": lambda run, _world: run.file_page(None, 9),
+    "VisibleRun.previous": lambda run, _world: run.previous(),
     "VisibleRun.series": lambda run, _world: run.series(),
     "VisibleRun.score_rows": lambda run, _world: [*run.score_rows(), *run.score_rows("solved")],
     "VisibleRun.result_rows": lambda run, _world: run.result_rows("solved"),
