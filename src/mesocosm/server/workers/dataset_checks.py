@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,12 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
         return await add_rows(service, version, added)
     scratch = await asyncio.to_thread(ScratchFolder)
     try:
-        file = scratch.path / "data"
+        file = scratch.path / "files" / "data"
+        file.parent.mkdir()
         digests = await asyncio.to_thread(store.parts, version.dataset_id, version.version)
         digest = await assemble(file, digests, version.part_count, version.digest, store.read_part)
         intact = isinstance(digest, str)
-        checked = _faulty(digest) if isinstance(digest, Problem) else await _checked(file, version)
+        checked = _faulty(digest) if isinstance(digest, Problem) else await _checked(service, file, version)
     finally:
         await asyncio.to_thread(scratch.remove)
     state = DatasetState.ERROR if checked.faults else DatasetState.UPLOADED
@@ -63,8 +65,10 @@ async def add_rows(service: Service, version: DatasetVersion, added: Mapping[int
     scratch = await asyncio.to_thread(ScratchFolder)
     try:
         base = await asyncio.to_thread(store.newest, version.dataset_id)
-        grown = await _grown(service, version, base, added, scratch.path)
-        file = scratch.path / _GROWN
+        folder = scratch.path / "files"
+        folder.mkdir()
+        grown = await _grown(service, version, base, added, folder)
+        file = folder / _GROWN
         size = file.stat().st_size if file.exists() else 0
         most, room = (mib << 20 for mib in (service.settings.dataset_mb, service.settings.workspace_datasets_mb))
         checked = CheckedDataset(faults=grown.faults, faults_total=len(grown.faults))
@@ -73,7 +77,7 @@ async def add_rows(service: Service, version: DatasetVersion, added: Mapping[int
         elif grown.added:
             columns = version.columns if base is None else base.columns
             version = msgspec.structs.replace(version, columns=columns, format=_GROWN_FORMAT)
-            checked = await _checked(file, version)
+            checked = await _checked(service, file, version)
         state = DatasetState.UPLOADED if grown.added and not checked.faults else DatasetState.ERROR
         found = {"size": size, "digest": "", "columns": version.columns, "source": _source(version, base, grown)}
         if not grown.added and not checked.faults:
@@ -115,10 +119,12 @@ async def _grown(
         return AddedRows(faults=(found,))
     about = ("", "", version.columns) if base is None else (str(file), base.format, base.columns)
     said = await check_apart(
+        service.settings,
         f"rows for dataset {version.dataset_id}, version {version.version}",
         "mesocosm.rollouts.added_rows",
         *(*about, str(rows), str(folder / _GROWN)),
         folder=folder,
+        writes=True,
     )
     return AddedRows(faults=(said,)) if isinstance(said, Problem) else msgspec.json.decode(said, type=AddedRows)
 
@@ -126,7 +132,8 @@ async def _grown(
 def _keep(store: Datasets, version: DatasetVersion, file: Path) -> str | None:
     """Store a file as the parts of a version; return its SHA-256, None if the claim was lost."""
     whole = hashlib.sha256()
-    with file.open("rb") as source:
+    # The process that wrote it read foreign files: follow no link that it may have left.
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW), "rb") as source:
         number = 0
         while data := source.read(version.part_size):
             number += 1
@@ -160,8 +167,9 @@ def _text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _checked(file: Path, version: DatasetVersion) -> CheckedDataset:
+async def _checked(service: Service, file: Path, version: DatasetVersion) -> CheckedDataset:
     found = await check_apart(
+        service.settings,
         f"dataset {version.dataset_id}, version {version.version}",
         "mesocosm.rollouts.dataset_check",
         *(str(file), version.format, version.file_name, version.columns),

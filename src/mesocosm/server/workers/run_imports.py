@@ -63,7 +63,7 @@ async def _converted(
             return [msgspec.structs.replace(found, path=file.path)]
     words = (str(folder), str(bundle), claimed.source)
     module = "mesocosm.server.workers.evaluation_check"
-    checked = await check_apart(f"evaluation {claimed.id}", module, *words, folder=folder)
+    checked = await check_apart(None, f"evaluation {claimed.id}", module, *words, folder=folder)
     return [checked] if isinstance(checked, Problem) else msgspec.json.decode(checked, type=list[Problem])
 
 
@@ -79,7 +79,9 @@ async def _stored(service: Service, claimed: RunImport, file: Path) -> list[Prob
     """Check a bundle and store its run; return what is wrong with it."""
     folder = file.parent
     words = (str(file), str(folder), claimed.source)
-    found = await check_apart(f"import {claimed.id}", "mesocosm.server.workers.bundle_check", *words, folder=folder)
+    found = await check_apart(
+        None, f"import {claimed.id}", "mesocosm.server.workers.bundle_check", *words, folder=folder
+    )
     if isinstance(found, Problem):
         return [found]
     checked = msgspec.json.decode(found, type=CheckedBundle)
