@@ -6,6 +6,7 @@ asterisks wherever it is printed. No route calls `secrets_for`.
 
 import os
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 import msgspec
@@ -18,12 +19,14 @@ from mesocosm.server.key_ring import FILE_NAME, PREFIX, SETTINGS, KeyRing, add_k
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace_secret import name_fault, value_fault
 from mesocosm.server.service import Service
-from mesocosm.store.workspace_secrets import WORKSPACE, SecretRow, StoredSecret, personal_holder
+from mesocosm.store.workspace_secrets import WORKSPACE, SecretRow, StoredSecret, personal_holder, run_holder
 from mesocosm.store.workspaces import ROLES
 
 MOST = 200
 """Maximum number of secrets of a workspace, and of each member in it."""
 _BATCH = 100
+NO_SECRETS: Mapping[str, SecretStr] = MappingProxyType({})
+"""The values of a run that comes without any."""
 
 
 class SecretsRotation(msgspec.Struct, frozen=True):
@@ -59,10 +62,21 @@ def set_secret(
     return row
 
 
-def secrets_for(service: Service, workspace_id: str, user_id: int | None, names: Iterable[str]) -> dict[str, SecretStr]:
+def provide_secrets(
+    service: Service, workspace_id: str, run_id: str, values: Mapping[str, SecretStr], created_by: int | None
+) -> None:
+    """Encrypt and store the values that one run is submitted with, until it ends. Raises as `set_secret`."""
+    for name, value in values.items():
+        set_secret(service, workspace_id, run_holder(run_id), name, value, created_by)
+
+
+def secrets_for(
+    service: Service, workspace_id: str, user_id: int | None, names: Iterable[str], run_id: str = ""
+) -> dict[str, SecretStr]:
     """Return the values that a run gets, by name, and note that they are used. Only for what starts the run.
 
-    Secrets of the user take precedence over those of the workspace; `user_id` None: only the workspace's. Raises
+    Those that it was submitted with take precedence over secrets of the user, and these over those of the workspace;
+    `user_id` None: none of a user. Raises
     Refusal 403 if the user may not submit there (any more), InvalidInput with all names without a value,
     InfrastructureError if one cannot be decrypted.
     """
@@ -70,7 +84,7 @@ def secrets_for(service: Service, workspace_id: str, user_id: int | None, names:
     if not wanted:
         return {}
     _check_member(service, workspace_id, user_id)
-    found = _stored(service, workspace_id, user_id, wanted)
+    found = _stored(service, workspace_id, user_id, wanted, run_id)
     if lacking := [name for name in wanted if name not in found]:
         fix = "mesocosm secret set NAME stores one"
         raise InvalidInput("secrets of the run", [Problem(name, "has no value", fix) for name in lacking])
@@ -194,9 +208,10 @@ def _check_member(service: Service, workspace_id: str, user_id: int | None) -> N
 
 
 def _stored(
-    service: Service, workspace_id: str, user_id: int | None, names: Iterable[str]
+    service: Service, workspace_id: str, user_id: int | None, names: Iterable[str], run_id: str = ""
 ) -> Mapping[str, StoredSecret]:
     holders = [WORKSPACE, *([] if user_id is None else [personal_holder(user_id)])]
+    holders += [run_holder(run_id)] if run_id else []
     return service.store.workspace_secrets.stored(workspace_id, holders, list(names))
 
 

@@ -4,23 +4,26 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, exists, func, select, update
 
 from mesocosm.core.ids import new_id
 from mesocosm.store.database import Database
 from mesocosm.store.rows import plain, record_of
-from mesocosm.store.tenancy import users, workspace_secrets
+from mesocosm.store.run_requests import OPEN
+from mesocosm.store.tenancy import requests, users, workspace_secrets
 
 WORKSPACE = "workspace"
 """The holder of secrets that every run of a workspace gets."""
 
+_RUN = "run:"
 _columns = workspace_secrets.c
 
 
 class SecretRow(msgspec.Struct, frozen=True):
     """A secret without its value: `key` is the beginning of its ciphertext. Times are UNIX seconds.
 
-    `holder` is `workspace` or `user:ID`; `creator` is the name of the account that set it first, None if it is gone.
+    `holder` is `workspace`, `user:ID` or `run:ID`; `creator` is the name of the account that set it first, None if it
+    is gone.
     """
 
     workspace_id: str
@@ -88,6 +91,18 @@ class WorkspaceSecrets:
         gone = delete(workspace_secrets).where(_of(workspace_id, [holder]), _columns.name == plain(name))
         return self._database.execute(gone) > 0
 
+    def drop_of_run(self, run_id: str, before: float) -> int:
+        """Delete the secrets that a run was submitted with, those set before a UNIX time; return their number."""
+        old = and_(_columns.holder == run_holder(plain(run_id)), _columns.updated_at < before)
+        return self._database.execute(delete(workspace_secrets).where(old))
+
+    def drop_of_ended_runs(self, older_than_s: float = 3_600.0) -> int:
+        """Delete secrets of runs that neither wait nor are run, set longer ago than that; return their number."""
+        of_run = func.substr(_columns.holder, 1, len(_RUN)) == _RUN
+        goes_on = exists().where(_columns.holder == _RUN + requests.c.run_id, requests.c.state.in_(OPEN))
+        old = _columns.updated_at < time.time() - older_than_s
+        return self._database.execute(delete(workspace_secrets).where(of_run, ~goes_on, old))
+
     def stored(self, workspace_id: str, holders: Sequence[str], names: Collection[str]) -> Mapping[str, StoredSecret]:
         """Return ciphertexts by name. Of several holders that have a name, the last one counts."""
         rows = self._database.among(_ciphertexts().where(_of(workspace_id, holders)), _columns.name, set(names))
@@ -131,6 +146,11 @@ class WorkspaceSecrets:
 def personal_holder(user_id: int) -> str:
     """Return the holder of the secrets that only the runs of one account get."""
     return f"user:{user_id}"
+
+
+def run_holder(run_id: str) -> str:
+    """Return the holder of the secrets that one run was submitted with."""
+    return f"{_RUN}{run_id}"
 
 
 def _of(workspace_id: str, holders: Collection[str]) -> ColumnElement[bool]:

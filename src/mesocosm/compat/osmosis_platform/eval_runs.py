@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from mesocosm.compat.osmosis_platform.eval_log import log_entries
 from mesocosm.compat.osmosis_platform.eval_results import metrics_of, results_of, status_of
@@ -21,6 +22,14 @@ router = APIRouter(prefix="/api/cli/eval-runs", include_in_schema=False)
 RunName = Annotated[str, Path(max_length=300)]
 _OVER = frozenset({"finished", "failed", "stopped"})
 _SCOPES = {"personal": "user"}
+
+
+class SecretsOfRetry(BaseModel):
+    """Values of secrets that a run came with; they were not kept."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)
+
+    secrets: dict[str, SecretStr] = Field(default={}, max_length=200)
 
 
 def found_run(grant: Grant, place: str, reference: str) -> VisibleRun:
@@ -72,8 +81,13 @@ def stop_run(name: RunName, place: Place, grant: Granted) -> dict[str, Any]:
 
 
 @router.post("/{name:path}/retry", **access(Access.INSIDER))
-def retry_run(name: RunName, place: Place, request: Request, grant: Granted, service: Served) -> dict[str, Any]:
-    """Run again what was not run or failed for other reasons than the agent's. 409 if the run is not over."""
+def retry_run(
+    name: RunName, body: SecretsOfRetry, place: Place, request: Request, grant: Granted, service: Served
+) -> dict[str, Any]:
+    """Run again what was not run or failed for other reasons than the agent's. 409 if the run is not over.
+
+    409 also for a run that came with values of secrets, until they are given again.
+    """
     run = grant.own_run(grant.workspace(place).run_id(name))
     asked, shown, status = run.request, run_name(run), status_of(run)
     if asked is not None and asked.kind == "imported":
@@ -83,7 +97,7 @@ def retry_run(name: RunName, place: Place, request: Request, grant: Granted, ser
     if status not in _OVER:
         raise Refusal(409, f"the run {shown!r} is {status}; stop it, or wait for its end, before you repeat samples")
     fresh = not run.record.counts.done
-    run.resume(retry_failed=True)
+    run.resume(retry_failed=True, provided=body.secrets)
     again = run.again()
     return {
         "id": run.id,

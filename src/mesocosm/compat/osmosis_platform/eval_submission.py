@@ -53,16 +53,13 @@ def submit(body: NewEvaluation, place: Place, request: Request, grant: Granted, 
     base = base_url(request, service.settings)
     _check_secrets(grant, place, body.secrets, base)
     wanted = checked(RolloutInput, {"kind": "rollout", "workspace": place, "config": body.tables()})
-    return run_row(grant.submit(wanted), base)
+    return run_row(grant.submit(wanted, body.secrets.provided), base)
 
 
 def _check_secrets(grant: Grant, place: str, secrets: RunSecrets, base: str) -> None:
-    """Raise Refusal: 404 if a secret has no value, and the command line then says how to set it; 400 for values."""
-    if secrets.provided:
-        names = ", ".join(sorted(secrets.provided))
-        raise Refusal(400, f"runs here get stored secrets only: unset {names}, and store it with osmosis secret set")
+    """Raise Refusal 404 if a secret has no value; the command line then says how to set it."""
     known = {one.name for one in grant.working_workspace(place).secrets().list(None)}
-    missing = [name for name in secrets.required if name not in known]
+    missing = [name for name in secrets.required if name not in known | secrets.provided.keys()]
     if missing:
         words = f"Secret(s) not found: {', '.join(missing)}"
         raise Refusal(404, words, more={"platform_url": f"{base}/workspaces/{place}"})

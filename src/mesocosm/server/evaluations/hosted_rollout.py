@@ -224,7 +224,7 @@ class HostedExecutor:
         await asyncio.to_thread(self._rows.load)
         try:
             secrets = await asyncio.to_thread(
-                secrets_for, service, rollout.workspace_id, rollout.user_id, options.secrets
+                secrets_for, service, rollout.workspace_id, rollout.user_id, options.secrets, rollout.run_id
             )
         except (Refusal, InvalidInput) as error:
             raise RunAborted(f"the run has no secrets: {error}") from error

@@ -3,6 +3,7 @@
 Everything that can be known before a worker starts is checked here. A refused request stores nothing.
 """
 
+import math
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
+from pydantic import SecretStr
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
@@ -26,7 +28,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import budget_left, checked_tags, denied, planned_run
 from mesocosm.server.schemas.run_request import RolloutInput
 from mesocosm.server.service import Service
-from mesocosm.server.workspace_secrets import secret_scopes
+from mesocosm.server.workspace_secrets import NO_SECRETS, provide_secrets, secret_scopes
 from mesocosm.store.datasets import Dataset, DatasetState, DatasetVersion
 from mesocosm.store.queue import AdmissionTerms
 from mesocosm.store.run_requests import RunRequest, RunRequestFilter
@@ -58,12 +60,19 @@ class DatasetOfRun:
 
 
 def submit_evaluation(
-    service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput, *, run_id: str = ""
+    service: Service,
+    viewer: Viewer,
+    workspace: Workspace,
+    wanted: RolloutInput,
+    *,
+    run_id: str = "",
+    provided: Mapping[str, SecretStr] = NO_SECRETS,
 ) -> RunRequest:
     """Queue an evaluation and return its request; an equal one with the same name by the same person is returned.
 
     `run_id` is the id that the run gets; one that has it already is returned, so that a caller who may die can ask
-    again. The caller has checked that the person may submit in the workspace. Raises Refusal, InvalidInput.
+    again. `provided` are values of secrets for this run alone, which are kept until it ends. The caller has checked
+    that the person may submit in the workspace. Raises Refusal, InvalidInput.
     """
     if service.local:
         raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
@@ -80,7 +89,7 @@ def submit_evaluation(
     code = _configured_code(service, viewer, workspace, wanted, document, code)
     config = _config(wanted, document, code)
     data = find_dataset(service, workspace, wanted.dataset or config.experiment.dataset, wanted.dataset_version)
-    scopes = _scopes(service, viewer, workspace, config)
+    scopes = _scopes(service, viewer, workspace, config, provided)
     name = wanted.name or stamped_name(wanted.configuration or config.experiment.rollout)
     rollout = _rollout(workspace, viewer, config, wanted, code, data)
     run = _planned(service, viewer, workspace, config, wanted, rollout, name, run_id)
@@ -115,15 +124,19 @@ def submit_evaluation(
         created_at=round(run.created_at, 6),
     )
     terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    # A worker may begin the run as soon as it is queued.
+    provide_secrets(service, workspace.id, run.id, provided, viewer.account_id)
     try:
         denial = service.store.queue.admit(request, run, terms)
     except IntegrityError:
+        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
         # Somebody took the name in this moment, perhaps this very request, which was repeated.
         taken = named_run(service, workspace, name)
         if taken is None:
             raise
         return same_request(viewer, taken, asked)
     if denial is not None:
+        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
         raise denied(denial, terms)
     service.store.audit.note(
         viewer.caller.actor, "run.submit", f"workspace:{workspace.id}", {"run": run.id, "name": name}
@@ -318,11 +331,23 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
     return DatasetOfRun(dataset, version)
 
 
-def _scopes(service: Service, viewer: Viewer, workspace: Workspace, config: Config) -> Mapping[str, str]:
-    """Return whose value each required secret has. Raises InvalidInput with all names without a value."""
-    scopes = secret_scopes(service, workspace.id, viewer.account_id, config.secrets)
-    if lacking := [name for name in config.secrets if name not in scopes]:
-        problems = [Problem(name, "has no value", f"mesocosm secret set {name} stores one") for name in lacking]
+def _scopes(
+    service: Service, viewer: Viewer, workspace: Workspace, config: Config, provided: Mapping[str, SecretStr]
+) -> Mapping[str, str]:
+    """Return whose value each required secret has. Raises InvalidInput with all names without a value, or unasked."""
+    problems = [
+        Problem(name, "has a value, and is not required", f"add it to [secrets] required, or leave {name} out")
+        for name in provided
+        if name not in config.secrets
+    ]
+    stored = secret_scopes(service, workspace.id, viewer.account_id, config.secrets)
+    scopes = {**stored, **dict.fromkeys(provided, "run")}
+    problems += [
+        Problem(name, "has no value", f"mesocosm secret set {name} stores one")
+        for name in config.secrets
+        if name not in scopes
+    ]
+    if problems:
         raise InvalidInput("[secrets] required", problems)
     return scopes
 

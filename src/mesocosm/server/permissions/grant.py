@@ -12,10 +12,12 @@ rules are in `auth.access_rules`. For a new kind of object, add a module with it
 and a method here; `tests/server/auth/test_granted_objects.py` finds them.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated
 
 from fastapi import Depends, Request
+from pydantic import SecretStr
 
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
@@ -44,6 +46,7 @@ from mesocosm.server.run_requests.submission import submit_run, submit_test_epis
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
+from mesocosm.server.workspace_secrets import NO_SECRETS
 
 
 class Grant:
@@ -78,13 +81,18 @@ class Grant:
         """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
         return BenchmarkRecords(self._service, self._viewer)
 
-    def submit(self, wanted: RunInput | RolloutInput | BenchmarkInput) -> OwnedRun:
-        """Submit a run and return it. Raises Refusal, InvalidInput."""
+    def submit(
+        self, wanted: RunInput | RolloutInput | BenchmarkInput, provided: Mapping[str, SecretStr] = NO_SECRETS
+    ) -> OwnedRun:
+        """Submit a run and return it. Raises Refusal, InvalidInput.
+
+        `provided` are values of secrets that a rollout requires, for this run alone.
+        """
         if isinstance(wanted, RunInput):
             return self.own_run(submit_run(self._service, self._viewer, wanted).run_id)
         if isinstance(wanted, BenchmarkInput) and not wanted.workspace:
             return self.own_run(submit_benchmark(self._service, self._viewer, None, wanted).run_id)
-        return self.own_run(self.working_workspace(wanted.workspace).submit(wanted))
+        return self.own_run(self.working_workspace(wanted.workspace).submit(wanted, provided))
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""

@@ -1,6 +1,9 @@
 """Runs that the caller may change: their own, those of their teams and workspaces, and for administrators all."""
 
+from collections.abc import Mapping
 from typing import Self
+
+from pydantic import SecretStr
 
 from mesocosm.core.run import RunStatus
 from mesocosm.server.auth.access_rules import Viewer
@@ -11,6 +14,7 @@ from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.submission import checked_tags
 from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import NO_SECRETS
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.run_requests import RunRequest
 
@@ -54,14 +58,22 @@ class OwnedRun(VisibleRun):
                 raise Refusal(409, f"run {self.id} has no living process; {words}")
             self._store.runs.request_stop(self.id)
 
-    def resume(self, place: Workplace | None = None, *, retry_failed: bool = False) -> None:
+    def resume(
+        self,
+        place: Workplace | None = None,
+        *,
+        retry_failed: bool = False,
+        provided: Mapping[str, SecretStr] = NO_SECRETS,
+    ) -> None:
         """Continue the run: run pending episodes, with `retry_failed` also those that failed due to infrastructure.
 
-        On a laptop a new process continues it in the store at `place`. Raises Refusal 409 if nothing is pending, or
-        the run is queued or running.
+        On a laptop a new process continues it in the store at `place`. On a server a run that came with values of
+        secrets needs them again, as `provided`. Raises Refusal 409 if nothing is pending, the run is queued or running,
+        or a value is missing.
         """
         if self._request is not None:
-            lifecycle.resume_run(self._service, self._request, retry_failed=retry_failed)
+            by = self._viewer.account_id if provided else None
+            lifecycle.resume_run(self._service, self._request, retry_failed=retry_failed, provided=provided, by=by)
             return
         status, counts = self.record.status, self.record.counts
         over = status in {RunStatus.FINISHED, RunStatus.FAILED} and not counts.pending

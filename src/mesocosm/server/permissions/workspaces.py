@@ -5,10 +5,11 @@ accounts, who is no member of any.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar, Self
 
+from pydantic import SecretStr
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.server.auth.access_rules import Viewer
@@ -33,6 +34,7 @@ from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import NO_SECRETS
 from mesocosm.store import workspaces
 from mesocosm.store.run_requests import RunRequestFilter
 from mesocosm.store.users import User
@@ -229,11 +231,14 @@ class WorkingWorkspace(VisibleWorkspace):
         """Return its secrets, of which the caller may set their own."""
         return WorkingSecrets(self._service, self._viewer, self._workspace.id)
 
-    def submit(self, wanted: RolloutInput | BenchmarkInput) -> str:
-        """Submit a run of a rollout or a benchmark and return its id. Raises Refusal, InvalidInput."""
+    def submit(self, wanted: RolloutInput | BenchmarkInput, provided: Mapping[str, SecretStr] = NO_SECRETS) -> str:
+        """Submit a run of a rollout or a benchmark and return its id. Raises Refusal, InvalidInput.
+
+        `provided` are values of secrets that a rollout requires, for this run alone.
+        """
         if isinstance(wanted, BenchmarkInput):
             return submit_benchmark(self._service, self._viewer, self._workspace, wanted).run_id
-        return submit_evaluation(self._service, self._viewer, self._workspace, wanted).run_id
+        return submit_evaluation(self._service, self._viewer, self._workspace, wanted, provided=provided).run_id
 
     def snapshots(self) -> WorkingSnapshots:
         """Return its snapshots, to upload one."""

@@ -1,13 +1,18 @@
 """Changes to submitted runs: cancel, resume, rescore, publish or hide, delete."""
 
+import math
 import time
+from collections.abc import Mapping
 from contextlib import suppress
+
+from pydantic import SecretStr
 
 from mesocosm.core.failure import InfrastructureError, RunLeased, UnknownName
 from mesocosm.core.run import RunStatus
 from mesocosm.engine.rescoring import rescore_leased
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
+from mesocosm.server.workspace_secrets import NO_SECRETS, provide_secrets
 from mesocosm.store.run_requests import PRIVATE, RunRequest
 
 
@@ -21,6 +26,7 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
         played = before.state == "claimed" and (before.lease_until or 0.0) > time.time()
         with suppress(UnknownName):
             if not played:
+                service.store.workspace_secrets.drop_of_run(request.run_id, math.inf)
                 release_run(service, request.run_id)
                 _mark_stopped(service, request.run_id)
             elif not request.official:
@@ -29,11 +35,19 @@ def cancel_run(service: Service, request: RunRequest, reason: str = "cancelled")
     return service.store.run_requests.get(request.run_id) or request
 
 
-def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = False) -> RunRequest:
+def resume_run(
+    service: Service,
+    request: RunRequest,
+    *,
+    retry_failed: bool = False,
+    provided: Mapping[str, SecretStr] = NO_SECRETS,
+    by: int | None = None,
+) -> RunRequest:
     """Queue a run again for its pending episodes.
 
-    With `retry_failed`, and if the run is partial, also for those that failed through no fault of the agent. Raises
-    Refusal 409 if it is waiting or running, was played elsewhere, or if no episode is pending.
+    With `retry_failed`, and if the run is partial, also for those that failed through no fault of the agent. A run that
+    came with values of secrets needs them again, as `provided` by an account. Raises Refusal 409 if it is waiting or
+    running, was played elsewhere, if no episode is pending, or a value is missing.
     """
     if request.kind == "imported":
         raise Refusal(
@@ -44,15 +58,29 @@ def resume_run(service: Service, request: RunRequest, *, retry_failed: bool = Fa
         raise Refusal(
             409, f"run {request.run_id} waits or runs already; look at it with `mesocosm run watch {request.run_id}`"
         )
+    _check_provided(request, provided)
     run = service.store.runs.get(request.run_id)
     if request.official and run.status is RunStatus.RUNNING:
         raise Refusal(409, f"the last episodes of run {run.id} are still being played; resume it when they have ended")
+    provide_secrets(service, request.workspace_id or "", run.id, provided, by)
     removed = service.store.episodes.drop_failed(run.id) if retry_failed or run.status is RunStatus.PARTIAL else 0
     if not removed and not run.counts.pending:
+        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
         hint = "" if retry_failed or not run.counts.failed else "; retry_failed=true plays failed ones once more"
         raise Refusal(409, f"run {run.id} has no pending episode{hint}")
     service.store.queue.reopen(run.id)
     return service.store.run_requests.get(run.id) or request
+
+
+def _check_provided(request: RunRequest, provided: Mapping[str, SecretStr]) -> None:
+    """Raise Refusal unless exactly those secrets are given whose values a run came with."""
+    scopes = request.config.get("scopes") or {}
+    wanted = {name for name, scope in scopes.items() if scope == "run"}
+    if lacking := sorted(wanted - provided.keys()):
+        words = f"run {request.run_id} came with values for {', '.join(lacking)}, which were not kept; give them again"
+        raise Refusal(409, f"{words}, or submit another run", more={"run_secret_names": lacking})
+    if unasked := sorted(provided.keys() - wanted):
+        raise Refusal(422, f"run {request.run_id} came without values for {', '.join(unasked)}; leave them out")
 
 
 def rescore_run(service: Service, request: RunRequest, actor: str) -> None:

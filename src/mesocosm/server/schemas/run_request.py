@@ -284,8 +284,10 @@ class EvaluationDocument(Document):
     notes: list[str] = Field(
         default=[], description="Remarks about the configuration, for example settings without effect."
     )
-    scopes: dict[str, Literal["workspace", "personal"]] = Field(
-        default={}, description="Whose value each secret had when the run was submitted, by name."
+    scopes: dict[str, Literal["workspace", "personal", "run"]] = Field(
+        default={},
+        description="Whose value each secret had when the run was submitted, by name; `run`: it came with the run, and "
+        "is kept until the run ends.",
     )
 
 

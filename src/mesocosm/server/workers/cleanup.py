@@ -35,6 +35,7 @@ class Cleaned(msgspec.Struct, frozen=True):
     rollout_packages: int = 0
     cached_contents: int = 0
     run_files: int = 0
+    run_secrets: int = 0
     snapshots: int = 0
     objects: int = 0
     workers: int = 0
@@ -64,6 +65,7 @@ def clean(service: Service) -> Cleaned:
         rollout_packages=sweep_packages(service.settings),
         cached_contents=sweep_content(service.settings),
         run_files=sweep_run_files(service.settings, before - service.settings.run_s),
+        run_secrets=service.store.workspace_secrets.drop_of_ended_runs(),
         snapshots=service.store.snapshots.drop_unused(),
         objects=service.store.blobs.drop_outside(),
         workers=service.store.workers.forget(),

@@ -192,7 +192,7 @@ class ClaimedRun:
 
     async def play(self) -> None:
         """Execute the run and record its outcome. Raises CancelledError only."""
-        run_id = self.request.run_id
+        run_id, began = self.request.run_id, time.time()
         late = asyncio.get_running_loop().call_later(self._service.settings.run_s + LATE_S, self.stop, StopReason.LATE)
         try:
             if self.request.tries > MOST_TRIES:
@@ -216,6 +216,17 @@ class ClaimedRun:
             await self._fail(Redactor().text(f"the server failed: {type(error).__name__}: {error}"))
         finally:
             late.cancel()
+        await self._drop_secrets(began)
+
+    async def _drop_secrets(self, before: float) -> None:
+        """Delete the values of secrets that the run came with if it has ended. Later ones are for its next session."""
+        store, run_id = self._service.store, self.request.run_id
+        try:
+            request = await asyncio.to_thread(store.run_requests.get, run_id)
+            if request is None or not request.open:
+                await asyncio.to_thread(store.workspace_secrets.drop_of_run, run_id, before)
+        except MesocosmError as error:
+            _log.warning("secrets of run %s are deleted later: %s", run_id, error)
 
     async def _resumed(self) -> Run | None:
         """Run the pending episodes and return the run; None if it was stopped before it started."""
