@@ -81,7 +81,8 @@ class RemoteMember:
     @property
     def going(self) -> bool:
         """Whether it is not over."""
-        return self.run is not None and self.refused is None and self.run.state in GOING
+        # The state of a run lags behind its request: one that is continued is still stopped until a worker takes it.
+        return self.run is not None and self.refused is None and older_run(self.run).status in GOING
 
     def refuse(self, error: ApiError) -> None:
         """Keep why the server does not run it."""
@@ -116,10 +117,10 @@ class RemoteMember:
             return self.refused, self.reason
         if self.run is None:
             return OutcomeStatus.STOPPED, "was not submitted"
+        if self.going:
+            return OutcomeStatus.RUNNING, ""
         if self.run.state == "finished":
             return (OutcomeStatus.SKIPPED, "already_succeeded") if self.reused else (OutcomeStatus.SUCCEEDED, "")
-        if self.run.state in GOING:
-            return OutcomeStatus.RUNNING, ""
         status = {"partial": OutcomeStatus.PARTIAL, "failed": OutcomeStatus.FAILED}
         return status.get(self.run.state, OutcomeStatus.STOPPED), self.run.error
 
@@ -133,6 +134,7 @@ class RemoteWork:
         self._left = deque(members)
         self._line = Line()
         self._heard = float("-inf")
+        self._unknown = False
 
     def run(self) -> bool:
         """Submit and follow all; return whether it was interrupted, which stops no run.
@@ -147,7 +149,7 @@ class RemoteWork:
                     self._submit()
                     self._poll()
                 except ApiError as error:
-                    if not self._patient(error):
+                    if self._unknown or not self._patient(error):
                         self._line.end()
                         self._tell_going()
                         raise
@@ -197,6 +199,7 @@ class RemoteWork:
         """Raise ApiError if the request may have started a run and repeating it would start another."""
         if member.wanted.workspace or member.wanted.reuse or error.kind in _UNREACHED:
             return
+        self._unknown = True
         raise ApiError(
             error.method,
             error.url,
@@ -210,12 +213,11 @@ class RemoteWork:
         """Continue a run that the server had already, if it was stopped."""
         if run.state in GOING:
             click.echo(f"note: {member.benchmark}: run {run.id} of the same experiment is going on", err=True)
+            member.reused = False
         elif run.state in _CONTINUED:
             member.run = self.client.runs.resume(run.id, retry_failed=run.state == "partial")
             done = f"{run.counts.done:,} of {run.counts.planned:,} episodes are finished"
             click.echo(f"note: {member.benchmark}: continues run {run.id}: {done}", err=True)
-            member.reused = False
-        if run.state in GOING:
             member.reused = False
 
     def _poll(self) -> None:
@@ -314,7 +316,8 @@ def prepared(
 
 def _check_flags(request: BenchRequest, given: Mapping[str, Any]) -> None:
     for name, (flag, instead) in _LOCAL.items():
-        if given.get(name) not in {None, False, "", ()}:
+        value = given.get(name)
+        if value is not None and value is not False and value not in ("", ()):
             raise UsageError(f"{flag} does nothing with --remote: {instead}")
     if ":" in request.agent:
         raise UsageError(f"--agent {request.agent} is code of this machine; a server runs agents by their names only")
