@@ -1,9 +1,12 @@
+import { useQuery } from '@tanstack/react-query'
 import { memo } from 'react'
+import { documentQuery } from '../api/query'
 import { Icon } from '../parts/Icon'
 import styles from './ActiveFilters.module.css'
 import { clip } from './clip'
 import { modelWords } from './model'
 import { type ActiveFilter, activeFilters, type RunsSearch, toggled, unfiltered } from './search'
+import { useWorkspaces } from './useWorkspaces'
 
 const WORDS: Record<ActiveFilter['filter'], string> = {
   q: 'text',
@@ -15,6 +18,11 @@ const WORDS: Record<ActiveFilter['filter'], string> = {
   kind: 'kind',
   tag: 'tag',
   group: 'group',
+  workspace: 'workspace',
+  configuration: 'configuration',
+  branch: 'branch',
+  creator: 'by',
+  dataset: 'dataset',
 }
 
 /** The filters that are set; each goes away when it is pressed. */
@@ -26,6 +34,7 @@ export const ActiveFilters = memo(function ActiveFilters({
   onChange: (search: RunsSearch) => void
 }) {
   const active = activeFilters(search)
+  const names = useNames(search)
   if (active.length === 0) return null
   return (
     <ul className={styles.chips} aria-label="Active filters">
@@ -34,11 +43,13 @@ export const ActiveFilters = memo(function ActiveFilters({
           <button
             type="button"
             className={styles.chip}
-            title={`Remove ${WORDS[filter]}: ${value}`}
+            title={`Remove ${WORDS[filter]}: ${names.get(value) ?? value}`}
             onClick={() => onChange(toggled(search, filter, value))}
           >
             <span className="muted">{WORDS[filter]}</span>
-            <bdi className={styles.value}>{clip(filter === 'model' ? modelWords(value).name : value, 60)}</bdi>
+            <bdi className={styles.value}>
+              {clip(filter === 'model' ? modelWords(value).name : (names.get(value) ?? value), 60)}
+            </bdi>
             <Icon name="close" size={12} label="remove" />
           </button>
         </li>
@@ -51,3 +62,16 @@ export const ActiveFilters = memo(function ActiveFilters({
     </ul>
   )
 })
+
+/** The names of workspace and dataset by their ids, as far as they are known. */
+function useNames({ workspace, dataset }: RunsSearch): ReadonlyMap<string, string> {
+  const workspaces = useWorkspaces()
+  const first = dataset?.[0]
+  const found = useQuery({
+    ...documentQuery('/api/workspaces/{workspace}/datasets/{dataset}', {
+      params: { workspace: workspace ?? '', dataset: first ?? '' },
+    }),
+    enabled: workspace !== undefined && first !== undefined,
+  }).data
+  return new Map([...workspaces, ...(found ? [found] : [])].map(({ id, name }) => [id, name]))
+}

@@ -1,3 +1,4 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query'
 import { render, screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it, vi } from 'vitest'
@@ -53,7 +54,11 @@ describe('the state', () => {
 describe('active filters', () => {
   it('go away one by one or all at once', async () => {
     const change = vi.fn()
-    render(<ActiveFilters search={{ tag: ['a', 'b'], sort: 'name' }} onChange={change} />)
+    render(
+      <QueryClientProvider client={new QueryClient()}>
+        <ActiveFilters search={{ tag: ['a', 'b'], sort: 'name' }} onChange={change} />
+      </QueryClientProvider>,
+    )
     await userEvent.click(screen.getByTitle('Remove tag: a'))
     expect(change).toHaveBeenLastCalledWith({ tag: ['b'], sort: 'name' })
     await userEvent.click(screen.getByText('Clear all'))

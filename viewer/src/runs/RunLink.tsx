@@ -7,7 +7,7 @@ import { ImportedBadge } from '../runlist/ImportedBadge'
 import { OfficialBadge } from '../runlist/OfficialBadge'
 import type { Row } from './page'
 import styles from './RunList.module.css'
-import { runName, shortId } from './runName'
+import { codeWords, runName, shortId } from './runName'
 import { Tags } from './Tags'
 
 /** The name of a run, which leads to its page; its tags; the attempts that are folded into it. */
@@ -49,7 +49,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           <span className={styles.nameLine}>
             <OfficialBadge protocol={run.protocol} />
             <ImportedBadge imported={run.imported} />
-            <Tags tags={run.tags} otherwise={named ? shortId(run.id) : ''} />
+            <Tags tags={run.tags} otherwise={codeWords(run) || (named ? shortId(run.id) : '')} />
           </span>
         )
       )}

@@ -9,12 +9,14 @@ import { SearchField } from '../parts/SearchField'
 import { Select } from '../parts/Select'
 import { useNarrow } from '../parts/useNarrow'
 import { place } from '../place'
+import { keysOf } from '../search'
 import { ColumnChooser } from './ColumnChooser'
 import { modelText } from './model'
 import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch, type Whose } from './search'
 import styles from './Toolbar.module.css'
-import { onlyRollouts, titleOf } from './wording'
+import { useWorkspaces } from './useWorkspaces'
+import { filterTitle } from './wording'
 
 /** What the toolbar changes. */
 interface ToolbarProps {
@@ -41,6 +43,15 @@ const WHOSE_WORDS: readonly { value: Whose | 'all'; label: string }[] = [
 
 const FACETS = Object.keys(LABELS) as (keyof typeof LABELS)[]
 
+/** Filters of a server, each shown where there is something to choose. */
+const SERVER_LABELS = {
+  configuration: 'Configuration',
+  branch: 'Branch',
+  creator: 'By',
+} as const satisfies Partial<Record<RunFilter, string>>
+
+const SERVER_FACETS = keysOf(SERVER_LABELS)
+
 /** How often (ms) the filters learn of new values; the server may keep its answer for five seconds. */
 const FACETS_MS = 10_000
 
@@ -52,7 +63,7 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
   })
   const [shown, setShown] = useState(false)
   const narrow = useNarrow()
-  const rollouts = onlyRollouts(search)
+  const kinds = search.kind ?? facets?.kind.map(({ value }) => value) ?? []
   return (
     <div className={styles.toolbar} data-open={shown || undefined}>
       <SearchField
@@ -75,10 +86,11 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
             onChange={(whose) => onChange(compact({ ...search, whose: whose === 'all' ? undefined : whose }))}
           />
         )}
+        {place.mode === 'server' && <WorkspaceSelect search={search} onChange={onChange} />}
         {FACETS.map((facet) => (
           <MultiSelect
             key={facet}
-            label={titleOf(facet, LABELS[facet], rollouts)}
+            label={filterTitle(facet, LABELS[facet], kinds)}
             options={(facets?.[facet] ?? []).map(({ value, count }) => ({
               value,
               label: facet === 'model' ? modelText(value) : value,
@@ -88,6 +100,16 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
             onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
           />
         ))}
+        {place.mode === 'server' &&
+          SERVER_FACETS.filter((facet) => search[facet] || (facets?.[facet].length ?? 0) > 0).map((facet) => (
+            <MultiSelect
+              key={facet}
+              label={SERVER_LABELS[facet]}
+              options={(facets?.[facet] ?? []).map(({ value, count }) => ({ value, count }))}
+              selected={search[facet] ?? []}
+              onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
+            />
+          ))}
         <span className={styles.end}>
           <FoldButton search={search} onChange={onChange} />
           {narrow ? (
@@ -113,5 +135,26 @@ function FoldButton({ search, onChange }: ToolbarProps) {
     >
       Collapse attempts
     </Button>
+  )
+}
+
+/** One of the workspaces that the user is in. */
+function WorkspaceSelect({ search, onChange }: ToolbarProps) {
+  const workspaces = useWorkspaces()
+  const { workspace = '' } = search
+  if (workspaces.length === 0 && workspace === '') return null
+  const known = workspace === '' || workspaces.some(({ id }) => id === workspace)
+  return (
+    <Select
+      label="Workspace"
+      hideLabel
+      options={[
+        { value: '', label: 'Any workspace' },
+        ...workspaces.map(({ id, name }) => ({ value: id, label: name })),
+        ...(known ? [] : [{ value: workspace }]),
+      ]}
+      value={workspace}
+      onChange={(chosen) => onChange(compact({ ...search, workspace: chosen }))}
+    />
   )
 }

@@ -10,3 +10,9 @@ export function shortId(id: string): string {
 export function runName(run: Pick<Run, 'id' | 'name'>): string {
   return run.name.trim() === '' ? shortId(run.id) : clip(run.name)
 }
+
+/** The code of an evaluation, `main 9f2c1d0`; empty for other runs. */
+export function codeWords({ request }: Pick<Run, 'request'>): string {
+  const { branch = '', commit = '', dirty = false } = request?.evaluation ?? {}
+  return [branch, commit && `${commit.slice(0, 7)}${dirty ? '+' : ''}`].filter(Boolean).join(' ')
+}

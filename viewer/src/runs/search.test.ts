@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Schema } from '../api/types'
 import { runFixture } from './runFixture'
 import { activeFilters, direction, matches, nextSort, readRunsSearch, runsQuery, toggled, unfiltered } from './search'
 
@@ -50,6 +51,33 @@ describe('filters', () => {
       sort: 'name',
       columns: ['model'],
     })
+  })
+})
+
+describe('evaluations of a server', () => {
+  const evaluation = { configuration: 'configs/eval/a.toml', branch: 'main', dataset_id: 'd1' }
+  const request = { evaluation } as Schema<'RunRequestDocument'>
+  const run = runFixture({ request, workspace_id: 'w1', owner: 'ada' })
+
+  it.each([
+    [{ workspace: 'w1', configuration: 'configs/eval/a.toml', branch: 'main', creator: 'ada', dataset: 'd1' }, true],
+    [{ workspace: 'w2' }, false],
+    [{ configuration: 'configs/eval/b.toml' }, false],
+    [{ branch: ['try', 'main'] }, true],
+    [{ creator: 'bob' }, false],
+    [{ dataset: 'd2' }, false],
+  ])('are found by %o: %s', (search, answer) => {
+    expect(matches(run, readRunsSearch(search))).toBe(answer)
+  })
+
+  it('are not what other runs are', () => {
+    expect(matches(runFixture(), readRunsSearch({ branch: 'main' }))).toBe(false)
+  })
+
+  it('have a workspace as a filter that goes off', () => {
+    const search = { workspace: 'w1', branch: ['main'] }
+    expect(activeFilters(search)[0]).toEqual({ filter: 'workspace', value: 'w1' })
+    expect(toggled(search, 'workspace', 'w1')).toEqual({ branch: ['main'] })
   })
 })
 

@@ -1,4 +1,5 @@
 /** What of the Runs page lives in its URL. */
+import type { Schema } from '../api/types'
 import { RUN_FILTER_STATES, RUN_SORT_KEYS, WHOSE } from '../api/words'
 import { oneOf, someOf, text, texts } from '../search'
 
@@ -8,7 +9,10 @@ export type RunSort = RunSortKey | `-${RunSortKey}`
 export const DEFAULT_SORT: RunSort = '-created_at'
 
 /** Columns that are filtered by their values. */
-const FILTERS = ['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const
+const FILTERS = [
+  ...(['state', 'benchmark', 'model', 'agent', 'kind', 'tag', 'group'] as const),
+  ...(['configuration', 'branch', 'creator', 'dataset'] as const),
+] as const
 export type RunFilter = (typeof FILTERS)[number]
 
 /** Of what one sees of a server: one's own runs, those of one's teams, public ones. */
@@ -24,6 +28,12 @@ export interface RunsSearch {
   kind?: string[]
   tag?: string[]
   group?: string[]
+  /** On a server: the id of a workspace, paths of configurations, branches, user names, ids of datasets. */
+  workspace?: string
+  configuration?: string[]
+  branch?: string[]
+  creator?: string[]
+  dataset?: string[]
   q?: string
   sort?: RunSort
   /** Columns that are shown instead of the automatic choice. */
@@ -44,6 +54,11 @@ export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
     kind: texts(raw.kind),
     tag: texts(raw.tag),
     group: texts(raw.group),
+    workspace: text(raw.workspace)?.slice(0, 200),
+    configuration: texts(raw.configuration),
+    branch: texts(raw.branch),
+    creator: texts(raw.creator),
+    dataset: texts(raw.dataset),
     q: text(raw.q)?.slice(0, 1_000),
     sort: sort === DEFAULT_SORT ? undefined : sort,
     columns: texts(raw.columns),
@@ -67,20 +82,21 @@ export function runsQuery(search: RunsSearch) {
 
 /** A filter that is set: one value of one column. */
 export interface ActiveFilter {
-  filter: RunFilter | 'q' | 'whose'
+  filter: RunFilter | 'q' | 'whose' | 'workspace'
   value: string
 }
 
 /** The filters that are set, in the order of the toolbar. */
 export function activeFilters(search: RunsSearch): ActiveFilter[] {
   const set: ActiveFilter[] = FILTERS.flatMap((filter) => (search[filter] ?? []).map((value) => ({ filter, value })))
+  if (search.workspace) set.unshift({ filter: 'workspace', value: search.workspace })
   if (search.whose) set.unshift({ filter: 'whose', value: search.whose })
   return search.q ? [{ filter: 'q', value: search.q }, ...set] : set
 }
 
 /** The search with one value of a filter set or, when it was, unset. */
 export function toggled(search: RunsSearch, filter: ActiveFilter['filter'], value: string): RunsSearch {
-  if (filter === 'whose') return compact({ ...search, whose: undefined })
+  if (filter === 'whose' || filter === 'workspace') return compact({ ...search, [filter]: undefined })
   if (filter === 'q') return compact({ ...search, q: search.q === value ? undefined : value })
   const values: string[] = search[filter] ?? []
   const next = values.includes(value) ? values.filter((item) => item !== value) : [...values, value]
@@ -98,11 +114,14 @@ type Filtered = Record<
   team_id: string | null
   workspace_id: string | null
   visibility: string | null
+  owner: string | null
+  request: Pick<Schema<'RunRequestDocument'>, 'evaluation'> | null
 }
 
 /** Whether a run that the server has not sorted in yet would be in the list. */
 export function matches(run: Filtered, search: RunsSearch): boolean {
   const { id, name, state, benchmark, benchmark_title, model, agent, kind, tags, group_id } = run
+  const evaluation = run.request?.evaluation ?? null
   const allowed: [readonly string[] | undefined, readonly (string | null)[]][] = [
     [search.state, [state]],
     [search.benchmark, [benchmark]],
@@ -111,9 +130,14 @@ export function matches(run: Filtered, search: RunsSearch): boolean {
     [search.kind, [kind]],
     [search.tag, tags],
     [search.group, [group_id]],
+    [search.configuration, [evaluation?.configuration ?? null]],
+    [search.branch, [evaluation?.branch ?? null]],
+    [search.creator, [run.owner]],
+    [search.dataset, [evaluation?.dataset_id ?? null]],
   ]
   if (!allowed.every(([wanted, values]) => wanted === undefined || wanted.some((one) => values.includes(one))))
     return false
+  if (search.workspace !== undefined && run.workspace_id !== search.workspace) return false
   if (search.whose === 'mine' && run.mine !== true) return false
   if (search.whose === 'team' && run.team_id === null) return false
   if (search.whose === 'workspace' && run.workspace_id === null) return false

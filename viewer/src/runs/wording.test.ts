@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { onlyRollouts, titleOf } from './wording'
+import { filterTitle, onlyRollouts, titleOf } from './wording'
 
 test('runs of rollouts have a dataset and a rollout', () => {
   expect(onlyRollouts({ kind: ['rollout'] })).toBe(true)
@@ -12,4 +12,11 @@ test('a list with other runs in it keeps its words', () => {
   expect(onlyRollouts({ kind: ['rollout', 'environment'] })).toBe(false)
   expect(onlyRollouts({})).toBe(false)
   expect(titleOf('benchmark', 'Benchmark', false)).toBe('Benchmark')
+})
+
+test('a filter is named for the kinds of runs that there are', () => {
+  expect(filterTitle('benchmark', 'Benchmark', ['environment'])).toBe('Benchmark')
+  expect(filterTitle('benchmark', 'Benchmark', ['rollout'])).toBe('Dataset')
+  expect(filterTitle('agent', 'Agent', ['rollout', 'environment'])).toBe('Agent or rollout')
+  expect(filterTitle('model', 'Model', ['rollout', 'environment'])).toBe('Model')
 })

@@ -10,7 +10,16 @@ export function onlyRollouts({ kind }: Pick<RunsSearch, 'kind'>): boolean {
   return kind?.length === 1 && kind[0] === 'rollout'
 }
 
-/** The name of a filter or a column in a list of such runs. */
+/** What these are called where runs of rollouts stand among others. */
+const MIXED: Record<string, string> = { benchmark: 'Benchmark or dataset', agent: 'Agent or rollout' }
+
+/** The name of a filter over runs of these kinds. */
+export function filterTitle(id: string, title: string, kinds: readonly string[]): string {
+  if (!kinds.includes('rollout')) return title
+  return (kinds.length === 1 ? ROLLOUT : MIXED)[id] ?? title
+}
+
+/** The name of a column in a list of such runs. */
 export function titleOf(id: string, title: string, rollouts: boolean): string {
   return (rollouts ? ROLLOUT[id] : undefined) ?? title
 }
