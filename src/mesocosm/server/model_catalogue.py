@@ -64,15 +64,17 @@ class ServedModel:
     @property
     def priced(self) -> bool:
         """Whether the price of its tokens is known."""
-        return self._price() is not None
+        return self.price is not None
 
     @property
     def free(self) -> bool:
         """Whether its tokens cost nothing."""
-        known = self._price()
+        known = self.price
         return known is not None and known.free
 
-    def _price(self) -> Price | None:
+    @property
+    def price(self) -> Price | None:
+        """The price of its tokens, None if it is unknown."""
         parsed = ModelName.parse(self.name)
         return price(parsed, local=is_local(parsed), elsewhere=bool(parsed.base_url))
 

@@ -146,8 +146,11 @@ class RunRequests:
         query = _narrowed(select(func.count()).select_from(requests), wanted)
         return self._database.scalar(query) or 0
 
-    def finished_before(self, request: RunRequest) -> RunRequest | None:
-        """Return the last earlier run of the same configuration in its workspace that finished; None without one."""
+    def finished_before(self, request: RunRequest, *, same_model: bool = False) -> RunRequest | None:
+        """Return the last earlier run of the same configuration in its workspace that finished; None without one.
+
+        With `same_model`, only runs of its model count.
+        """
         if request.workspace_id is None or not request.configuration:
             return None
         query = (
@@ -155,7 +158,7 @@ class RunRequests:
             .join(runs, runs.c.id == requests.c.run_id)
             .where(requests.c.workspace_id == request.workspace_id, requests.c.kind == request.kind, _FINISHED)
             .where(requests.c.configuration == request.configuration, requests.c.created_at <= request.created_at)
-            .where(requests.c.run_id != request.run_id)
+            .where(requests.c.run_id != request.run_id, *([requests.c.model == request.model] if same_model else []))
             .order_by(requests.c.created_at.desc(), requests.c.run_id.desc())
             .limit(1)
         )

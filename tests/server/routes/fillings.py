@@ -25,10 +25,12 @@ UNMET = {
     ("POST", "/api/test-episodes"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
     ("GET", "/api/runs/{run_id}/slices"): {404},
+    ("POST", "/api/runs/estimate"): {409},
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
 }
-"""Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks."""
+"""Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
+commit that is synced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,11 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("PATCH", "/api/domains/{domain_id}"): {"detail": "changed"},
         ("POST", "/api/environments"): {"name": "Words", "github_url": "https://github.com/a/new"},
         ("POST", "/api/runs"): land.body(num_episodes=1),
+        ("POST", "/api/runs/estimate"): {
+            "kind": "rollout",
+            "workspace": land.grounds["workspace"].ids["workspace"],
+            "configuration": CONFIGURATION,
+        },
         ("PATCH", "/api/runs/{run_id}"): {"tags": ["changed"]},
         ("POST", "/api/test-episodes"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
@@ -152,6 +159,7 @@ HEADERS = {
 GROUNDS = {
     ("POST", "/api/test-episodes"): "public",
     ("POST", "/api/batch-runs"): "solo",
+    ("POST", "/api/runs/estimate"): "workspace",
 }
 """Whose things a route is asked for, whose path does not say it."""
 

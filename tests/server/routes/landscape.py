@@ -229,6 +229,7 @@ class Landscape(Runs):
         self._share(shared_run["run_id"], workspace.id)
         hook_id = self._repository(workspace.id)
         shared = {"workspace": workspace.id, "name": STORED, "number": "1", "hook_id": hook_id}
+        shared["workspace_run"] = shared_run["run_id"]
         shared |= self._automation(workspace.id)
         own = frozenset(ann)
         return {

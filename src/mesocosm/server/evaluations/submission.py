@@ -59,6 +59,17 @@ class DatasetOfRun:
     version: DatasetVersion
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedEvaluation:
+    """An evaluation that can be submitted once `missing`, the required secrets without a value, are set."""
+
+    run: Run
+    request: RunRequest
+    rollout: HostedRollout
+    data: DatasetOfRun
+    missing: tuple[str, ...] = ()
+
+
 def submit_evaluation(
     service: Service,
     viewer: Viewer,
@@ -74,15 +85,63 @@ def submit_evaluation(
     again. `provided` are values of secrets for this run alone, which are kept until it ends. The caller has checked
     that the person may submit in the workspace. Raises Refusal, InvalidInput.
     """
-    if service.local:
-        raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
     if run_id and (submitted := service.store.run_requests.get(run_id)) is not None:
         return submitted
+    if (known := earlier_submission(service, viewer, workspace, wanted)) is not None:
+        return known
+    planned = plan_evaluation(service, viewer, workspace, wanted, run_id=run_id, provided=provided)
+    if planned.missing:
+        problems = [Problem(name, "has no value", f"mesocosm secret set {name} stores one") for name in planned.missing]
+        raise InvalidInput("[secrets] required", problems)
+    request, run = planned.request, planned.run
+    name, asked = request.name, request.config["asked"]
+    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    # A worker may begin the run as soon as it is queued.
+    provide_secrets(service, workspace.id, run.id, provided, viewer.account_id)
+    try:
+        denial = service.store.queue.admit(request, run, terms)
+    except IntegrityError:
+        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
+        # Somebody took the name in this moment, perhaps this very request, which was repeated.
+        taken = named_run(service, workspace, name)
+        if taken is None:
+            raise
+        return same_request(viewer, taken, asked)
+    if denial is not None:
+        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
+        raise denied(denial, terms)
+    service.store.audit.note(
+        viewer.caller.actor, "run.submit", f"workspace:{workspace.id}", {"run": run.id, "name": name}
+    )
+    return request
+
+
+def earlier_submission(
+    service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput
+) -> RunRequest | None:
+    """Return the request that this one repeats, None if it is new.
+
+    Raises Refusal: 409 if its name is taken or the server is a laptop, 422 for a name that no run can have.
+    """
+    if service.local:
+        raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
     if wanted.name and (fault := run_name_fault(wanted.name)):
         raise Refusal(422, fault)
-    asked = wanted.model_dump(mode="json", exclude={"kind"})
-    if wanted.name and (known := named_run(service, workspace, wanted.name)) is not None:
-        return same_request(viewer, known, asked)
+    known = named_run(service, workspace, wanted.name) if wanted.name else None
+    return None if known is None else same_request(viewer, known, _asked(wanted))
+
+
+def plan_evaluation(
+    service: Service,
+    viewer: Viewer,
+    workspace: Workspace,
+    wanted: RolloutInput,
+    *,
+    run_id: str = "",
+    provided: Mapping[str, SecretStr] = NO_SECRETS,
+) -> PlannedEvaluation:
+    """Return the evaluation that a request comes to; nothing is stored. Raises Refusal, InvalidInput."""
+    asked = _asked(wanted)
     wanted, earlier = _with_earlier(service, workspace, wanted)
     code = _code(service, viewer, workspace, wanted, earlier)
     document = _document(wanted, code)
@@ -123,25 +182,12 @@ def submit_evaluation(
         },
         created_at=round(run.created_at, 6),
     )
-    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
-    # A worker may begin the run as soon as it is queued.
-    provide_secrets(service, workspace.id, run.id, provided, viewer.account_id)
-    try:
-        denial = service.store.queue.admit(request, run, terms)
-    except IntegrityError:
-        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
-        # Somebody took the name in this moment, perhaps this very request, which was repeated.
-        taken = named_run(service, workspace, name)
-        if taken is None:
-            raise
-        return same_request(viewer, taken, asked)
-    if denial is not None:
-        service.store.workspace_secrets.drop_of_run(run.id, math.inf)
-        raise denied(denial, terms)
-    service.store.audit.note(
-        viewer.caller.actor, "run.submit", f"workspace:{workspace.id}", {"run": run.id, "name": name}
-    )
-    return request
+    missing = tuple(name for name in config.secrets if name not in scopes)
+    return PlannedEvaluation(run, request, rollout, data, missing)
+
+
+def _asked(wanted: RolloutInput) -> dict[str, Any]:
+    return wanted.model_dump(mode="json", exclude={"kind"})
 
 
 def find_evaluation(service: Service, workspace: Workspace, reference: str) -> RunRequest | None:
@@ -334,22 +380,16 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
 def _scopes(
     service: Service, viewer: Viewer, workspace: Workspace, config: Config, provided: Mapping[str, SecretStr]
 ) -> Mapping[str, str]:
-    """Return whose value each required secret has. Raises InvalidInput with all names without a value, or unasked."""
+    """Return whose value each required secret has, if any. Raises InvalidInput for values that are not required."""
     problems = [
         Problem(name, "has a value, and is not required", f"add it to [secrets] required, or leave {name} out")
         for name in provided
         if name not in config.secrets
     ]
-    stored = secret_scopes(service, workspace.id, viewer.account_id, config.secrets)
-    scopes = {**stored, **dict.fromkeys(provided, "run")}
-    problems += [
-        Problem(name, "has no value", f"mesocosm secret set {name} stores one")
-        for name in config.secrets
-        if name not in scopes
-    ]
     if problems:
         raise InvalidInput("[secrets] required", problems)
-    return scopes
+    stored = secret_scopes(service, workspace.id, viewer.account_id, config.secrets)
+    return {**stored, **dict.fromkeys(provided, "run")}
 
 
 def _rollout(

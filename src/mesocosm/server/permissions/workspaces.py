@@ -15,6 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
 from mesocosm.server.evaluations.code_list import code_of
+from mesocosm.server.evaluations.estimate import estimate_evaluation
 from mesocosm.server.evaluations.submission import submit_evaluation
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
@@ -31,6 +32,7 @@ from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapsh
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.evaluation import CodeDocument
+from mesocosm.server.schemas.run_estimate import RunEstimate
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
 from mesocosm.server.service import Service
@@ -239,6 +241,10 @@ class WorkingWorkspace(VisibleWorkspace):
         if isinstance(wanted, BenchmarkInput):
             return submit_benchmark(self._service, self._viewer, self._workspace, wanted).run_id
         return submit_evaluation(self._service, self._viewer, self._workspace, wanted, provided=provided).run_id
+
+    def estimate(self, wanted: RolloutInput) -> RunEstimate:
+        """Return what an evaluation would come to; nothing is submitted. Raises Refusal, InvalidInput."""
+        return estimate_evaluation(self._service, self._viewer, self._workspace, wanted)
 
     def snapshots(self) -> WorkingSnapshots:
         """Return its snapshots, to upload one."""

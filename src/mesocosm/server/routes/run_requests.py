@@ -24,7 +24,15 @@ from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.evaluation import PreviousRun, SampleFilePage
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail
-from mesocosm.server.schemas.run_request import RunBody, RunLog, RunOutputPage, RunUpdate, TestEpisodeInput
+from mesocosm.server.schemas.run_estimate import RunEstimate
+from mesocosm.server.schemas.run_request import (
+    RolloutInput,
+    RunBody,
+    RunLog,
+    RunOutputPage,
+    RunUpdate,
+    TestEpisodeInput,
+)
 from mesocosm.server.web.answer import TAGGED, answer
 
 router = APIRouter(tags=["runs"])
@@ -49,6 +57,18 @@ def create_run(body: RunBody, grant: Granted) -> Response:
     429 with `Retry-After` during the cooldown, and once the daily quota or the limit of waiting runs is reached.
     """
     return _accepted(grant.submit(body))
+
+
+@router.post(
+    "/api/runs/estimate", response_model=RunEstimate, responses=refused(404, 409, 429), **access(Access.INSIDER)
+)
+def estimate_run(body: RolloutInput, grant: Granted) -> RunEstimate:
+    """Return what the run of a rollout would come to: samples, first rows, missing secrets, cost. Nothing is submitted.
+
+    A request that would be refused is refused, except for missing secrets. 409 with `sync`, the number of the sync to
+    wait for, if its commit is not synced yet.
+    """
+    return grant.working_workspace(body.workspace).estimate(body)
 
 
 @router.post("/api/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))

@@ -8,6 +8,8 @@ from fastapi import APIRouter, Path, Query, Response
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
+from mesocosm.server.runs.run_detail import read_run
+from mesocosm.server.schemas.run import RunDetail
 from mesocosm.server.schemas.workspace import (
     WorkspaceChange,
     WorkspaceDocument,
@@ -16,6 +18,7 @@ from mesocosm.server.schemas.workspace import (
     WorkspaceMemberInput,
     WorkspaceRoleInput,
 )
+from mesocosm.server.web.answer import answer
 
 router = APIRouter(prefix="/api/workspaces", tags=["workspaces"])
 
@@ -58,6 +61,16 @@ def change_workspace(workspace: WorkspaceReference, body: WorkspaceChange, grant
 def remove_workspace(workspace: WorkspaceReference, grant: Granted) -> None:
     """Delete a workspace with its datasets and secrets. Only its owners may."""
     grant.owned_workspace(workspace).delete()
+
+
+@router.get("/{workspace}/runs/{workspace_run}", response_model=RunDetail, **access(Access.INSIDER))
+def get_named_run(
+    workspace: WorkspaceReference,
+    workspace_run: Annotated[str, Path(max_length=200, description="ID or name of a run of the workspace.")],
+    grant: Granted,
+) -> Response:
+    """Return a run of a workspace by its id or its name there."""
+    return answer(read_run(grant.run(grant.workspace(workspace).run_id(workspace_run))))
 
 
 @router.get("/{workspace}/members", response_model=list[WorkspaceMember], **access(Access.INSIDER))

@@ -81,6 +81,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "WorkingWorkspace.submit": lambda workspace, _world: workspace.submit(
         RolloutInput(kind="rollout", workspace=workspace.document().id, configuration="configs/eval/x.toml")
     ),
+    "WorkingWorkspace.estimate": lambda workspace, _world: workspace.estimate(
+        RolloutInput(kind="rollout", workspace=workspace.document().id, configuration="configs/eval/x.toml")
+    ),
     "WorkingWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "ManagedWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "VisibleWorkspace.leave": lambda workspace, _world: workspace.leave(),
