@@ -114,7 +114,9 @@ def add_handlers(app: FastAPI) -> None:
 
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
-    return _shaped(request, problem_response(error.status, error.detail, error.code, (), error.headers, error.more))
+    problems = [InputProblem(path=error.field, message=_encodable(error.detail))] if error.field else ()
+    response = problem_response(error.status, error.detail, error.code, problems, error.headers, error.more)
+    return _shaped(request, response)
 
 
 async def _core_error(request: Request, error: Exception) -> Response:

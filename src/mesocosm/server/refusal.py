@@ -31,7 +31,8 @@ AUTH_STATE = "auth_problem"
 class Refusal(MesocosmError):
     """A request that is refused with an HTTP status.
 
-    `detail` says what happened, to which object, and what to do next; `more` are additional fields for programs.
+    `detail` says what happened, to which object, and what to do next; `field` is the part of the request that it is
+    about, if it is one, and `more` are additional fields for programs.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Refusal(MesocosmError):
         detail: str,
         *,
         code: ProblemCode | None = None,
+        field: str = "",
         more: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -47,5 +49,6 @@ class Refusal(MesocosmError):
         self.status = status
         self.detail = detail
         self.code = code or CODES[status]
+        self.field = field
         self.more = dict(more or {})
         self.headers = dict(headers or {})

@@ -140,6 +140,25 @@ def test_what_cannot_work_is_refused_with_words_and_stores_nothing(
     assert team.owner.get("/api/runs").json()["items"] == []
 
 
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"name": "a b"}, "name"),
+        ({"snapshot": "unknown"}, "snapshot"),
+        ({"configuration": "configs/eval/none.toml"}, "configuration"),
+        ({"dataset": "none"}, "dataset"),
+        ({"dataset_version": 7}, "dataset_version"),
+        ({"rows": "99"}, "rows"),
+        ({"assignments": {"experiment.model_path": "openai/unknown"}}, "experiment.model_path"),
+        ({"assignments": {"model.judge": "openai/unknown"}}, "model.judge"),
+    ],
+)
+def test_a_refusal_names_the_field_that_it_is_about(team: Team, given: dict[str, Any], field: str) -> None:
+    answer = team.submit(**given).json()
+    assert [problem["path"] for problem in answer["problems"]] == [field]
+    assert answer["problems"][0]["message"] == answer["detail"]
+
+
 def test_a_run_has_at_most_as_many_samples_as_the_server_allows(open_team: OpenTeam) -> None:
     team = open_team(max_samples_per_run=15)
     answer = team.submit(assignments={"evaluation.n": 2})

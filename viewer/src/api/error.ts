@@ -11,6 +11,8 @@ const PAGES: readonly (readonly [RegExp, string])[] = [
   [/`mesocosm domain list`/g, 'the page “Leaderboards”'],
   [/`mesocosm team list`/g, 'the page “Teams”'],
   [/`mesocosm models`/g, 'the form of a new run'],
+  [/with `mesocosm dataset upload FILE`/g, 'on the page “Datasets” of the workspace'],
+  [/see `mesocosm dataset info [^`]*`/g, 'its page shows why'],
   [/`mesocosm admin user list`/g, '“Users” in the administration'],
 ]
 
@@ -65,9 +67,13 @@ function fieldsOf({ detail, problems = [] }: ErrorDocument): Record<string, stri
   for (const { path, message, loc, msg } of [...problems, ...(Array.isArray(detail) ? detail : [])]) {
     const field = loc?.slice(1).join('.') ?? path?.replace(/^(\$\.?|body\.)/, '')
     const words = msg ?? message
-    if (field && words) found[field] ??= words.replace(/^Value error, /, '')
+    if (field && words) found[field] ??= place.mode === 'server' ? withPages(told(words)) : told(words)
   }
   return found
+}
+
+function told(words: string): string {
+  return words.replace(/^Value error, /, '')
 }
 
 interface ErrorDocument {

@@ -1,22 +1,27 @@
-import { useSearch } from '@tanstack/react-router'
+import { Link, useSearch } from '@tanstack/react-router'
 import { useDocument } from '../api/query'
+import type { Schema } from '../api/types'
+import { EvaluateForm } from '../evaluate/EvaluateForm'
 import { Empty } from '../parts/Empty'
 import { LinkButton } from '../parts/LinkButton'
 import { Loaded } from '../parts/Loaded'
 import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
+import { writeSearch } from '../search'
+import { isMember, type Me } from '../session/person'
 import { useMe } from '../session/useMe'
+import { mayAs } from '../workspaces/roles'
+import navStyles from '../workspaces/WorkspaceNav.module.css'
 import { LaunchForm } from './LaunchForm'
+import { isEvaluation, type LaunchSearch } from './search'
 
 /** The form for a new run; what a link to it names is chosen already. */
 export function NewRunPage() {
   const search = useSearch({ from: '/new-run' })
   const me = useMe()
-  const domains = useDocument('/api/domains')
-  const models = useDocument('/api/models')
   if (me === undefined) return <PageSkeleton />
   if (me.type === 'anonymous') {
-    const next = `/new-run${search.domain ? `?domain=${encodeURIComponent(search.domain)}` : ''}`
+    const next = `/new-run${writeSearch({ ...search })}`
     return (
       <Page title="New run">
         <Empty title="Sign in to start a run">
@@ -28,26 +33,106 @@ export function NewRunPage() {
       </Page>
     )
   }
+  if (isMember(me) && isEvaluation(search)) return <NewEvaluation search={search} />
   return (
     <Page title="New run" note="A model plays episodes in an environment. Watch it live; everything is recorded.">
-      <Loaded query={domains} title="The domains could not be loaded" height="30rem">
-        {(found) => (
-          <Loaded query={models} title="The models could not be loaded" height="30rem">
-            {(offered) =>
-              found.length > 0 ? (
-                <LaunchForm domains={found} models={offered.models} search={search} me={me} />
-              ) : (
-                <Empty title="No environments yet">
-                  <p>A model needs an environment to play in.</p>
-                  <LinkButton to="/environments/new" look="primary">
-                    Submit an environment
-                  </LinkButton>
-                </Empty>
-              )
-            }
-          </Loaded>
-        )}
+      {isMember(me) && <KindNav rollout={false} />}
+      <NewEnvironmentRun search={search} me={me} />
+    </Page>
+  )
+}
+
+function NewEnvironmentRun({ search, me }: { search: LaunchSearch; me: Me }) {
+  const domains = useDocument('/api/domains')
+  const models = useDocument('/api/models')
+  return (
+    <Loaded query={domains} title="The domains could not be loaded" height="30rem">
+      {(found) => (
+        <Loaded query={models} title="The models could not be loaded" height="30rem">
+          {(offered) =>
+            found.length > 0 ? (
+              <LaunchForm domains={found} models={offered.models} search={search} me={me} />
+            ) : (
+              <Empty title="No environments yet">
+                <p>A model needs an environment to play in.</p>
+                <LinkButton to="/environments/new" look="primary">
+                  Submit an environment
+                </LinkButton>
+              </Empty>
+            )
+          }
+        </Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+/** The evaluation of a rollout of a workspace, fresh or as an earlier one. */
+function NewEvaluation({ search }: { search: LaunchSearch }) {
+  const workspaces = useDocument('/api/workspaces')
+  const me = useMe()
+  return (
+    <Page
+      title={search.from ? 'Run again' : 'New run'}
+      note="A rollout plays every row of a dataset with a model, and its grader scores what came of it."
+    >
+      {!search.from && <KindNav rollout />}
+      <Loaded query={workspaces} title="Your workspaces could not be loaded" height="30rem">
+        {(found) => {
+          const working = found.filter((one) => mayAs('member', one, me))
+          if (working.length === 0)
+            return (
+              <Empty title="No workspace to run in">
+                <p>A workspace holds rollouts, datasets and secrets. Its members start evaluations.</p>
+                <LinkButton to="/workspaces" look="primary">
+                  Create a workspace
+                </LinkButton>
+              </Empty>
+            )
+          return search.from ? (
+            <Repeated key={search.from} workspaces={working} search={search} runId={search.from} />
+          ) : (
+            <EvaluateForm workspaces={working} search={search} />
+          )
+        }}
       </Loaded>
     </Page>
+  )
+}
+
+function Repeated({
+  workspaces,
+  search,
+  runId,
+}: {
+  workspaces: readonly Schema<'WorkspaceDocument'>[]
+  search: LaunchSearch
+  runId: string
+}) {
+  const run = useDocument('/api/runs/{run_id}', { params: { run_id: runId } })
+  return (
+    <Loaded query={run} title="The earlier run could not be loaded" height="30rem">
+      {(earlier) =>
+        earlier.request?.evaluation ? (
+          <EvaluateForm workspaces={workspaces} search={search} earlier={earlier} />
+        ) : (
+          <Empty title="This run is no evaluation of a rollout">Only those are repeated here.</Empty>
+        )
+      }
+    </Loaded>
+  )
+}
+
+/** What is run: an environment or a rollout. */
+function KindNav({ rollout }: { rollout: boolean }) {
+  return (
+    <nav aria-label="What to run" className={navStyles.nav}>
+      <Link to="/new-run" activeOptions={{ exact: true, includeSearch: rollout }}>
+        Environment
+      </Link>
+      <Link to="/new-run" search={{ kind: 'rollout' }} activeOptions={{ exact: true, includeSearch: !rollout }}>
+        Rollout and dataset
+      </Link>
+    </nav>
   )
 }

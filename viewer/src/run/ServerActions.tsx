@@ -27,6 +27,11 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
           Run again
         </LinkButton>
       )}
+      {isMember(me) && run.request?.evaluation != null && (
+        <LinkButton to="/new-run" search={{ from: run.id }} icon="plus">
+          Run again
+        </LinkButton>
+      )}
       <Menu label="Download" icon="download" items={downloads(run.id)} />
     </>
   )

@@ -126,7 +126,7 @@ def earlier_submission(
     if service.local:
         raise Refusal(409, "evaluations of this machine are started with `mesocosm eval run-local`")
     if wanted.name and (fault := run_name_fault(wanted.name)):
-        raise Refusal(422, fault)
+        raise Refusal(422, fault, field="name")
     known = named_run(service, workspace, wanted.name) if wanted.name else None
     return None if known is None else same_request(viewer, known, _asked(wanted))
 
@@ -213,6 +213,7 @@ def same_request(viewer: Viewer, known: RunRequest, asked: Mapping[str, Any]) ->
     raise Refusal(
         409,
         f"the workspace has a run {known.name!r} already; choose another name, or leave it out",
+        field="name",
         more={"run_id": known.run_id},
     )
 
@@ -257,6 +258,7 @@ def _code(
                 404,
                 f"the workspace {workspace.name!r} has no complete snapshot {wanted.snapshot!r}; upload it with "
                 "`mesocosm eval submit --upload`",
+                field="snapshot",
             )
         root = snapshot_folder(service, upload.snapshot)
         return _Code(upload.snapshot, root, upload.branch, upload.commit_id, upload.dirty)
@@ -303,15 +305,17 @@ def _document(wanted: RolloutInput, code: _Code) -> dict[str, Any]:
         return dict(wanted.config)
     path = PurePosixPath(wanted.configuration)
     if not wanted.configuration:
-        raise Refusal(422, "name a configuration such as configs/eval/NAME.toml, or give its tables as `config`")
+        words = "name a configuration such as configs/eval/NAME.toml, or give its tables as `config`"
+        raise Refusal(422, words, field="configuration")
     if path.is_absolute() or ".." in path.parts or path.suffix != ".toml":
-        raise Refusal(422, f"{wanted.configuration!r} is no path of a configuration, such as configs/eval/NAME.toml")
+        words = f"{wanted.configuration!r} is no path of a configuration, such as configs/eval/NAME.toml"
+        raise Refusal(422, words, field="configuration")
     file = code.root / path
     if not file.is_file() or not file.resolve().is_relative_to(code.root.resolve()):
         there = sorted(found.relative_to(code.root).as_posix() for found in _configurations(code.root))
         hint = f"it has {', '.join(there[:10])}" if there else "it has no configurations"
         at = f"commit {code.commit[:12]}" if code.commit and not code.dirty else "the code"
-        raise Refusal(422, f"{at} has no file {wanted.configuration}; {hint}")
+        raise Refusal(422, f"{at} has no file {wanted.configuration}; {hint}", field="configuration")
     data = file.read_bytes()
     if len(data) > _LARGEST:
         raise Refusal(422, f"{wanted.configuration} is larger than 1 MiB, which no configuration is")
@@ -364,6 +368,7 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
             422,
             f"the workspace {workspace.name!r} has no dataset {name!r}; upload it with `mesocosm dataset upload FILE`, "
             "whose name becomes that of the dataset",
+            field="dataset",
         )
     wanted = number or dataset.version
     version = None if wanted is None else service.store.datasets.version(dataset.id, wanted)
@@ -373,6 +378,7 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
             422,
             f"{which} {dataset.name!r} cannot be used: it is not uploaded and checked; see "
             f"`mesocosm dataset info {dataset.name}`",
+            field="dataset_version" if number else "dataset",
         )
     return DatasetOfRun(dataset, version)
 
@@ -420,8 +426,8 @@ def _planned(
     run_id: str,
 ) -> Run:
     settings = service.settings
-    model = service.catalogue.resolve(config.experiment.model_path, viewer.caller)
-    judge = service.catalogue.resolve(config.model.judge, viewer.caller) if config.model.judge else None
+    model = _model(service, viewer, "experiment.model_path", config.experiment.model_path)
+    judge = _model(service, viewer, "model.judge", config.model.judge) if config.model.judge else None
     budget, warnings = budget_of_run(service, viewer, workspace, [model, *([judge] if judge else [])])
     if config.model.base_url:
         warnings.append(
@@ -442,7 +448,7 @@ def _planned(
     except InvalidInput:
         raise
     except UsageError as error:
-        raise Refusal(422, f"this evaluation cannot work: {error}") from error
+        raise Refusal(422, f"this evaluation cannot work: {error}", field="rows" if wanted.rows else "") from error
     if run.counts.planned > settings.max_samples_per_run:
         raise Refusal(
             422,
@@ -454,6 +460,13 @@ def _planned(
     run.warnings = tuple(warnings)
     run.spec = msgspec.structs.replace(spec, benchmark=_ref(msgspec.structs.replace(rollout, run_id=run.id)))
     return run
+
+
+def _model(service: Service, viewer: Viewer, key: str, name: str) -> ServedModel:
+    try:
+        return service.catalogue.resolve(name, viewer.caller)
+    except Refusal as refusal:
+        raise Refusal(refusal.status, refusal.detail, code=refusal.code, field=key) from refusal
 
 
 def _ref(rollout: HostedRollout) -> BenchmarkRef:
