@@ -5,14 +5,19 @@ from typing import IO
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.teams import checked_team_id
-from mesocosm.client.transport import segment
+from mesocosm.client.transport import Query, segment
 from mesocosm.server.schemas.comparison import ComparisonDocument
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, EpisodeSummary
+from mesocosm.server.schemas.evaluation import PreviousRun, SampleFile, SampleFilePage
+from mesocosm.server.schemas.results import RunResultsDocument
 from mesocosm.server.schemas.run import RunDetail, RunPage
+from mesocosm.server.schemas.run_estimate import RunEstimate
 from mesocosm.server.schemas.run_request import (
     BenchmarkInput,
+    RolloutInput,
     RunInput,
     RunLog,
+    RunOutputPage,
     RunUpdate,
     TestEpisodeInput,
     Visibility,
@@ -25,15 +30,66 @@ PAGE = 1_000
 class RunsResource(Resource):
     """Runs that the caller may read, and those that they start."""
 
-    def create(self, run: RunInput | BenchmarkInput) -> RunDetail:
+    def create(self, run: RunInput | BenchmarkInput | RolloutInput) -> RunDetail:
         """Submit a run. Raises ApiError with the reason if the server refuses it."""
         # Only fields that were set: an official run takes the others from its domain's protocol.
         given = run.model_dump(mode="json", exclude_none=True, exclude_unset=True)
         return self._one(RunDetail, "POST", "/api/runs", given)
 
+    def estimate(self, run: RolloutInput) -> RunEstimate:
+        """Return what an evaluation would come to; nothing is submitted. Raises ApiError as `create` does."""
+        given = run.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+        return self._one(RunEstimate, "POST", "/api/runs/estimate", given)
+
     def get(self, run_id: str) -> RunDetail:
         """Return one run."""
         return self._one(RunDetail, "GET", _path(run_id))
+
+    def of_workspace(self, workspace: str, reference: str) -> RunDetail:
+        """Return a run of a workspace by its id or its name there."""
+        return self._one(RunDetail, "GET", f"/api/workspaces/{segment(workspace)}/runs/{segment(reference)}")
+
+    def evaluations(
+        self,
+        workspace: str,
+        *,
+        states: Sequence[str] = (),
+        rollout: str | None = None,
+        dataset: str | None = None,
+        model: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> RunPage:
+        """Return a page of the evaluation runs of a workspace, newest first; `dataset` is the name of one."""
+        query: Query = {"workspace": workspace, "kind": "rollout", "state": list(states) or None, "agent": rollout}
+        query = {**query, "benchmark": dataset, "model": model, "limit": limit, "cursor": cursor}
+        return self._one(RunPage, "GET", "/api/runs", query=query)
+
+    def previous(self, run_id: str) -> PreviousRun:
+        """Return the last earlier run of the same configuration, and the difference from it."""
+        return self._one(PreviousRun, "GET", f"{_path(run_id)}/previous")
+
+    def results(self, run_id: str) -> RunResultsDocument:
+        """Return the results of a run by sample."""
+        return self._one(RunResultsDocument, "GET", f"{_path(run_id)}/results")
+
+    def output(self, run_id: str, after: int = 0) -> RunOutputPage:
+        """Return what the programs of a run printed after a piece."""
+        return self._one(RunOutputPage, "GET", f"{_path(run_id)}/output", query={"after": after})
+
+    def sample_files(self, run_id: str) -> Iterator[SampleFile]:
+        """Yield the files that the samples of a run wrote."""
+        cursor: str | None = None
+        while True:
+            page = self._one(SampleFilePage, "GET", f"{_path(run_id)}/artifacts", query={"cursor": cursor})
+            yield from page.items
+            cursor = page.cursor
+            if cursor is None:
+                return
+
+    def content(self, digest: str, file: IO[bytes]) -> int:
+        """Stream the content of a file of a run into `file`, and return its size in bytes."""
+        return self._api.download(f"/api/blobs/{segment(digest)}", file)
 
     def list(
         self,

@@ -43,7 +43,7 @@ class Artifact(msgspec.Struct, frozen=True, omit_defaults=True):
     episode_id: str = ""
 
 
-class SampleFile(msgspec.Struct, frozen=True):
+class StoredFile(msgspec.Struct, frozen=True):
     """A file of a run with its size in bytes, and the task and trial of its episode (empty and 0 without one)."""
 
     artifact: Artifact
@@ -157,7 +157,7 @@ class Artifacts:
         return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
 
     def page(self, run_id: str, cursor: str | None, limit: int) -> Page:
-        """Return a page of SampleFile of a run, oldest first. Raises UsageError for a cursor of another listing."""
+        """Return a page of StoredFile of a run, oldest first. Raises UsageError for a cursor of another listing."""
         columns = (artifacts.c.created_at, artifacts.c.id)
         wanted = (
             select(artifacts, blobs.c.raw_bytes, episodes.c.task_id, episodes.c.trial)
@@ -169,7 +169,7 @@ class Artifacts:
             wanted = wanted.where(tuple_(*columns) > tuple(read_cursor(cursor, "artifacts", columns)))
         rows = self._database.all(wanted.order_by(*columns).limit(limit + 1))
         found = [
-            SampleFile(
+            StoredFile(
                 _artifact(*(row[column.name] for column in artifacts.c)),
                 row["raw_bytes"],
                 row["task_id"] or "",

@@ -13,9 +13,10 @@ TREE = {
         f"{_HERE}.run_local:run_local",
         "Evaluate a rollout on this machine; finished rows are never repeated.",
     ),
+    "submit": (f"{_HERE}.submit:submit", "Submit an evaluation of a rollout to a server."),
     "list": (f"{_HERE}.list:list_", "List evaluation runs, newest first."),
     "info": (f"{_HERE}.info:info", "Show an evaluation run: results, configuration, what failed and why."),
-    "stop": (f"{_HERE}.stop:stop", "Ask the process that works on a run to stop it."),
+    "stop": (f"{_HERE}.stop:stop", "Ask what works on a run to stop it."),
     "logs": (f"{_HERE}.logs:logs", "Show what happened in a run, row by row, oldest first."),
     "download": (f"{_HERE}.download:download", "Write metrics, samples, trajectories, artifacts and logs as files."),
     "schedule": (f"{_HERE}.schedule:schedule", "Runs of a workspace at times, or after every sync of a branch."),
@@ -23,7 +24,6 @@ TREE = {
     "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with human labels."),
 }
 INSTEAD = {
-    "submit": "Evaluations run on this machine: mesocosm eval run-local CONFIG",
     "delete": "Runs are deleted by: mesocosm run delete RUN",
     "compare": "Runs are compared by: mesocosm compare RUN RUN",
 }

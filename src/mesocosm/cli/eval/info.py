@@ -8,9 +8,11 @@ import click
 import msgspec
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options
+from mesocosm.cli.eval.on_server import found_on_server, server_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.render import GOING, emit, scored, table, when
 from mesocosm.cli.results import command_store, find_evaluation
+from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 @click.argument("name")
 @click.option("--by", "label", default="", metavar="LABEL", help="Slice the results by a column or metadata field.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics.json into this directory.")
-def info(name: str, label: str, output: Path | None) -> int:
+@server_option
+def info(name: str, label: str, output: Path | None, remote: bool, workspace: str | None) -> int:
     """Show an evaluation run: results, what failed and why, configuration. NAME may be a name, an id, or `last`.
 
     While the run is going on, it is a snapshot. With --fail-if it exits 1 when a condition is broken, 3 when one cannot
@@ -34,6 +37,13 @@ def info(name: str, label: str, output: Path | None) -> int:
     from mesocosm.engine.results import results
     from mesocosm.engine.slices import slices
 
+    there = found_on_server(name, workspace, remote=remote, local=lambda: find_evaluation(command_store(), name))
+    if there is not None:
+        if label:
+            raise UsageError("--by slices runs of this machine; the page of the run on the server slices it too")
+        if output is not None:
+            there.download(output, {"metrics"}, None, overwrite=True)
+        return there.show()
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     if run.status in GOING or not run.metrics:

@@ -1,10 +1,14 @@
 """`mesocosm eval list`."""
 
+from typing import Any
+
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.eval.on_server import has_workspace, list_on_server, server_option, show_listed
 from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
 from mesocosm.cli.results import command_store
+from mesocosm.core.failure import MesocosmError, UnknownName
 from mesocosm.core.run import Run, RunStatus
 
 
@@ -20,7 +24,47 @@ from mesocosm.core.run import Run, RunStatus
 @click.option("--rollout", help="Runs of this rollout.")
 @click.option("--dataset", help="Runs on this dataset.")
 @click.option("--model", help="Runs of this model.")
-def list_(
+@server_option
+def list_(*, remote: bool, workspace: str | None, cursor: str | None, everything: bool, **given: Any) -> None:
+    """List evaluation runs, newest first: those of this machine, then those of your workspace on a server."""
+    if remote or workspace:
+        _list_remote(workspace, cursor=cursor, everything=everything, **given)
+        return
+    shared = has_workspace() and not options().json
+    try:
+        _list_local(cursor=cursor, everything=everything, shared=shared, **given)
+    except UnknownName:
+        if not shared:
+            raise
+    if shared:
+        _list_shared(everything=everything, **given)
+
+
+def _list_remote(workspace: str | None, *, cursor: str | None, **given: Any) -> None:
+    """Print runs of a workspace."""
+    found, cursor, place = list_on_server(workspace, cursor=cursor, **given)
+    if options().json:
+        emit({"schema_version": 1, "items": found, "next_cursor": cursor, "has_more": cursor is not None})
+        return
+    show_listed(found, place)
+    if cursor:
+        click.echo(f"more: --cursor {cursor}, or --all")
+
+
+def _list_shared(**given: Any) -> None:
+    """Print the runs of the workspace. A server that does not answer hides nothing of this machine."""
+    try:
+        found, cursor, place = list_on_server(None, cursor=None, **given)
+    except MesocosmError as error:
+        click.echo(f"note: the runs of your workspace are not known: {error}", err=True)
+        return
+    show_listed(found, place)
+    if cursor:
+        click.echo("more: --remote --all")
+
+
+def _list_local(
+    *,
     limit: int,
     everything: bool,
     cursor: str | None,
@@ -28,8 +72,8 @@ def list_(
     rollout: str | None,
     dataset: str | None,
     model: str | None,
+    shared: bool,
 ) -> None:
-    """List evaluation runs, newest first."""
     from mesocosm.cli.eval.document import listed
     from mesocosm.store.filters import RunFilter
 
@@ -52,8 +96,11 @@ def list_(
         emit(listed(found, None, cursor))
         return
     if not found:
-        click.echo("no evaluation runs match; `mesocosm eval run-local CONFIG` makes one")
+        if not shared:
+            click.echo("no evaluation runs match; `mesocosm eval run-local CONFIG` makes one")
         return
+    if shared:
+        click.echo("on this machine")
     rows = []
     for run in found:
         score = scored(run.primary)
@@ -65,6 +112,8 @@ def list_(
     table(columns, rows, chosen, right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")
+    if shared:
+        click.echo()
 
 
 def _one(value: str | None) -> tuple[str, ...]:

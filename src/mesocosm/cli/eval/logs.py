@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.eval.on_server import found_on_server, server_option
 from mesocosm.cli.render import emit, number
 from mesocosm.cli.results import command_store, find_evaluation
 from mesocosm.core.episode import Episode, EpisodeStatus
@@ -31,11 +32,25 @@ REWARD = "reward"
 @click.option("--cursor", help="Where the previous page ended.")
 @click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--failed", is_flag=True, help="Only samples that failed.")
-def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> None:
+@click.option("-f", "--follow", is_flag=True, help="On a server: go on until the run ends.")
+@server_option
+def logs(
+    name: str,
+    limit: int,
+    cursor: str | None,
+    rows: str,
+    failed: bool,
+    follow: bool,
+    remote: bool,
+    workspace: str | None,
+) -> int:
     """Show what happened in a run: warnings, output, failures with their tracebacks, sample by sample.
 
     The last lines of the rollout process's output follow.
     """
+    there = found_on_server(name, workspace, remote=remote, local=lambda: find_evaluation(command_store(), name))
+    if there is not None:
+        return there.logs(follow=follow)
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     wanted = places(rows)
@@ -50,7 +65,7 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
     printed = _printed(run)
     if chosen.json:
         emit({"schema_version": 1, "items": found, "next_cursor": cursor, "output": printed})
-        return
+        return 0
     for sample in found:
         _show(sample)
     if not found:
@@ -60,6 +75,7 @@ def logs(name: str, limit: int, cursor: str | None, rows: str, failed: bool) -> 
     if printed:
         click.secho("\nthe last lines that the rollout's process printed:", bold=True)
         click.echo("\n".join(printed))
+    return 0
 
 
 def _fits(episode: Episode, wanted: set[str] | None, *, failed: bool) -> bool:

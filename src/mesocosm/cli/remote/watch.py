@@ -172,7 +172,9 @@ def print_run(run: "Run", found: "RunDetail | None" = None) -> None:
     `found` is the same run as the server describes it, for what `run` does not say.
     """
     title = run.config.domain_id or (found.benchmark if found is not None else "")
-    click.echo(f"{title} · {run.config.agent_config.model} · {state(run)}")
+    # Evaluations are told in the words of their statuses, the rest in those of the older interface.
+    word = found.state if found is not None and found.kind == "rollout" else state(run)
+    click.echo(f"{title} · {run.config.agent_config.model} · {word}")
     if run.metrics:
         rows = [_row(metric) for metric in run.metrics]
         table(["metric", "value", "95 % interval", "n"], rows, options(), right=(1, 3))

@@ -280,7 +280,7 @@ class VisibleRun(GrantedObject):
         return tuple((one, sizes.get(one.digest, 0)) for one in self.artifacts())
 
     def file_page(self, cursor: str | None, limit: int) -> Page:
-        """Return a page of SampleFile, oldest first.
+        """Return a page of StoredFile, oldest first.
 
         Raises Refusal 403 for outsiders, UsageError for an invalid cursor.
         """
