@@ -12,7 +12,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-foreign test-osmosis foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -43,6 +43,10 @@ test-osmosis: $(VENV)/.installed-test osmosis-packages
 	  MESOCOSM_TEST_ACCEPTANCE="$(ACCEPTANCE)" $(BIN)/pytest -rs $(or $(TESTS),tests/osmosis)
 
 osmosis-packages: $(OSMOSIS)
+
+# Published rollouts from a bare repository on a server; hundreds of megabytes of wheels are downloaded for them.
+test-published: $(VENV)/.installed-test
+	MESOCOSM_TEST_PUBLISHED=1 $(BIN)/pytest -rs tests/foreign/test_published_on_a_server.py
 
 check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
