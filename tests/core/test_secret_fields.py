@@ -17,6 +17,13 @@ import swecc_mesocosm
 from mesocosm.core.secret import is_secret
 
 NO_CREDENTIALS = {
+    "mesocosm.compat.osmosis_platform.eval_files.DownloadItem.token": "public, an id, or names",
+    "mesocosm.compat.osmosis_platform.eval_files.RunFile.token": "public, an id, or names",
+    "mesocosm.server.builds.git_credentials.GitAccess.secrets": "public, an id, or names",
+    "mesocosm.server.builds.git_credentials.GitCredentials.host_keys": "public, an id, or names",
+    "mesocosm.server.schemas.git_credential.GitCredentialInput.host_keys": "public, an id, or names",
+    "mesocosm.server.schemas.run_estimate.RunEstimate.missing_secrets": "public, an id, or names",
+    "mesocosm.server.schemas.run_estimate.RunEstimate.secrets": "public, an id, or names",
     "mesocosm.agents.chosen_option.Token.key": "a part of a reply",
     "mesocosm.agents.loose_json._Frame.key": "a key of an object",
     "mesocosm.cli.eval.work.EvalFlags.secrets_file": "a path",

@@ -59,7 +59,9 @@ def compare(**given: Any) -> int:
     chosen = options()
     chosen.quiet = given["quiet"]
     if flags.on_server(given):
-        from mesocosm.cli.bench.remote_comparison import compare_remote
+        from importlib import import_module
+
+        compare_remote: Any = import_module("mesocosm.cli.bench.remote_comparison").compare_remote
 
         return compare_remote(given)
     chosen.part(GateFlags).check(comparing=True)
