@@ -432,8 +432,11 @@ def test_all_rows_can_be_asked_for_on_the_line(workspace: Workspace) -> None:
     assert workspace.data("--limit", "all")["summary"]["progress"]["total"] == 4
 
 
-def test_commands_that_are_elsewhere_are_named(workspace: Workspace) -> None:
-    assert "mesocosm eval run-local CONFIG" in workspace.eval("submit", str(workspace.config), "--yes").err
+def test_who_submits_without_a_login_is_told_how_to_log_in_and_how_to_do_without_a_server(workspace: Workspace) -> None:
+    outcome = workspace.eval("submit", str(workspace.config), "--yes")
+    assert outcome.code == 1
+    assert "mesocosm auth login" in outcome.err
+    assert f"mesocosm eval run-local {workspace.config}" in outcome.err
 
 
 def test_a_comparison_names_the_run_that_passes_and_why_five_rows_are_a_tie(workspace: Workspace) -> None:

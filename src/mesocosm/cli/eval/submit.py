@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import confirmed, options
-from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_for, workspace_option
+from mesocosm.cli.remote.connection import NotLoggedIn, Remote, document, member_client, workspace_for, workspace_option
 from mesocosm.cli.render import answer, money, table
 from mesocosm.core.failure import UsageError
 
@@ -47,7 +47,7 @@ def submit(config: Path | None, *, wait: bool, yes: bool, upload: bool, workspac
     mesocosm eval submit configs/eval/math.toml --upload --limit 20 --wait
     mesocosm eval submit --from math-20260302T020000Z-1f2e3d4c --set experiment.model_path=openai/gpt-5-mini
     """
-    client = member_client()
+    client = _client(config)
     if config is None and not given["from_run"]:
         raise UsageError("name a configuration, configs/eval/NAME.toml, or a run to repeat with --from RUN")
     place = client.workspaces.get(workspace_for(client, workspace))
@@ -70,6 +70,13 @@ def submit(config: Path | None, *, wait: bool, yes: bool, upload: bool, workspac
 
     click.echo(f"submitted: {run.name}", err=True)
     return watched(client, run.id)
+
+
+def _client(config: Path | None) -> "Client":
+    try:
+        return member_client()
+    except NotLoggedIn as error:
+        raise NotLoggedIn(f"{error}\n  without a server: mesocosm eval run-local {config or 'CONFIG'}") from error
 
 
 def _wanted(
