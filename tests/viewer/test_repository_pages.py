@@ -36,8 +36,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
 @pytest.fixture(scope="module")
 def platform(host: SimpleNamespace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("platform")
-    settings = {"MESOCOSM_GIT_HOSTS": f"github.com,{host.place}", "MESOCOSM_GIT_POLL_S": "0"}
-    with hosting(folder, None, GIT_SSL_CAINFO=str(PEM), **settings) as running:
+    hosts = f"github.com,{host.place}"
+    with hosting(folder, GIT_SSL_CAINFO=str(PEM), MESOCOSM_GIT_HOSTS=hosts, MESOCOSM_GIT_POLL_S="0") as running:
         yield running
 
 
