@@ -127,10 +127,12 @@ class ProgramSandbox:
         egress: EgressProxy | None = None,
         secrets: Mapping[str, str] | None = None,
         heard: Callable[[str], None] | None = None,
+        printed: Callable[[bytes], object] | None = None,
         most_bytes: int | None = None,
     ) -> Finished:
         """Run a program for at most `seconds`; `heard` is called with each piece of its output.
 
+        With `printed`, which is called with each piece of its stdout, only stderr counts as output.
         It may write to the `writable` folders, at most `most_bytes` of disk in all of them together. With `egress`, the
         usual variables point it to that proxy. `secrets` are variables that programs outside of the sandbox do not see;
         they need `egress`. Raises EpisodeError with cause sandbox_failed if it cannot be started.
@@ -138,6 +140,8 @@ class ProgramSandbox:
         assert egress is not None or not secrets
         flood, output = Flood(), Log()
         logged = [Log(heard=_heard(flood, output, heard)) for _ in range(2)]
+        if printed is not None:
+            logged[0] = Log(heard=_printed(flood, printed))
         port = free_port() if egress is not None else 0
         relay = Relay((port,), takers={port: egress.serve}, variables=secrets) if egress is not None else None
         isolation = self._isolation()
@@ -181,6 +185,14 @@ def _heard(flood: Flood, output: Log, heard: Callable[[str], None] | None) -> Ca
         output.write(data)
         if heard is not None and (text := decoder.decode(data)):
             heard(text)
+
+    return hear
+
+
+def _printed(flood: Flood, printed: Callable[[bytes], object]) -> Callable[[bytes], None]:
+    def hear(data: bytes) -> None:
+        flood.hear(data)
+        printed(data)
 
     return hear
 

@@ -124,6 +124,48 @@ def test_a_file_is_uploaded_checked_described_and_downloaded(reef: Reef) -> None
     assert reef.get("hard")["creator"] == "member"
 
 
+@pytest.mark.parametrize("query", [{}, {"version": 1}])
+@pytest.mark.parametrize("after", ["get", "current", "version"])
+def test_a_check_that_ends_while_the_dataset_is_read_leaves_no_contradiction(
+    reef: Reef, monkeypatch: pytest.MonkeyPatch, after: str, query: dict[str, Any]
+) -> None:
+    begun = reef.begin().json()
+    reef.send(begun)
+    reef.end(begun)
+    real = getattr(store_datasets.Datasets, after)
+
+    def read(store: store_datasets.Datasets, *given: Any) -> Any:
+        found = real(store, *given)
+        monkeypatch.setattr(store_datasets.Datasets, after, real)
+        reef.check()
+        return found
+
+    monkeypatch.setattr(store_datasets.Datasets, after, read)
+    found = reef.get("hard", **query)
+    assert (found["status"], found["version"]) in {("uploaded", 1), ("processing", None)}
+    assert found["current"]["status"] != "uploaded" or found["version"] == 1
+    (listed,) = reef["member"].get(reef.base).json()["items"]
+    assert (listed["status"], listed["version"], listed["rows"]) == ("uploaded", 1, 20)
+
+
+def test_a_check_that_ends_while_datasets_are_listed_leaves_no_contradiction(
+    reef: Reef, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = reef.begin().json()
+    reef.send(begun)
+    reef.end(begun)
+    real = store_datasets.Datasets.list
+
+    def read(store: store_datasets.Datasets, *given: Any, **named: Any) -> Any:
+        found = real(store, *given, **named)
+        reef.check()
+        return found
+
+    monkeypatch.setattr(store_datasets.Datasets, "list", read)
+    (listed,) = reef["member"].get(reef.base).json()["items"]
+    assert (listed["status"], listed["version"], listed["rows"]) == ("uploaded", 1, 20)
+
+
 @pytest.mark.parametrize(
     ("given", "begin", "end"),
     [("bytes=0-0", 0, 1), ("bytes=60-70", 60, 71), ("bytes=100-", 100, len(DATA)), ("bytes=-5", -5, len(DATA))],

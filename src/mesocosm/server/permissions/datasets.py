@@ -171,12 +171,12 @@ class VisibleDataset(GrantedObject):
 
     def document(self, number: int | None = None) -> DatasetDocument:
         """Return the dataset with a version, by default the newest uploaded one. Raises Refusal 404."""
-        shown = self._shown()
-        current = self._version(shown.version if number is None else number)
+        current = self._version(self._shown().version if number is None else number)
         if current is None:
             raise self._no_version(number)
+        # Read after the version: a dataset whose version is uploaded must not look as if it had none yet.
         return DatasetDocument(
-            **_item(self._dataset, shown).model_dump(),
+            **_item(self._dataset, self._shown()).model_dump(),
             versions=list(map(_version_item, self._store.datasets.versions(self._dataset.id, _VERSIONS))),
             current=_version_document(current),
         )
@@ -326,7 +326,8 @@ def _item(dataset: Dataset, current: DatasetVersion) -> DatasetItem:
         id=dataset.id,
         name=dataset.name,
         status=current.state.value,
-        version=dataset.version,
+        # Not that of the dataset, which was read at another time than this status.
+        version=current.version if current.state is DatasetState.UPLOADED else None,
         file_name=current.file_name,
         format=_format(current),
         size=current.size,

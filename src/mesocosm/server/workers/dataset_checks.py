@@ -43,7 +43,7 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
         digests = await asyncio.to_thread(store.parts, version.dataset_id, version.version)
         digest = await assemble(file, digests, version.part_count, version.digest, store.read_part)
         intact = isinstance(digest, str)
-        checked = _faulty(digest) if isinstance(digest, Problem) else await _checked(file, version)
+        checked = _faulty(digest) if isinstance(digest, Problem) else await _checked(service, file, version)
     finally:
         await asyncio.to_thread(scratch.remove)
     state = DatasetState.ERROR if checked.faults else DatasetState.UPLOADED
@@ -77,7 +77,7 @@ async def add_rows(service: Service, version: DatasetVersion, added: Mapping[int
         elif grown.added:
             columns = version.columns if base is None else base.columns
             version = msgspec.structs.replace(version, columns=columns, format=_GROWN_FORMAT)
-            checked = await _checked(file, version)
+            checked = await _checked(service, file, version)
         state = DatasetState.UPLOADED if grown.added and not checked.faults else DatasetState.ERROR
         found = {"size": size, "digest": "", "columns": version.columns, "source": _source(version, base, grown)}
         if not grown.added and not checked.faults:
@@ -119,7 +119,7 @@ async def _grown(
         return AddedRows(faults=(found,))
     about = ("", "", version.columns) if base is None else (str(file), base.format, base.columns)
     said = await check_apart(
-        None,
+        service.settings,
         f"rows for dataset {version.dataset_id}, version {version.version}",
         "mesocosm.rollouts.added_rows",
         *(*about, str(rows), str(folder / _GROWN)),
@@ -167,9 +167,9 @@ def _text(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-async def _checked(file: Path, version: DatasetVersion) -> CheckedDataset:
+async def _checked(service: Service, file: Path, version: DatasetVersion) -> CheckedDataset:
     found = await check_apart(
-        None,
+        service.settings,
         f"dataset {version.dataset_id}, version {version.version}",
         "mesocosm.rollouts.dataset_check",
         *(str(file), version.format, version.file_name, version.columns),

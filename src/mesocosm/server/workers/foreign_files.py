@@ -6,23 +6,25 @@ import logging
 import os
 import sys
 import tempfile
-from asyncio.subprocess import Process
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mesocosm.core.failure import InfrastructureError, Problem, UnknownName, UsageError
+from mesocosm.core.failure import EpisodeError, InfrastructureError, Problem, UnknownName, UsageError
 from mesocosm.core.secret import without_secrets
-from mesocosm.sandboxes.bubblewrap import FilesystemView, confined, hand_over
-from mesocosm.sandboxes.isolation import ENVIRONMENT
-from mesocosm.sandboxes.program_limits import ProgramLimits
-from mesocosm.sandboxes.sandbox import choose
+from mesocosm.sandboxes.bubblewrap import hand_over
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.sandbox import ProgramSandbox, choose
+from mesocosm.sandboxes.sandboxed_process import Finished
 from mesocosm.server.builds.sandbox import runtime_folders
 from mesocosm.server.settings import Settings
 
 CHECK_S = 3_600.0
+TRIAL_S = 120.0
 MEMORY_MB = 2_048
 MOST_WRITTEN = 16 << 30
-"""Maximum size of a file that a check writes, in bytes."""
+"""Maximum size of what a check writes, in bytes."""
+_SPARE_MB = 512
+"""Memory of a check beside its data, such as that of its libraries: it reports itself that it lacks memory."""
 
 _log = logging.getLogger(__name__)
 _confinable: dict[tuple[str, str], bool] = {}
@@ -66,73 +68,86 @@ async def check_apart(
 
     It runs in the server's sandbox of submitted code, without a network and with no files but those of `folder`, in
     which it may write if it `writes`. The whole folder is given to the account of the sandbox. Without settings, and
-    where there is no bubblewrap, it is an ordinary process without our secrets.
+    where there is no bubblewrap, it is an ordinary process without our secrets. No process of it is left on return.
     """
-    program = (sys.executable, "-P", "-m", module, *words, str(MEMORY_MB))
-    environment = without_secrets(os.environ)
-    if settings is not None and await _is_confinable(settings, module):
-        await asyncio.to_thread(_give, folder)
-        program, environment = _confined(program, folder, writes=writes), ENVIRONMENT
-    started = await _start(program, environment, folder)
-    try:
-        async with asyncio.timeout(CHECK_S):
-            out, said = await started.communicate()
-    except TimeoutError:
+    confined = settings is not None and await _is_confinable(settings, module)
+    program, out = ("-m", module, *words, str(MEMORY_MB)), bytearray()
+    ended = await _run(program, folder, CHECK_S, confined=confined, writes=writes, printed=out.extend)
+    if ended.how == "ok":
+        return bytes(out)
+    if ended.how == "timeout":
         what = f"could not be checked within {CHECK_S / 60:.0f} minutes"
         return Problem("", what, "split it into smaller files")
-    finally:
-        if started.returncode is None:
-            started.kill()
-            await started.wait()
-    if started.returncode == 0:
-        return out
-    _log.error("the check of %s failed: %s", subject, said[-4_000:])
+    what = ended.reason or f"ended with code {ended.code}, perhaps for lack of memory"
+    _log.error("the check of %s %s: %s", subject, what, ended.output_tail[-4_000:])
     fix = "make the file or its rows smaller; if it is small, tell the administrators of the server"
-    return Problem("", f"its check ended with code {started.returncode}, perhaps for lack of memory", fix)
+    return Problem("", f"its check {what}", fix)
 
 
 async def _is_confinable(settings: Settings, module: str) -> bool:
-    """Return whether a module can be imported in the sandbox of this server; it is tried once."""
+    """Return whether a module can be imported in the sandbox of this server; it is tried once.
+
+    Raises InfrastructureError if that takes too long.
+    """
     try:
         kind = choose(settings.sandbox, settings.unsafe_sandbox)
     except UsageError as error:
-        kind, said = "plain", str(error).encode()
+        kind, said = "plain", str(error)
     else:
-        said = f"the setting `sandbox` is {kind}".encode()
+        said = f"the setting `sandbox` is {kind}"
     known = _confinable.get((kind, module))
     if known is None:
         known = False
         if kind == "bubblewrap":
-            with tempfile.TemporaryDirectory(prefix="mesocosm-") as name:
-                words = (sys.executable, "-P", "-c", f"import {module}")
-                _give(Path(name))
-                tried = await _start(_confined(words, Path(name), writes=False), ENVIRONMENT, Path(name))
-                _, said = await tried.communicate()
-                known = tried.returncode == 0
+            known, said = await _is_imported(module)
         if not known:
-            _log.warning("uploaded files are checked without a sandbox: %s", said.decode(errors="replace")[-1_000:])
+            _log.warning("uploaded files are checked without a sandbox: %s", said[-1_000:])
         _confinable[kind, module] = known
     return known
+
+
+async def _is_imported(module: str) -> tuple[bool, str]:
+    """Return whether the sandbox imports a module, and what it says. Raises InfrastructureError if it is too slow."""
+    with tempfile.TemporaryDirectory(prefix="mesocosm-") as name:
+        try:
+            tried = await _run(("-c", f"import {module}"), Path(name), TRIAL_S, confined=True)
+        except EpisodeError as error:
+            return False, str(error)
+    if tried.how == "timeout":
+        raise InfrastructureError(f"the sandbox did not import {module} within {TRIAL_S:.0f} s; is the machine busy?")
+    return tried.how == "ok", tried.reason or tried.output_tail
+
+
+async def _run(
+    words: Sequence[str],
+    folder: Path,
+    seconds: float,
+    *,
+    confined: bool,
+    writes: bool = False,
+    printed: Callable[[bytes], object] | None = None,
+) -> Finished:
+    """Run our Python in a folder. Raises EpisodeError if it cannot be started."""
+    sandbox = ProgramSandbox(
+        kind="bubblewrap" if confined else "plain",
+        allowance=ProgramLimits(file_bytes=MOST_WRITTEN),
+        most_memory=(MEMORY_MB + _SPARE_MB) * MIB,
+        readable=(*runtime_folders(), folder),
+    )
+    if confined:
+        await asyncio.to_thread(_give, folder)
+    return await sandbox.run(
+        (sys.executable, "-P", *words),
+        cwd=folder,
+        writable=(folder,) if writes else (),
+        env=None if confined else without_secrets(os.environ),
+        seconds=seconds,
+        printed=printed,
+        most_bytes=MOST_WRITTEN if writes else None,
+    )
 
 
 def _give(folder: Path) -> None:
     """Give a folder to the account of the sandbox; bubblewrap itself, which has fewer rights than root, enters it."""
     hand_over(folder)
     folder.chmod(0o755)
-
-
-def _confined(program: Sequence[str], folder: Path, *, writes: bool) -> tuple[str, ...]:
-    shown = runtime_folders()
-    view = FilesystemView(shown if writes else (*shown, folder), (folder,) if writes else (), folder)
-    return tuple(confined(program, view, ProgramLimits(file_bytes=MOST_WRITTEN)))
-
-
-async def _start(program: Sequence[str], environment: Mapping[str, str], folder: Path) -> Process:
-    return await asyncio.create_subprocess_exec(
-        *program,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=environment,
-        cwd=folder,
-    )
