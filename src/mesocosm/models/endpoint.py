@@ -3,7 +3,7 @@
 import ipaddress
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit, urlunsplit
 
@@ -49,8 +49,8 @@ def endpoint(name: ModelName) -> ModelEndpoint:
 
     The URL is the name's own, or else `<PROVIDER>_BASE_URL` or `<PROVIDER>_API_BASE`, or else the provider's public
     one. For a custom address, MESOCOSM_API_KEY takes precedence over `<PROVIDER>_API_KEY`, which is sent only if
-    `takes_key_of` allows it; for the public address the order is reversed. Raises UsageError for a provider without an
-    address.
+    `takes_key_of` allows it; for the public address the order is reversed. What `assign_keys` says of the model goes
+    before that. Raises UsageError for a provider without an address.
     """
     prefix = _prefix(name.provider)
     public = PROVIDERS.get(name.provider, "")
@@ -63,11 +63,38 @@ def endpoint(name: ModelName) -> ModelEndpoint:
     check_url(base_url, f"{name.provider}/{name.model}")
     own = f"{prefix}_API_KEY"
     variables: tuple[str, ...] = (own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, own)
-    if not takes_key_of(base_url, name.provider, public):
+    if (assigned := assigned_variable(name)) is not None:
+        variables = (assigned,)
+    elif not takes_key_of(base_url, name.provider, public):
         variables = (GENERAL_KEY,)
     key = next((value for variable in variables if (value := os.environ.get(variable, "").strip())), "")
     hosted = base_url == public and not is_loopback(base_url)
     return ModelEndpoint(base_url, key, variables, hosted)
+
+
+_assigned: dict[str, str] = {}
+
+
+def assign_keys(variables: Mapping[str, str]) -> None:
+    """Set the variable that holds the key of each model, by its name as in ModelName, whose model may end in `*`.
+
+    This is for processes that ask models for others, where the operator decides which key goes to which address. It
+    replaces earlier assignments.
+    """
+    _assigned.clear()
+    _assigned.update(variables)
+
+
+def assigned_variable(name: ModelName) -> str | None:
+    """Return the variable that `assign_keys` has given the model, None if it has not."""
+    exact = _assigned.get(str(name))
+    if exact is not None:
+        return exact
+    for pattern, variable in _assigned.items():
+        head, star, tail = pattern.partition("*")
+        if star and str(name).startswith(head) and str(name).endswith(tail):
+            return variable
+    return None
 
 
 def takes_key_of(url: str, provider: str, public: str = "") -> bool:

@@ -24,6 +24,7 @@ from mesocosm.models.endpoint import (
     ELSEWHERE,
     GENERAL_KEY,
     PROVIDERS,
+    assigned_variable,
     check_url,
     configured,
     is_loopback,
@@ -118,10 +119,13 @@ class LiteLLMModel:
         self._extra = dict(settings.extra)
         self._local = is_loopback(name.base_url)
         self._price = price(name, local=self._local, elsewhere=bool(name.base_url))
+        self._variable = assigned_variable(name)
         self._key = self._find_key()
         self._concessions = UnsupportedParameters(self.name)
 
     def _find_key(self) -> str:
+        if self._variable is not None:
+            return os.environ.get(self._variable, "").strip() or "none"
         provider = self._route.partition("/")[0]
         if not self._base_url:
             return gemini_key() if provider == "gemini" else ""
@@ -147,9 +151,12 @@ class LiteLLMModel:
             raise UsageError(
                 f"LiteLLM knows no provider for {self._route!r}; write litellm/PROVIDER/MODEL with one of its providers"
             ) from error
-        if self._key:
+        if self._variable is not None and not self._base_url and self._key == "none":
+            missing = [self._variable]
+        elif self._key:
             return
-        missing = self._missing_keys(provider)
+        else:
+            missing = self._missing_keys(provider)
         if missing:
             raise UsageError(
                 f"{self.name} needs a key, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not set; "

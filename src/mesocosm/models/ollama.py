@@ -16,7 +16,7 @@ from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelReques
 from mesocosm.core.ports import Model
 from mesocosm.core.usage import Usage
 from mesocosm.models import chat_completions
-from mesocosm.models.endpoint import check_url, is_loopback, takes_key_of, without_credentials
+from mesocosm.models.endpoint import assigned_variable, check_url, is_loopback, takes_key_of, without_credentials
 from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
 
@@ -255,7 +255,12 @@ def _digests(entries: Any, wanted: str) -> list[str]:
 
 
 def _key(name: ModelName, url: str) -> str:
-    """Return OLLAMA_API_KEY; empty if `url` belongs to another provider or is not the configured Ollama."""
+    """Return OLLAMA_API_KEY; empty if `url` belongs to another provider or is not the configured Ollama.
+
+    A variable that is assigned to the model goes before that.
+    """
+    if (assigned := assigned_variable(name)) is not None:
+        return os.environ.get(assigned, "").strip()
     set_up = base_url(ModelName(name.provider, name.model))
     elsewhere = bool(name.base_url) and set_up not in {DEFAULT, url}
     return "" if elsewhere or not takes_key_of(url, "ollama") else os.environ.get("OLLAMA_API_KEY", "")

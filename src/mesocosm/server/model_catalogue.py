@@ -7,13 +7,13 @@ in specs, in traces or in responses.
 import difflib
 import os
 import re
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName
 from mesocosm.models.catalogue import is_local
-from mesocosm.models.endpoint import PROVIDERS
+from mesocosm.models.endpoint import GENERAL_KEY, assign_keys
 from mesocosm.models.prices import Price, price
 from mesocosm.server.auth.principal import Principal
 from mesocosm.server.refusal import Refusal
@@ -35,7 +35,6 @@ _MORE = (
     "gemini/gemini-flash-lite-latest",
 )
 _KEYS = {"gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
-_KEYLESS = frozenset({"builtin", "ollama", "vllm"})
 _ASKED = re.compile(r"[A-Za-z][A-Za-z0-9_-]*/[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 """Valid names. None of them can refer to a file or URL of the caller's choice."""
 
@@ -55,11 +54,10 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """A requested model: the requested name, the name for the spec, and the variable with its key (may be empty)."""
+    """A requested model: the requested name, and the name for the spec."""
 
     asked: str
     name: str
-    key: str = ""
 
     @property
     def priced(self) -> bool:
@@ -112,7 +110,7 @@ class Catalogue:
             raise Refusal(403, f"model {asked} is for members; guests may use {self._for_guests()}")
         if missing := self._missing(entry):
             raise Refusal(422, f"model {asked} cannot be run now: {missing}; `mesocosm models` shows those that can")
-        return ServedModel(asked, _behind(entry, asked), _variable(entry))
+        return ServedModel(asked, _behind(entry, asked))
 
     def costs(self, asked: str) -> bool:
         """Return whether runs of a model count against budgets. Those of a model no longer offered do."""
@@ -122,16 +120,17 @@ class Catalogue:
         model = ServedModel(asked, _behind(entry, asked))
         return model.priced and not model.free
 
-    def lend_keys(self, environment: MutableMapping[str, str] | None = None) -> None:
-        """Copy keys from the operator's variables to the standard variables of providers. For workers.
+    def assign_keys(self) -> None:
+        """Send to each model the key that its entry names, and to an address without one no key of a provider.
 
-        Variables that are already set are left unchanged.
+        For workers. An entry without a key and without an address keeps the provider's own variable.
         """
-        variables = os.environ if environment is None else environment
+        assigned = {}
         for entry in self.entries:
-            if entry.key and variables.get(entry.key):
-                provider = (entry.served_as or entry.name).partition("/")[0]
-                variables.setdefault(f"{provider.upper().replace('-', '_')}_API_KEY", variables[entry.key])
+            served = ModelName.parse(entry.served_as or entry.name)
+            if entry.key or served.base_url:
+                assigned[str(served)] = entry.key or GENERAL_KEY
+        assign_keys(assigned)
 
     def _entry(self, asked: str) -> ModelEntry | None:
         exact = next((entry for entry in self.entries if entry.name == asked), None)
@@ -167,13 +166,6 @@ def _standard() -> tuple[ModelEntry, ...]:
 def _set_key(provider: str) -> str:
     names = _KEYS.get(provider, (f"{provider.upper()}_API_KEY",))
     return next((name for name in names if os.environ.get(name)), "")
-
-
-def _variable(entry: ModelEntry) -> str:
-    if entry.key:
-        return entry.key
-    provider = entry.name.partition("/")[0]
-    return f"{provider.upper()}_API_KEY" if provider in PROVIDERS and provider not in _KEYLESS else ""
 
 
 def _older(name: str) -> str:

@@ -327,7 +327,7 @@ class _Worker:
         row = Row(self.id, this_process(), __version__, settings.runs_at_once, 0, now, now)
         await asyncio.to_thread(service.store.workers.add, row)
         adapters.bind(service, self._pool)
-        service.catalogue.lend_keys()
+        service.catalogue.assign_keys()
         self._heartbeat.start()
         _log.info("worker %s (process %d) has started", self.id, os.getpid())
         try:

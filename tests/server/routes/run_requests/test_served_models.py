@@ -1,9 +1,14 @@
 """The catalogue of models: what stands behind a name, and where its key is."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
+from mesocosm.models.endpoint import assign_keys, endpoint
+from mesocosm.models.litellm import LiteLLMModel
 from mesocosm.server.auth.principal import Kind, Principal
 from mesocosm.server.model_catalogue import Catalogue
 from mesocosm.server.refusal import Refusal
@@ -25,8 +30,8 @@ def test_an_exact_name_goes_before_a_pattern_and_a_pattern_takes_the_rest() -> N
         )
     )
     big, small = catalogue.resolve("house/big", ANN), catalogue.resolve(" house/a/small ", ANN)
-    assert (big.name, big.key) == ("vllm/meta/big@http://10.0.0.2/v1", "TWO")
-    assert (small.asked, small.name, small.key) == ("house/a/small", "openai/a/small@http://10.0.0.1/v1", "ONE")
+    assert big.name == "vllm/meta/big@http://10.0.0.2/v1"
+    assert (small.asked, small.name) == ("house/a/small", "openai/a/small@http://10.0.0.1/v1")
 
 
 def test_what_the_operator_names_may_be_a_file_and_what_people_name_may_not() -> None:
@@ -40,17 +45,73 @@ def test_what_the_operator_names_may_be_a_file_and_what_people_name_may_not() ->
     assert refused.value.status == 422
 
 
-def test_keys_are_lent_to_the_variables_of_providers_but_never_replace_one() -> None:
+@pytest.fixture
+def assigned() -> Iterator[None]:
+    """Keys may be assigned, as in a worker."""
+    yield
+    assign_keys({})
+
+
+@pytest.mark.usefixtures("assigned")
+@pytest.mark.parametrize(
+    ("asked", "key"),
+    [
+        ("openai/gpt-4o", "ours"),
+        ("openai/gpt-5", "the other"),
+        ("house/llama", "of the house"),
+        ("house/open", ""),
+        ("lab/a/b", "of the lab"),
+        ("groq/y", "own"),
+    ],
+)
+def test_each_model_gets_the_key_that_its_entry_names(monkeypatch: pytest.MonkeyPatch, asked: str, key: str) -> None:
+    keys = {"OPENAI_API_KEY": "ours", "OTHER": "the other", "HOUSE": "of the house", "LAB": "of the lab"}
+    for variable, value in {**keys, "GROQ_API_KEY": "own"}.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.delenv("MESOCOSM_API_KEY", raising=False)
     catalogue = Catalogue(
         settings(
-            {"name": "house/x", "served_as": "openai/x", "key": "HOUSE_KEY"},
-            {"name": "groq/y", "key": "OUR_GROQ_KEY"},
-            {"name": "together/z", "key": "UNSET"},
+            {"name": "openai/gpt-4o", "key": "OPENAI_API_KEY"},
+            {"name": "openai/gpt-5", "key": "OTHER"},
+            {"name": "house/llama", "served_as": "OpenAI/llama@http://10.0.0.1/v1/", "key": "HOUSE"},
+            {"name": "house/open", "served_as": "openai/open@http://10.0.0.2/v1"},
+            {"name": "lab/*", "served_as": "openai/*@http://10.0.0.3/v1", "key": "LAB"},
+            {"name": "groq/*"},
         )
     )
-    variables = {"HOUSE_KEY": "one", "OUR_GROQ_KEY": "two", "GROQ_API_KEY": "own"}
-    catalogue.lend_keys(variables)
-    assert variables == {"HOUSE_KEY": "one", "OUR_GROQ_KEY": "two", "GROQ_API_KEY": "own", "OPENAI_API_KEY": "one"}
+
+    catalogue.assign_keys()
+
+    assert endpoint(ModelName.parse(catalogue.resolve(asked, ANN).name)).key == key
+
+
+@pytest.mark.usefixtures("assigned")
+@pytest.mark.parametrize("served", ["anthropic/claude-sonnet-4-6", "mistral/x@http://10.0.0.1/v1"])
+async def test_litellm_gets_the_key_of_the_entry_and_looks_for_no_other(
+    monkeypatch: pytest.MonkeyPatch, served: str
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "of somebody else")
+    monkeypatch.setenv("MISTRAL_API_KEY", "of somebody else")
+    monkeypatch.setenv("OURS", "sk-ours-and-ours-alone")
+    name = ModelName.parse(served)
+    Catalogue(settings({"name": served, "key": "OURS"})).assign_keys()
+    assert LiteLLMModel(name, ModelSettings(served))._transport(ModelRequest([]))["api_key"] == "sk-ours-and-ours-alone"
+
+    monkeypatch.delenv("OURS")
+
+    assert LiteLLMModel(name, ModelSettings(served))._transport(ModelRequest([]))["api_key"] == "none"
+
+
+@pytest.mark.usefixtures("assigned")
+async def test_a_model_of_litellm_whose_key_is_not_set_names_the_variable_of_its_entry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("OURS", raising=False)
+    Catalogue(settings({"name": "anthropic/claude-sonnet-4-6", "key": "OURS"})).assign_keys()
+    model = LiteLLMModel(ModelName.parse("anthropic/claude-sonnet-4-6"), ModelSettings("anthropic/claude-sonnet-4-6"))
+
+    with pytest.raises(UsageError, match="OURS is not set"):
+        await model.check()
 
 
 def test_prices_are_known_free_or_unknown() -> None:
