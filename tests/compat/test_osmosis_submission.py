@@ -115,7 +115,7 @@ def test_a_value_that_comes_with_a_run_is_for_that_run_alone(team: Team, client:
 def test_values_are_shown_nowhere(team: Team, client: OsmosisClient, tmp_path: Path) -> None:
     run = client.call("POST", "/eval-runs", body({"required": ["TOKEN"], "provided": {"TOKEN": VALUE}}))
     path = f"/api/runs/{run['id']}"
-    shown = [team.owner.get(f"{path}{part}").text for part in ("", "/log", "/export.json")]
+    shown = [team.owner.get(f"{path}{part}").text for part in ("", "/log", "/export")]
     assert VALUE not in "".join(shown)
     kept = subprocess.run(["grep", "-rl", VALUE, str(tmp_path)], capture_output=True, check=False, text=True)
     assert kept.stdout == ""

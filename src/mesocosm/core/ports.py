@@ -3,7 +3,7 @@
 See also core.proxy (models for foreign programs) and core.entry (what a journal stores).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -134,6 +134,15 @@ class Warns(Protocol):
 
     def warnings(self) -> Sequence[str]:
         """Return warnings for readers of the results. Called after all episodes have run; may read files."""
+        ...
+
+
+@runtime_checkable
+class HoldsSecrets(Protocol):
+    """A benchmark that gets secrets when it opens, which this process's variables do not have."""
+
+    def secrets(self) -> Collection[str]:
+        """Return the texts that must not be recorded. Called after `open`, also if that failed."""
         ...
 
 

@@ -14,7 +14,7 @@ from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName, ModelSettings
-from mesocosm.core.ports import Journal, Model, Observer, Pausable, Planned
+from mesocosm.core.ports import HoldsSecrets, Journal, Model, Observer, Pausable, Planned
 from mesocosm.core.run import RunStatus
 from mesocosm.engine.episode import Player
 from mesocosm.engine.episode_end import Withdrawn, of_the_world
@@ -75,7 +75,11 @@ def begin(state: SessionState) -> None:
 async def execute(state: SessionState) -> str:
     """Run the pending episodes; return why execution stopped early, or an empty string."""
     store, record, parts, messages = state.store, state.record, state.parts, state.messages
-    await parts.benchmark.open(messages.notice)
+    try:
+        await parts.benchmark.open(messages.notice)
+    finally:
+        if isinstance(parts.benchmark, HoldsSecrets):
+            messages.hide(parts.benchmark.secrets())
     state.opened = True
     # Installing packages and starting servers is not part of the run's time; its limits do not count it either.
     state.started = time.monotonic()

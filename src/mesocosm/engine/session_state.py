@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -82,13 +82,19 @@ class RunMessages:
     """Sends messages of a run to its observers and collects its warnings, both redacted."""
 
     def __init__(self, run: Run, observers: Sequence[Observer], secrets: Sequence[str]) -> None:
-        self.redactor = Redactor(secrets)
         self.warnings = dict.fromkeys(run.warnings)
+        self._secrets: set[str] = set()
+        self.hide(secrets)
+        self._run_id = run.id
+        self._observers = list(observers)
+
+    def hide(self, secrets: Collection[str]) -> None:
+        """Hide further secrets from now on."""
+        self._secrets.update(secrets)
+        self.redactor = Redactor(self._secrets)
         if any(0 < len(secret) < SHORTEST for secret in secrets):
             # Not redacted: the redactor would hide the warning itself.
             self.warnings[SHORT_SECRET] = None
-        self._run_id = run.id
-        self._observers = list(observers)
 
     def send(self, call: Callable[[Observer], None]) -> None:
         """Call every observer. One that fails is not called again, so that observers cannot harm the run."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Environment, Observation, Pausable, Step
+from mesocosm.core.ports import Environment, HoldsSecrets, Observation, Pausable, Step
 from mesocosm.core.proxy import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
@@ -187,6 +187,10 @@ class RolloutBenchmark:
             notice(f"note: {note}")
         await self._executor.open(notice)
         self._opened = True
+
+    def secrets(self) -> Collection[str]:
+        """Return the texts that its executor wants hidden."""
+        return self._executor.secrets() if isinstance(self._executor, HoldsSecrets) else ()
 
     def warnings(self) -> Sequence[str]:
         """Return warnings if files of the rollout have changed since the run began."""

@@ -131,14 +131,19 @@ def secret_scopes(
     return {name: "workspace" if secret.holder == WORKSPACE else "personal" for name, secret in found.items()}
 
 
-def redactor_for(secrets: Mapping[str, SecretStr]) -> Redactor:
-    """Return what hides the values of a run's secrets, besides those of this process's own variables.
+def hidden_texts(secrets: Mapping[str, SecretStr]) -> set[str]:
+    """Return what must not be seen of the values of a run's secrets.
 
-    Output arrives line by line, so long lines of a value are hidden on their own too.
+    Output arrives line by line, so long lines of a value are among it on their own too.
     """
     values = {secret.get_secret_value() for secret in secrets.values()}
     lines = {line for value in values for line in map(str.strip, value.splitlines()) if len(line) >= SHORTEST}
-    return Redactor(values | lines | {value.strip() for value in values} | secret_values(os.environ))
+    return values | lines | {value.strip() for value in values}
+
+
+def redactor_for(secrets: Mapping[str, SecretStr]) -> Redactor:
+    """Return what hides the values of a run's secrets, besides those of this process's own variables."""
+    return Redactor(hidden_texts(secrets) | secret_values(os.environ))
 
 
 def usable_keys(service: Service) -> KeyRing | None:

@@ -47,7 +47,7 @@ def test_output_and_artifacts_are_kept_without_secrets(team: Team, tmp_path: Pat
     more = team.owner.get(f"/api/runs/{run['id']}/output", params={"after": output["last"]}).json()
     assert more["items"] == []
     episodes = team.owner.get(f"/api/runs/{run['id']}/episodes").json()["items"]
-    whole = team.owner.get(f"/api/runs/{run['id']}/export.json").text + text
+    whole = team.owner.get(f"/api/runs/{run['id']}/export").text + text
     for episode in episodes:
         (artifact,) = team.owner.get(f"/api/episodes/{episode['id']}").json()["artifacts"]
         assert artifact["name"] == "notes/why.txt"
@@ -56,6 +56,55 @@ def test_output_and_artifacts_are_kept_without_secrets(team: Team, tmp_path: Pat
         whole += content
     assert value not in whole
     assert team.run(run["id"])["request"]["evaluation"]["scopes"] == {"TOKEN": "workspace"}
+
+
+@sandboxed
+@pytest.mark.parametrize("value", ["tok-9f8e7d6c5b4a3210", "swordfish"])
+def test_secrets_in_errors_prompts_and_replies_of_a_rollout_are_not_recorded(
+    team: Team, tmp_path: Path, value: str
+) -> None:
+    main = MAIN.replace(
+        "        body =", "        ctx.prompt[-1]['content'] += ' ' + os.environ['TOKEN']\n        body ="
+    )
+    main = main.replace(
+        "        return [",
+        "        if 'what is 1' in str(ctx.prompt): raise ValueError(os.environ['TOKEN'])\n        return [",
+    )
+    main = main.replace(
+        "        ctx.set_reward",
+        "        if ctx.label == '1': raise ValueError(os.environ['TOKEN'])\n        ctx.set_reward",
+    )
+    team.owner.request("PUT", f"/api/workspaces/{team.workspace}/secrets/workspace/TOKEN", json={"value": value})
+    config = f'{CONFIG}\n[secrets]\nrequired = ["TOKEN"]\n'
+    files = {"rollouts/sums/main.py": main, "configs/eval/sums.toml": config}
+    team.snapshot = team.add_code(files, tmp_path / "other")
+    run = team.submitted(limit=3)
+    team.work()
+    assert team.run(run["id"])["counts"]["done"] == 3
+    episodes = team.owner.get(f"/api/runs/{run['id']}/episodes").json()["items"]
+    places = [f"/api/runs/{run['id']}{part}" for part in ("", "/export", "/results", "/output", "/log")]
+    places += [f"/api/episodes/{episode['id']}{part}" for episode in episodes for part in ("", "/events")]
+    seen = {place: team.owner.get(place) for place in places}
+    assert [place for place, answer in seen.items() if answer.status_code != 200] == []
+    assert [place for place, answer in seen.items() if value in answer.text] == []
+    assert "[redacted]" in seen[places[1]].text
+
+
+@sandboxed
+def test_a_rollout_that_exits_with_a_secret_does_not_tell_it_as_the_reason(team: Team, tmp_path: Path) -> None:
+    team.owner.request("PUT", f"/api/workspaces/{team.workspace}/secrets/workspace/TOKEN", json={"value": "swordfish"})
+    config = f'{CONFIG}\n[secrets]\nrequired = ["TOKEN"]\n'
+    files = {
+        "rollouts/sums/main.py": f"{MAIN}\nraise SystemExit(os.environ['TOKEN'])\n",
+        "configs/eval/sums.toml": config,
+    }
+    team.snapshot = team.add_code(files, tmp_path / "other")
+    run = team.submitted(limit=1)
+    team.work()
+    done = team.run(run["id"])
+    assert done["state"] == "failed"
+    assert "[redacted]" in done["error"]
+    assert "swordfish" not in team.owner.get(f"/api/runs/{run['id']}").text
 
 
 def test_a_secret_without_a_value_is_refused_by_name(team: Team, tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_token_is_nowhere_but_encrypted(git_team: GitTeam, tmp_path: Path) -
     team.work()
     owner = team.owner
     seen = [
-        *(owner.get(f"/api/runs/{run['id']}{part}").text for part in ("", "/output", "/export.json", "/episodes")),
+        *(owner.get(f"/api/runs/{run['id']}{part}").text for part in ("", "/output", "/export", "/episodes")),
         *(owner.get(f"{git_team.path}{part}").text for part in ("/repository", "/syncs", "/syncs/1", "/secrets")),
         str(team.service.store.audit.list()),
     ]

@@ -5,7 +5,7 @@ secrets, and only from the moment they start it.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ from mesocosm.server.evaluations.run_keeper import BuildOutput, FileOutput, RunK
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
-from mesocosm.server.workspace_secrets import redactor_for, secrets_for
+from mesocosm.server.workspace_secrets import hidden_texts, redactor_for, secrets_for
 from mesocosm.store.datasets import DatasetState, DatasetVersion
 
 RUN_FILES = "run-files"
@@ -192,6 +192,7 @@ class HostedExecutor:
         self._folder = folder
         self._content = content
         self._redact: Callable[[str], str] = str
+        self._hidden: frozenset[str] = frozenset()
         self._keeper = RunKeeper(service.store, rollout.run_id)
         self._stack = AsyncExitStack()
         self._processes: ProcessExecutor | None = None
@@ -230,6 +231,7 @@ class HostedExecutor:
             raise RunAborted(f"the run has no secrets: {error}") from error
         values = {name: secret.get_secret_value() for name, secret in secrets.items()}
         self._redact = redact = redactor_for(secrets).text
+        self._hidden = frozenset(hidden_texts(secrets))
         log = BuildLog(self._folder)
         async with self._keeper.following(BuildOutput(log, redact)):
             try:
@@ -249,7 +251,7 @@ class HostedExecutor:
             python=prepared.python,
         )
         await self._stack.enter_async_context(self._keeper.following(FileOutput(Path(options.log), redact)))
-        await self._processes.open(notice)
+        await self._processes.open(lambda words: notice(redact(words)))
 
     async def run(self, job: RowJob, log: LineLog) -> RowOutcome:
         """Wait for a slot and run one row. Raises EpisodeError, RunAborted."""
@@ -266,6 +268,10 @@ class HostedExecutor:
             # A ready-made grader, which grades after this, reads them where they are.
             await asyncio.to_thread(remove, job.artifacts)
         return outcome
+
+    def secrets(self) -> Collection[str]:
+        """Return what must not be seen of the values of the run's secrets, known once they were read."""
+        return self._hidden
 
     def pause(self, paused: bool) -> None:
         """Let other runs use the slots of this run while its model endpoint does not answer."""
