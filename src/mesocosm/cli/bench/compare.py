@@ -63,7 +63,8 @@ def compare(**given: Any) -> int:
 
         compare_remote: Any = import_module("mesocosm.cli.bench.remote_comparison").compare_remote
 
-        return compare_remote(given)
+        code: int = compare_remote(given)
+        return code
     chosen.part(GateFlags).check(comparing=True)
     comparison_id, known = stamped_id("cmp"), catalogue(given["folders"])
     interrupted = False
