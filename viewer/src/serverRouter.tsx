@@ -2,6 +2,7 @@
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
 import { readAdminSearch } from './admin/search'
+import { readConfigurationSearch } from './configuration/search'
 import { readDatasetSearch } from './datasets/search'
 import { readDomainsSearch } from './domain/search'
 import { ToDomain } from './domain/ToDomain'
@@ -9,6 +10,7 @@ import { ToDomains } from './domain/ToDomains'
 import { readEnvironmentsSearch } from './environments/search'
 import { readLaunchSearch } from './launch/search'
 import { benchmark, benchmarks, home, recordPages, root, routerOptions } from './router'
+import { readSchedulesSearch } from './schedules/search'
 import { readSecretsSearch } from './secrets/search'
 import { readSignInSearch } from './session/search'
 import { readTeamsSearch } from './teams/search'
@@ -92,6 +94,31 @@ const workspace = createRoute({
   component: lazyRouteComponent(() => import('./workspaces/WorkspacePage'), 'WorkspacePage'),
 })
 
+const members = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/members',
+  component: lazyRouteComponent(() => import('./workspaces/MembersPage'), 'MembersPage'),
+})
+
+const rollouts = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/rollouts',
+  component: lazyRouteComponent(() => import('./rollouts/RolloutsPage'), 'RolloutsPage'),
+})
+
+const rollout = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/rollouts/$rollout',
+  component: lazyRouteComponent(() => import('./rollouts/RolloutPage'), 'RolloutPage'),
+})
+
+const configuration = createRoute({
+  getParentRoute,
+  path: '/workspaces/$workspaceId/configuration',
+  validateSearch: readConfigurationSearch,
+  component: lazyRouteComponent(() => import('./configuration/ConfigurationPage'), 'ConfigurationPage'),
+})
+
 const datasets = createRoute({
   getParentRoute,
   path: '/workspaces/$workspaceId/datasets',
@@ -127,6 +154,7 @@ const sync = createRoute({
 const schedules = createRoute({
   getParentRoute,
   path: '/workspaces/$workspaceId/schedules',
+  validateSearch: readSchedulesSearch,
   component: lazyRouteComponent(() => import('./schedules/SchedulesPage'), 'SchedulesPage'),
 })
 
@@ -160,7 +188,7 @@ const pages = [
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
   ...([newRun, teams, team, account, admin] as const),
   ...([workspaces, workspace, datasets, dataset, secrets, repository, sync] as const),
-  ...([schedules, schedule, notifications] as const),
+  ...([schedules, schedule, notifications, members, rollouts, rollout, configuration] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

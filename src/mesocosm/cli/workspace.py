@@ -1,12 +1,13 @@
 """`mesocosm workspace …`: the workspaces of a server, and the active one."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import confirmed, options
 from mesocosm.cli.remote.connection import RemoteGroup, document, member_client, workspace_for, workspace_option
-from mesocosm.cli.render import answer, emit, table
+from mesocosm.cli.render import answer, emit, money, table
 from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from mesocosm.server.schemas.workspace import WorkspaceMember
 
 ROLES = ("viewer", "member", "admin", "owner")
+MOST_USD = 1e9
+"""Maximum budget, as `WorkspaceChange` has it."""
 
 
 TREE = {
@@ -97,6 +100,52 @@ def clear() -> None:
 
     credentials.choose_workspace("")
     answer("Active workspace cleared.", {"active_workspace_id": None})
+
+
+@workspace.command()
+@click.argument("name")
+@workspace_option
+def rename(name: str, workspace: str | None) -> None:
+    """Give a workspace another name. For admins and owners. The id stays, so the active workspace is the same."""
+    from mesocosm.server.schemas.workspace import WorkspaceInput
+
+    client = member_client()
+    found = client.workspaces.get(workspace_for(client, workspace))
+    changed = client.workspaces.change(found.id, name=document(WorkspaceInput, {"name": name}).name)
+    answer(f"Renamed {found.name} to {changed.name}.", changed)
+
+
+@workspace.command()
+@click.argument("amount", required=False)
+@workspace_option
+def budget(amount: str | None, workspace: str | None) -> None:
+    """Show what the runs of a workspace may cost in 24 hours, and what is left; or set it.
+
+    AMOUNT is in US dollars, or the word default for that of the server. Only administrators of the server set it.
+    """
+    client = member_client()
+    found = client.workspaces.get(workspace_for(client, workspace))
+    if amount is not None:
+        client.workspaces.change(found.id, budget_usd=_dollars(amount))
+    left = client.workspaces.budget(found.id)
+    if left.limit_usd is None or left.left_usd is None:
+        line = f"{found.name}: no limit; {money(left.spent_usd)} spent in the last 24 hours"
+    else:
+        line = f"{found.name}: {money(left.left_usd)} left of {money(left.limit_usd)} for 24 hours"
+    answer(line, left)
+
+
+def _dollars(amount: str) -> float | None:
+    """Return an amount in US dollars, None for the word default. Raises BadParameter."""
+    if amount == "default":
+        return None
+    try:
+        usd = float(amount.removeprefix("$"))
+    except ValueError:
+        usd = math.nan
+    if not 0 <= usd <= MOST_USD:
+        raise click.BadParameter(f"{amount!r} is no amount; give US dollars such as 25 or 0.50, or the word default")
+    return usd
 
 
 @workspace.command()

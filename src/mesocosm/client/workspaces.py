@@ -4,6 +4,7 @@ from typing import Any
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
+from mesocosm.server.schemas.limits import BudgetDocument
 from mesocosm.server.schemas.workspace import (
     WorkspaceChange,
     WorkspaceDocument,
@@ -37,6 +38,10 @@ class WorkspacesResource(Resource):
         """Change the name, or as an administrator of the server the budget (`budget_usd`; None: the default)."""
         body = WorkspaceChange(**changes).model_dump(mode="json", exclude_unset=True)
         return self._one(WorkspaceDocument, "PATCH", workspace_path(workspace), body)
+
+    def budget(self, workspace: str) -> BudgetDocument:
+        """Return the budget of a workspace for the runs of 24 hours together, and what is left of it."""
+        return self._one(BudgetDocument, "GET", f"{workspace_path(workspace)}/budget")
 
     def delete(self, workspace: str) -> None:
         """Delete a workspace with its datasets and secrets. Only for its owners."""

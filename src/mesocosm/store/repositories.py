@@ -86,7 +86,7 @@ class SyncedRollout(msgspec.Struct, frozen=True):
 
 
 class SyncedConfiguration(msgspec.Struct, frozen=True):
-    """A file below `configs/eval/`; what it names is empty if it is invalid."""
+    """A file below `configs/eval/`; what it names is empty if it is invalid. `secrets` are names that it requires."""
 
     path: str
     valid: bool
@@ -94,6 +94,7 @@ class SyncedConfiguration(msgspec.Struct, frozen=True):
     entrypoint: str = ""
     model: str = ""
     dataset: str = ""
+    secrets: tuple[str, ...] = ()
 
 
 class SyncFault(msgspec.Struct, frozen=True):

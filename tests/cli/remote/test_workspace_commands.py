@@ -131,3 +131,37 @@ def test_a_server_without_accounts_is_used_without_a_login(
     assert platform("workspace", "create", "Reefs").code == 0
     assert platform("workspace", "show").document["role"] == "owner"
     assert platform("workspace", "delete", "Reefs", "--yes").code == 0
+
+
+def test_a_renamed_workspace_stays_the_active_one(platform: "Platform", reefs: str) -> None:
+    platform("workspace", "use", "Reefs")
+    assert platform("workspace", "rename", "Tide pools").out == "Renamed Reefs to Tide pools.\n"
+    assert platform("workspace", "show").document["name"] == "Tide pools"
+    platform("workspace", "create", "Dunes")
+    taken = platform("workspace", "rename", "dunes")
+    assert (taken.code, "choose another" in taken.err) == (1, True)
+    bad = platform("workspace", "rename", "a/b")
+    assert (bad.code, "slash" in bad.err) == (2, True)
+    assert read().active_workspace_id == reefs
+
+
+def test_a_budget_is_shown_to_members_and_set_by_administrators(platform: "Platform", reefs: str) -> None:
+    seen = platform("workspace", "budget")
+    assert seen.out == "Reefs: no limit; $0.0000 spent in the last 24 hours\n"
+    refused = platform("workspace", "budget", "2.50")
+    assert (refused.code, "only administrators of the server" in refused.err) == (1, True)
+    for amount in ("much", "-1", "nan", "inf"):
+        bad = platform("workspace", "budget", "--", amount)
+        assert (bad.code, "is no amount" in bad.err) == (2, True), amount
+
+    platform.add("root", role="admin")
+    platform.is_now("root")
+    assert (
+        platform("workspace", "budget", "2.50", "--workspace", reefs).out == "Reefs: $2.50 left of $2.50 for 24 hours\n"
+    )
+    assert platform("workspace", "budget", "--workspace", reefs, "--json").document == {
+        "limit_usd": 2.5,
+        "spent_usd": 0.0,
+        "left_usd": 2.5,
+    }
+    assert platform("workspace", "budget", "default", "--workspace", reefs).out.startswith("Reefs: no limit")

@@ -25,11 +25,12 @@ entrypoint = "main.py"
 model_path = "openai/gpt-5-mini"
 dataset = "hard"
 """
+SECRETS = '\n[secrets]\nrequired = ["OPENAI_API_KEY"]\n'
 PROJECT = '[project]\nname = "words"\nversion = "1"\ndependencies = ["openai>=1.70"]\nrequires-python = ">=3.11"\n'
 FILES: Mapping[str, str | bytes] = {
     "rollouts/words/main.py": "print()\n",
     "rollouts/words/pyproject.toml": PROJECT,
-    "configs/eval/hard.toml": CONFIG,
+    "configs/eval/hard.toml": CONFIG + SECRETS,
     "data/hard.jsonl": "{}\n",
 }
 
@@ -108,8 +109,9 @@ def test_a_sync_tells_what_a_commit_has_and_keeps_it(host: Host, repository: Rep
     assert (rollout.name, rollout.entrypoints) == ("words", ("main.py",))
     assert (rollout.requirements, rollout.requires_python) == (("openai>=1.70",), ">=3.11")
     (config,) = found.configurations
-    assert (config.path, config.valid, config.rollout, config.dataset) == (
+    assert (config.path, config.valid, config.rollout, config.dataset, config.secrets) == (
         *("configs/eval/hard.toml", True, "words", "hard"),
+        ("OPENAI_API_KEY",),
     )
     assert found.faults == ()
     assert host.written(found, tmp_path / "out") == {

@@ -53,6 +53,7 @@ def test_a_commit_of_a_private_repository_is_evaluated_and_its_host_told(git_tea
     run = team.submitted(branch="main", limit=4)
     asked = run["request"]["evaluation"]
     assert (asked["commit"], asked["branch"]) == (commit, "main")
+    assert (asked["message"], asked["author"]) == ("change", "Somebody")
     team.work()
     assert team.run(run["id"])["state"] == "finished"
     states = [state for _, state, _ in git_team.told()]
@@ -63,6 +64,8 @@ def test_a_commit_of_a_private_repository_is_evaluated_and_its_host_told(git_tea
     assert git_team.statuses[-1][1]["context"] == "mesocosm/sums"
     document = team.owner.get(f"{git_team.path}/repository").json()
     assert (document["statuses"], document["status_error"]) == (True, "")
+    again = team.submitted(from_run=run["id"], limit=1)["request"]["evaluation"]
+    assert (again["message"], again["author"], again["dirty"]) == ("change", "Somebody", False)
 
 
 def test_an_earlier_commit_and_another_branch_are_evaluated(git_team: GitTeam) -> None:

@@ -3,11 +3,16 @@
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from time import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 import pytest
+
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Run, RunSpec
+from mesocosm.store.run_requests import RunRequest
 
 if TYPE_CHECKING:
     from tests.server.routes.conftest import Hosted, OpenHosted, Person
@@ -304,6 +309,39 @@ def test_what_is_done_is_audited(hosted: "Hosted") -> None:
         (f"user:{ben.user_id}", "workspace.leave", ids),
         (f"user:{ada.user_id}", "workspace.delete", {"name": "Dunes"}),
     ]
+
+
+def spend(hosted: "Hosted", workspace_id: str, usd: float) -> None:
+    """Let a run of a workspace have cost something; it is about to be deleted."""
+    spec = RunSpec(BenchmarkRef("rollout", "words"), ModelSettings("builtin/empty"))
+    names: dict[str, Any] = dict.fromkeys(
+        ("signature", "benchmark", "benchmark_title", "benchmark_digest", "agent"), "words"
+    )
+    run = Run(id="gone", benchmark_version="1", kind="rollout", model=spec.model.name, spec=spec, **names)
+    request = RunRequest(run_id=run.id, actor="user:1", model="", workspace_id=workspace_id, created_at=time())
+    store = hosted.service.store
+    store.runs.add(run)
+    store.run_requests.add(request)
+    store.run_requests.remember_cost(request, usd)
+
+
+def test_every_member_sees_the_budget_and_what_is_left(open_hosted: "OpenHosted") -> None:
+    hosted = open_hosted(workspace_budget_usd=2.0)
+    ada, ben, cid, root = hosted.member("ada"), hosted.member("ben"), hosted.member("cid"), hosted.admin()
+    path = made(ada)
+    added(ada, path, ben, "viewer")
+    default = {"limit_usd": 2.0, "spent_usd": 0.0, "left_usd": 2.0}
+    assert [one.get(f"{path}/budget").json() for one in (ada, ben, root)] == [default] * 3
+    assert cid.get(f"{path}/budget").status_code == 404
+    spend(hosted, path.rpartition("/")[2], 0.75)
+    root.request("PATCH", path, json={"budget_usd": 0.5})
+    assert ben.get(f"{path}/budget").json() == {"limit_usd": 0.5, "spent_usd": 0.75, "left_usd": 0.0}
+
+
+def test_without_a_limit_nothing_is_left_of_a_budget(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    answer = ada.get(f"{made(ada)}/budget")
+    assert answer.json() == {"limit_usd": None, "spent_usd": 0.0, "left_usd": None}
 
 
 def test_administrators_of_the_server_see_all_workspaces_without_a_role(hosted: "Hosted") -> None:

@@ -18,6 +18,7 @@ import { useChange } from '../parts/useChange'
 import { When } from '../parts/When'
 import { useMe } from '../session/useMe'
 import { mayAs } from '../workspaces/roles'
+import { WorkspaceNav } from '../workspaces/WorkspaceNav'
 import { WorkspaceTrail } from '../workspaces/WorkspaceTrail'
 import { ColumnTable } from './ColumnTable'
 import { DatasetActions } from './DatasetActions'
@@ -52,6 +53,7 @@ export function DatasetPage() {
   if (workspace.data && dataset.data) return <DatasetView workspace={workspace.data} dataset={dataset.data} />
   return (
     <Page title="Dataset" trail={<WorkspaceTrail workspace={workspace.data} datasets />}>
+      <WorkspaceNav workspaceId={workspaceId} />
       {workspace.error ? (
         <Loaded query={workspace} title="This workspace could not be loaded">
           {() => null}
@@ -99,6 +101,7 @@ function DatasetView({ workspace, dataset }: DatasetProps) {
         </>
       }
     >
+      <WorkspaceNav workspaceId={workspace.id} />
       <Facts version={current} />
       {works && uploads && (
         <Panel title="Upload a version">

@@ -1,11 +1,13 @@
+import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { PlainTable } from '../parts/PlainTable'
+import { ConfigurationLink } from '../rollouts/ConfigurationTable'
 import styles from './repository.module.css'
 
 /** The rollouts and configurations of a commit. */
-export function Holdings({ detail }: { detail: Schema<'SyncDetail'> }) {
+export function Holdings({ workspaceId, detail }: { workspaceId: string; detail: Schema<'SyncDetail'> }) {
   const { rollouts, configurations } = detail
   return (
     <PlainTable label="Table of rollouts and configurations">
@@ -23,7 +25,13 @@ export function Holdings({ detail }: { detail: Schema<'SyncDetail'> }) {
         {rollouts.map(({ name, entrypoints, requirements, requires_python }) => (
           <tr key={`rollout ${name}`}>
             <th scope="row">
-              <bdi title={name}>{name}</bdi>
+              <Link
+                to="/workspaces/$workspaceId/rollouts/$rollout"
+                params={{ workspaceId, rollout: name }}
+                title={name}
+              >
+                <bdi>{name}</bdi>
+              </Link>
             </th>
             <td data-minor>rollout</td>
             <td data-breaks>
@@ -43,7 +51,7 @@ export function Holdings({ detail }: { detail: Schema<'SyncDetail'> }) {
         {configurations.map(({ path, valid, rollout, model, dataset }) => (
           <tr key={path}>
             <th scope="row">
-              <bdi title={path}>{path.replace(/^configs\/eval\//, '')}</bdi>
+              <ConfigurationLink workspaceId={workspaceId} path={path} />
             </th>
             <td data-minor>configuration</td>
             <td data-breaks>

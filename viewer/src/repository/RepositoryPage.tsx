@@ -211,7 +211,7 @@ function Newest({
       <Loaded query={detail} title="The commit could not be loaded" height="6rem">
         {(found) =>
           found.rollouts.length + found.configurations.length > 0 ? (
-            <Holdings detail={found} />
+            <Holdings workspaceId={workspaceId} detail={found} />
           ) : (
             <Empty title="No rollouts">
               {sentence(found.faults.at(0)?.message ?? 'there is none')}

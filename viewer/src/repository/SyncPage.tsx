@@ -10,6 +10,7 @@ import { Panel } from '../parts/Panel'
 import panels from '../parts/panels.module.css'
 import { SourceLink } from '../parts/SourceLink'
 import { When } from '../parts/When'
+import { WorkspaceNav } from '../workspaces/WorkspaceNav'
 import { WorkspaceTrail } from '../workspaces/WorkspaceTrail'
 import { FaultList } from './FaultList'
 import { Holdings } from './Holdings'
@@ -48,17 +49,20 @@ export function SyncPage() {
       trail={<WorkspaceTrail workspace={workspace.data} repository />}
       aside={sync && <SyncBadge sync={sync} />}
     >
+      <WorkspaceNav workspaceId={workspaceId} />
       <Loaded query={detail} title="This sync could not be loaded">
-        {(found) => <SyncView detail={found} repository={repository.data} />}
+        {(found) => <SyncView workspaceId={workspaceId} detail={found} repository={repository.data} />}
       </Loaded>
     </Page>
   )
 }
 
 function SyncView({
+  workspaceId,
   detail,
   repository,
 }: {
+  workspaceId: string
   detail: Schema<'SyncDetail'>
   repository: Schema<'RepositoryDocument'> | undefined
 }) {
@@ -90,7 +94,7 @@ function SyncView({
       )}
       {rollouts.length + configurations.length > 0 && (
         <Panel title="Found" flush>
-          <Holdings detail={detail} />
+          <Holdings workspaceId={workspaceId} detail={detail} />
         </Panel>
       )}
     </>

@@ -13,14 +13,12 @@ import { isRollout } from './results/rollout'
 export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <span className={styles.note}>
-      <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: run.benchmark }}>
-        <bdi>{run.benchmark_title || run.benchmark}</bdi>
-      </Link>
+      <Played run={run} />
       <span className={styles.strong}>
         <ModelName model={run.model} />
       </span>
       <span>
-        {isRollout(run) ? 'rollout' : 'agent'} <bdi>{run.agent}</bdi>
+        {isRollout(run) ? 'rollout' : 'agent'} <Agent run={run} />
       </span>
       <span>
         started <When at={run.started_at ?? run.created_at} />
@@ -38,5 +36,40 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
         <CopyButton text={run.id} label="Copy run ID" />
       </span>
     </span>
+  )
+}
+
+/** What was played: a dataset of a workspace, or a benchmark. */
+function Played({ run }: { run: Schema<'RunDetail'> }) {
+  const name = <bdi>{run.benchmark_title || run.benchmark}</bdi>
+  const evaluation = run.request?.evaluation
+  if (evaluation == null)
+    return (
+      <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: run.benchmark }}>
+        {name}
+      </Link>
+    )
+  const params = { workspaceId: evaluation.workspace, datasetId: evaluation.dataset_id }
+  return (
+    <span>
+      <Link
+        to="/workspaces/$workspaceId/datasets/$datasetId"
+        params={params}
+        search={{ version: evaluation.dataset_version }}
+      >
+        {name}
+      </Link>
+      , version {evaluation.dataset_version}
+    </span>
+  )
+}
+
+function Agent({ run }: { run: Schema<'RunDetail'> }) {
+  const { workspace = '', rollout = '' } = run.request?.evaluation ?? {}
+  if (workspace === '' || rollout === '') return <bdi>{run.agent}</bdi>
+  return (
+    <Link to="/workspaces/$workspaceId/rollouts/$rollout" params={{ workspaceId: workspace, rollout }}>
+      <bdi>{run.agent}</bdi>
+    </Link>
   )
 }

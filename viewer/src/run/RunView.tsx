@@ -15,6 +15,7 @@ import { Configuration } from './Configuration'
 import { DistributionPanel } from './DistributionPanel'
 import { EpisodeFilters } from './EpisodeFilters'
 import { EpisodeTable } from './EpisodeTable'
+import { isGoing } from './headline'
 import { Notices } from './Notices'
 import { RunActions } from './RunActions'
 import { RunFigures } from './RunFigures'
@@ -29,6 +30,7 @@ import { TroublePanel } from './TroublePanel'
 const ServerActions = lazy(async () => ({ default: (await import('./ServerActions')).ServerActions }))
 const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
 const OutputPanel = lazy(async () => ({ default: (await import('./OutputPanel')).OutputPanel }))
+const SinceLast = lazy(async () => ({ default: (await import('../configuration/SinceLast')).SinceLast }))
 const ServerNote = lazy(async () => ({ default: (await import('./ServerNote')).ServerNote }))
 
 const TABS: { id: Tab; label: string }[] = [
@@ -85,6 +87,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       {place.mode === 'server' && (
         <Suspense fallback={null}>
           <ServerNote run={run} />
+          {run.request?.evaluation != null && !isGoing(run) && <SinceLast run={run} />}
         </Suspense>
       )}
       <Notices run={run} />

@@ -80,20 +80,28 @@ function Origin({ imported }: { imported: Schema<'Imported'> }) {
 }
 
 function EvaluationFacts({ evaluation }: { evaluation: Schema<'EvaluationDocument'> }) {
-  const { branch, commit, dirty } = evaluation
+  const { workspace, configuration, branch, commit, dirty, message } = evaluation
   return (
     <>
-      <span>rollout {evaluation.rollout}</span>
+      {configuration !== '' && (
+        <span>
+          configuration{' '}
+          <Link
+            to="/workspaces/$workspaceId/configuration"
+            params={{ workspaceId: workspace }}
+            search={{ path: configuration }}
+          >
+            <bdi>{configuration}</bdi>
+          </Link>
+        </span>
+      )}
       {commit !== '' && (
         <span title={commit}>
           {branch === '' ? '' : `${branch} at `}
-          <code>{commit.slice(0, 10)}</code>
+          <code>{commit.slice(0, 10)}</code> <bdi>{message}</bdi>
           {dirty && ' with changes that were not committed'}
         </span>
       )}
-      <span>
-        dataset {evaluation.dataset}, version {evaluation.dataset_version}
-      </span>
     </>
   )
 }

@@ -5,7 +5,9 @@ import { Score } from '../parts/Score'
 import { Status } from '../parts/Status'
 import { When } from '../parts/When'
 import { stateOf } from '../run/headline'
+import { modelText } from '../runs/model'
 import { ownerWords } from '../runs/ownership'
+import { codeWords, listName } from '../runs/runName'
 import { ImportedBadge } from './ImportedBadge'
 import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
@@ -21,9 +23,11 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
     <tr>
       <th scope="row">
         <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.model}>
-          <bdi>{run.name || run.model}</bdi>
+          <bdi>{run.name ? listName(run) : run.model}</bdi>
         </Link>
-        {run.name && <div className={styles.model}>{run.model}</div>}
+        {run.name && (
+          <div className={styles.model}>{[codeWords(run), modelText(run.model)].filter(Boolean).join(', ')}</div>
+        )}
         <div className={styles.mark}>
           <OfficialBadge protocol={run.protocol} />
           <ImportedBadge imported={run.imported} />

@@ -1,4 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { memo } from 'react'
 import { documentQuery } from '../api/query'
 import { Icon } from '../parts/Icon'
@@ -59,6 +60,17 @@ export const ActiveFilters = memo(function ActiveFilters({
           Clear all
         </button>
       </li>
+      {search.workspace && search.configuration?.length === 1 && (
+        <li>
+          <Link
+            to="/workspaces/$workspaceId/configuration"
+            params={{ workspaceId: search.workspace }}
+            search={{ path: search.configuration[0] }}
+          >
+            Its runs over commits
+          </Link>
+        </li>
+      )}
     </ul>
   )
 })

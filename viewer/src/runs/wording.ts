@@ -5,9 +5,9 @@ import type { RunsSearch } from './search'
 /** What a filter or a column is called where all runs are of rollouts; anything else keeps its name. */
 const ROLLOUT: Record<string, string> = { benchmark: 'Dataset', agent: 'Rollout' }
 
-/** Whether the list is limited to runs of rollouts. */
-export function onlyRollouts({ kind }: Pick<RunsSearch, 'kind'>): boolean {
-  return kind?.length === 1 && kind[0] === 'rollout'
+/** Whether the list is limited to runs of rollouts: only those have a configuration. */
+export function onlyRollouts({ kind, configuration }: Pick<RunsSearch, 'kind' | 'configuration'>): boolean {
+  return (kind?.length === 1 && kind[0] === 'rollout') || configuration !== undefined
 }
 
 /** What these are called where runs of rollouts stand among others. */

@@ -17,12 +17,14 @@ import { useConfigurations } from './useConfigurations'
 interface ScheduleFormProps {
   workspaceId: string
   schedule?: Schema<'ScheduleDocument'>
+  /** What a new one runs, where that is chosen already. */
+  configuration?: string
   onClose: () => void
 }
 
 /** Make or change a schedule, with its next times while it is written. */
-export function ScheduleForm({ workspaceId, schedule, onClose }: ScheduleFormProps) {
-  const [fields, setFields] = useState(() => fieldsOf(schedule))
+export function ScheduleForm({ workspaceId, schedule, configuration, onClose }: ScheduleFormProps) {
+  const [fields, setFields] = useState(() => fieldsOf(schedule, configuration))
   const [tried, setTried] = useState(false)
   const id = useId()
   const configurations = useConfigurations(workspaceId, fields.branch.trim())

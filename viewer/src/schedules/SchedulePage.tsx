@@ -43,13 +43,14 @@ export function SchedulePage() {
     >
       <WorkspaceNav workspaceId={workspaceId} />
       <Loaded query={schedule} title="This schedule could not be loaded">
-        {(found) => <ScheduleView detail={found} />}
+        {(found) => <ScheduleView workspaceId={workspaceId} detail={found} />}
       </Loaded>
     </Page>
   )
 }
 
-function ScheduleView({ detail: { schedule, next_times: times, runs } }: { detail: Schema<'ScheduleDetail'> }) {
+function ScheduleView({ workspaceId, detail }: { workspaceId: string; detail: Schema<'ScheduleDetail'> }) {
+  const { schedule, next_times: times, runs } = detail
   const { limit, model, tags } = schedule.overrides
   const facts: readonly (readonly [string, string])[] = [
     ['Configuration', schedule.configuration],
@@ -86,7 +87,17 @@ function ScheduleView({ detail: { schedule, next_times: times, runs } }: { detai
                 <div key={term} className={styles.pair}>
                   <dt>{term}</dt>
                   <dd>
-                    <bdi>{value}</bdi>
+                    {term === 'Configuration' ? (
+                      <Link
+                        to="/workspaces/$workspaceId/configuration"
+                        params={{ workspaceId }}
+                        search={{ path: value }}
+                      >
+                        <bdi>{value}</bdi>
+                      </Link>
+                    ) : (
+                      <bdi>{value}</bdi>
+                    )}
                   </dd>
                 </div>
               ))}

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query'
-import { useParams } from '@tanstack/react-router'
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useState } from 'react'
 import { documentQuery, useDocument } from '../api/query'
 import type { Schema } from '../api/types'
@@ -19,7 +19,11 @@ import { lookAgain } from './times'
 /** The schedules of a workspace, and a form for another one. */
 export function SchedulesPage() {
   const { workspaceId } = useParams({ from: '/workspaces/$workspaceId/schedules' })
-  const [edited, setEdited] = useState<Schema<'ScheduleDocument'> | 'new'>()
+  const { configuration } = useSearch({ from: '/workspaces/$workspaceId/schedules' })
+  const navigate = useNavigate({ from: '/workspaces/$workspaceId/schedules' })
+  const [edited, setEdited] = useState<Schema<'ScheduleDocument'> | 'new' | undefined>(
+    configuration === undefined ? undefined : 'new',
+  )
   const me = useMe()
   const params = { workspace: workspaceId }
   const workspace = useDocument('/api/workspaces/{workspace}', { params })
@@ -50,7 +54,11 @@ export function SchedulesPage() {
             key={edited === 'new' ? 'new' : edited.id}
             workspaceId={workspaceId}
             schedule={edited === 'new' ? undefined : edited}
-            onClose={() => setEdited(undefined)}
+            configuration={configuration}
+            onClose={() => {
+              setEdited(undefined)
+              void navigate({ search: {}, replace: true })
+            }}
           />
         </Panel>
       )}

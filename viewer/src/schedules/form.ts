@@ -15,11 +15,11 @@ export interface ScheduleFields {
   tags: string
 }
 
-/** The fields of a schedule that is changed, or of a new one. */
-export function fieldsOf(schedule?: Schema<'ScheduleDocument'>): ScheduleFields {
+/** The fields of a schedule that is changed, or of a new one, perhaps of a configuration that is chosen already. */
+export function fieldsOf(schedule?: Schema<'ScheduleDocument'>, configuration = ''): ScheduleFields {
   if (schedule === undefined) {
     return {
-      ...{ name: '', configuration: '', branch: '', limit: '', model: '', tags: '' },
+      ...{ name: '', configuration, branch: '', limit: '', model: '', tags: '' },
       ...{ trigger: 'cron', cron: '0 3 * * *', timezone: ownZone() },
     }
   }

@@ -8,12 +8,15 @@ export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
   return (
     <nav aria-label="Workspace" className={styles.nav}>
       <Link to="/workspaces/$workspaceId" params={params} activeOptions={options}>
-        Members
+        Overview
       </Link>
-      <Link to="/workspaces/$workspaceId/repository" params={params} activeOptions={options}>
+      <Link to="/workspaces/$workspaceId/rollouts" params={params}>
+        Rollouts
+      </Link>
+      <Link to="/workspaces/$workspaceId/repository" params={params}>
         Repository
       </Link>
-      <Link to="/workspaces/$workspaceId/datasets" params={params} activeOptions={options}>
+      <Link to="/workspaces/$workspaceId/datasets" params={params}>
         Datasets
       </Link>
       <Link to="/workspaces/$workspaceId/secrets" params={params} activeOptions={options}>
@@ -24,6 +27,9 @@ export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
       </Link>
       <Link to="/workspaces/$workspaceId/notifications" params={params} activeOptions={options}>
         Notifications
+      </Link>
+      <Link to="/workspaces/$workspaceId/members" params={params} activeOptions={options}>
+        Members
       </Link>
     </nav>
   )

@@ -1,27 +1,22 @@
-import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
-import { del } from '../api/client'
+import { Link, useParams } from '@tanstack/react-router'
 import { useDocument } from '../api/query'
 import type { Schema } from '../api/types'
-import { Button } from '../parts/Button'
-import { ConfirmDialog } from '../parts/ConfirmDialog'
+import { plural } from '../format'
+import { LinkButton } from '../parts/LinkButton'
 import { Loaded } from '../parts/Loaded'
 import { Page } from '../parts/Page'
-import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
-import { useChange } from '../parts/useChange'
 import { useMe } from '../session/useMe'
-import { AddMember } from './AddMember'
+import { AttentionPanel } from './AttentionPanel'
+import { BudgetPanel } from './BudgetPanel'
+import { NextRuns } from './NextRuns'
 import { mayAs } from './roles'
-import { WorkspaceMembers } from './WorkspaceMembers'
+import { SyncPanel } from './SyncPanel'
+import { WorkspaceActions } from './WorkspaceActions'
 import { WorkspaceNav } from './WorkspaceNav'
+import { WorkspaceRuns } from './WorkspaceRuns'
 
-/** What the parts of the page show. */
-interface WorkspaceProps {
-  workspace: Schema<'WorkspaceDocument'>
-}
-
-/** A workspace: who is in it. */
+/** A workspace: its newest runs, what runs next, and what is to do. */
 export function WorkspacePage() {
   const { workspaceId } = useParams({ from: '/workspaces/$workspaceId' })
   const workspace = useDocument('/api/workspaces/{workspace}', { params: { workspace: workspaceId } })
@@ -35,9 +30,11 @@ export function WorkspacePage() {
   )
 }
 
-function WorkspaceView({ workspace }: WorkspaceProps) {
+function WorkspaceView({ workspace }: { workspace: Schema<'WorkspaceDocument'> }) {
   const me = useMe()
-  const { members, name, role } = workspace
+  const { id, members, name, role } = workspace
+  const works = mayAs('member', workspace, me)
+  const manages = mayAs('admin', workspace, me)
   return (
     <Page
       title={name}
@@ -45,75 +42,28 @@ function WorkspaceView({ workspace }: WorkspaceProps) {
       trail={<Link to="/workspaces">Workspaces</Link>}
       actions={
         <>
-          {role !== null && members > 0 && <LeaveWorkspace workspace={workspace} />}
-          {mayAs('owner', workspace, me) && <DeleteWorkspace workspace={workspace} />}
+          {works && (
+            <LinkButton to="/new-run" search={{ workspace: id }} icon="play">
+              Run a rollout
+            </LinkButton>
+          )}
+          <WorkspaceActions workspace={workspace} />
         </>
       }
-      note={`${members} ${members === 1 ? 'member' : 'members'}; ${role === null ? 'you are not one of them' : `your role is ${role}`}`}
+      note={`${plural(members, 'member')}; ${role === null ? 'you are not one of them' : `your role is ${role}`}`}
     >
-      <WorkspaceNav workspaceId={workspace.id} />
+      <WorkspaceNav workspaceId={id} />
       <div className={styles.columns}>
-        <Panel title="Members" flush>
-          <WorkspaceMembers workspace={workspace} />
-        </Panel>
-        {mayAs('admin', workspace, me) && (
-          <Panel title="Add a member">
-            <AddMember workspace={workspace} />
-          </Panel>
-        )}
+        <div className={styles.stack}>
+          <AttentionPanel workspaceId={id} works={works} />
+          <WorkspaceRuns workspaceId={id} title="Newest runs" />
+        </div>
+        <div className={styles.stack}>
+          <SyncPanel workspaceId={id} works={works} manages={manages} />
+          <NextRuns workspaceId={id} />
+          <BudgetPanel workspaceId={id} />
+        </div>
       </div>
     </Page>
-  )
-}
-
-function LeaveWorkspace({ workspace }: WorkspaceProps) {
-  const [asked, setAsked] = useState(false)
-  const navigate = useNavigate()
-  const leave = useChange(
-    () => del('/api/workspaces/{workspace}/members/me', { params: { workspace: workspace.id } }),
-    { done: `You left ${workspace.name}.`, after: () => void navigate({ to: '/workspaces' }) },
-  )
-  return (
-    <>
-      <Button onClick={() => setAsked(true)}>Leave workspace</Button>
-      <ConfirmDialog
-        open={asked}
-        title="Leave this workspace?"
-        confirm="Leave"
-        danger
-        busy={leave.isPending}
-        onConfirm={() => leave.mutate(undefined)}
-        onClose={() => setAsked(false)}
-      >
-        <p>What you made stays in the workspace. Only its admins can add you again.</p>
-      </ConfirmDialog>
-    </>
-  )
-}
-
-function DeleteWorkspace({ workspace }: WorkspaceProps) {
-  const [asked, setAsked] = useState(false)
-  const navigate = useNavigate()
-  const remove = useChange(() => del('/api/workspaces/{workspace}', { params: { workspace: workspace.id } }), {
-    done: `Deleted ${workspace.name}.`,
-    after: () => void navigate({ to: '/workspaces' }),
-  })
-  return (
-    <>
-      <Button look="danger" icon="trash" onClick={() => setAsked(true)}>
-        Delete workspace
-      </Button>
-      <ConfirmDialog
-        open={asked}
-        title={`Delete ${workspace.name}?`}
-        confirm="Delete workspace"
-        danger
-        busy={remove.isPending}
-        onConfirm={() => remove.mutate(undefined)}
-        onClose={() => setAsked(false)}
-      >
-        <p>All members lose access, and all datasets and secrets in it are deleted. This cannot be undone.</p>
-      </ConfirmDialog>
-    </>
   )
 }

@@ -9,10 +9,14 @@ interface WorkspaceTrailProps {
   datasets?: boolean
   /** Also lead to its repository. */
   repository?: boolean
+  /** Also lead to its rollouts, and to one of them. */
+  rollouts?: boolean
+  rollout?: string
 }
 
 /** The way from all workspaces to a page of one. */
-export function WorkspaceTrail({ workspace, datasets = false, repository = false }: WorkspaceTrailProps) {
+export function WorkspaceTrail(props: WorkspaceTrailProps) {
+  const { workspace, datasets = false, repository = false, rollouts = false, rollout = '' } = props
   const params = workspace && { workspaceId: workspace.id }
   return (
     <>
@@ -38,6 +42,22 @@ export function WorkspaceTrail({ workspace, datasets = false, repository = false
           {' › '}
           <Link to="/workspaces/$workspaceId/repository" params={params}>
             Repository
+          </Link>
+        </>
+      )}
+      {params && rollouts && (
+        <>
+          {' › '}
+          <Link to="/workspaces/$workspaceId/rollouts" params={params}>
+            Rollouts
+          </Link>
+        </>
+      )}
+      {params && rollout !== '' && (
+        <>
+          {' › '}
+          <Link to="/workspaces/$workspaceId/rollouts/$rollout" params={{ ...params, rollout }}>
+            <bdi>{rollout}</bdi>
           </Link>
         </>
       )}

@@ -148,7 +148,10 @@ def _listed(name: str, config: Config | None, shown: Callable[[str], str]) -> Sy
         return SyncedConfiguration(name, valid=False)
     told = config.experiment
     rollout, entrypoint, model, dataset = map(shown, (told.rollout, told.entrypoint, told.model_path, told.dataset))
-    return SyncedConfiguration(name, valid=True, rollout=rollout, entrypoint=entrypoint, model=model, dataset=dataset)
+    secrets = tuple(map(shown, config.secrets))
+    return SyncedConfiguration(
+        name, valid=True, rollout=rollout, entrypoint=entrypoint, model=model, dataset=dataset, secrets=secrets
+    )
 
 
 def _unreadable(path: Path) -> str | None:

@@ -35,6 +35,7 @@ from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 from mesocosm.store.workspaces import Workspace
 
 _LARGEST = 1 << 20
+_LONGEST_SUBJECT = 200
 _NOWHERE = Path("results")
 _PLACES = ("artifacts", "log", "installs", "words", "dataset")
 """Options of a rollout that are places of one machine."""
@@ -49,6 +50,8 @@ class _Code:
     branch: str = ""
     commit: str = ""
     dirty: bool = False
+    message: str = ""
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,8 @@ def plan_evaluation(
             "rollout": config.experiment.rollout,
             "entrypoint": config.experiment.entrypoint,
             "dirty": code.dirty,
+            "message": code.message,
+            "author": code.author,
             "dataset": data.dataset.name,
             "dataset_digest": data.version.digest,
             "rows": wanted.rows,
@@ -264,14 +269,22 @@ def _code(
         return _Code(upload.snapshot, root, upload.branch, upload.commit_id, upload.dirty)
     if earlier is not None and not given and earlier.snapshot is not None:
         root = snapshot_folder(service, earlier.snapshot)
-        return _Code(earlier.snapshot, root, earlier.branch, earlier.commit_id, bool(earlier.config.get("dirty")))
+        told = {name: earlier.config[name] for name in ("dirty", "message", "author") if name in earlier.config}
+        return _Code(earlier.snapshot, root, earlier.branch, earlier.commit_id, **told)
     return _synced(service, viewer, workspace, wanted.branch, wanted.commit)
 
 
 def _synced(service: Service, viewer: Viewer, workspace: Workspace, branch: str, commit: str) -> _Code:
     found = synced_commit(service, workspace, branch, commit, viewer.account_id)
     assert found.snapshot is not None
-    return _Code(found.snapshot, snapshot_folder(service, found.snapshot), found.branch, found.commit_id)
+    return _Code(
+        found.snapshot,
+        snapshot_folder(service, found.snapshot),
+        found.branch,
+        found.commit_id,
+        message=found.message.partition("\n")[0][:_LONGEST_SUBJECT],
+        author=found.author[:_LONGEST_SUBJECT],
+    )
 
 
 def _configured_code(

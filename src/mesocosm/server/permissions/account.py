@@ -179,9 +179,7 @@ class OwnAccount(GrantedObject):
 
     def _budget(self, actor: str, team_id: str | None) -> BudgetDocument:
         limit, spent = budget_of(self._service, actor, team_id), spent_of(self._service, actor, team_id)
-        return BudgetDocument(
-            limit_usd=limit, spent_usd=spent, left_usd=None if limit is None else max(limit - spent, 0.0)
-        )
+        return BudgetDocument.of_spent(limit, spent)
 
     def _note(self, action: str, target: str, detail: dict[str, object] | None = None) -> None:
         self._store.audit.note(self._viewer.caller.actor, action, target, detail or {}, self._viewer.address)

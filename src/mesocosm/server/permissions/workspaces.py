@@ -31,7 +31,9 @@ from mesocosm.server.permissions.schedules import (
 from mesocosm.server.permissions.snapshots import VisibleSnapshot, WorkingSnapshot, WorkingSnapshots
 from mesocosm.server.permissions.workspace_secrets import ManagedSecrets, VisibleSecrets, WorkingSecrets
 from mesocosm.server.refusal import Refusal
+from mesocosm.server.run_requests.submission import spent_in, workspace_budget
 from mesocosm.server.schemas.evaluation import CodeDocument
+from mesocosm.server.schemas.limits import BudgetDocument
 from mesocosm.server.schemas.run_estimate import RunEstimate
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
@@ -129,6 +131,12 @@ class VisibleWorkspace(GrantedObject):
             )
             for member in self._store.workspaces.members(self._workspace.id)
         ]
+
+    def budget(self) -> BudgetDocument:
+        """Return its budget for the runs of 24 hours together, and what is left of it."""
+        return BudgetDocument.of_spent(
+            workspace_budget(self._service, self._workspace), spent_in(self._service, self._workspace)
+        )
 
     def datasets(self) -> VisibleDatasets:
         """Return its datasets."""

@@ -9,6 +9,7 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.runs.run_detail import read_run
+from mesocosm.server.schemas.limits import BudgetDocument
 from mesocosm.server.schemas.run import RunDetail
 from mesocosm.server.schemas.workspace import (
     WorkspaceChange,
@@ -46,6 +47,12 @@ def list_workspaces(
 def get_workspace(workspace: WorkspaceReference, grant: Granted) -> WorkspaceDocument:
     """Return a workspace. 404 for callers who are not members, whether it exists or not."""
     return grant.workspace(workspace).document()
+
+
+@router.get("/{workspace}/budget", response_model=BudgetDocument, **access(Access.INSIDER))
+def get_budget(workspace: WorkspaceReference, grant: Granted) -> BudgetDocument:
+    """Return the budget of a workspace for the runs of 24 hours together, and what is left of it."""
+    return grant.workspace(workspace).budget()
 
 
 @router.patch("/{workspace}", response_model=WorkspaceDocument, responses=refused(409), **access(Access.OWNER))

@@ -41,6 +41,7 @@ from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.queue import AdmissionTerms, Bound, Denial, midnight
 from mesocosm.store.run_requests import DECLARED, PRIVATE, PUBLIC, RunRequest
+from mesocosm.store.workspaces import Workspace
 
 DAY = 86_400.0
 LONGEST_TAG = 100
@@ -74,11 +75,9 @@ def budget_left(service: Service, actor: str, team_id: str | None, workspace_id:
     if team is not None and shared is not None:
         budgets.append(BudgetLeft(shared - spent_of(service, actor, team.id), f"the budget of team {team.name}"))
     workspace = service.store.workspaces.get(workspace_id) if workspace_id is not None else None
-    common = None
-    if workspace is not None:
-        common = workspace.budget_usd if workspace.budget_usd is not None else service.settings.workspace_budget_usd
+    common = None if workspace is None else workspace_budget(service, workspace)
     if workspace is not None and common is not None:
-        spent = service.store.run_requests.spent(workspace_id=workspace.id, since=time.time() - DAY).usd
+        spent = spent_in(service, workspace)
         budgets.append(BudgetLeft(common - spent, f"the budget of workspace {workspace.name}"))
     return min(budgets, key=lambda left: left.usd or 0.0) if budgets else BudgetLeft()
 
@@ -97,6 +96,16 @@ def budget_of(service: Service, actor: str, team_id: str | None = None) -> float
     user = service.store.users.get(int(name)) if name.isdecimal() else None
     own = None if user is None else user.budget_usd
     return own if own is not None else service.settings.user_budget_usd
+
+
+def workspace_budget(service: Service, workspace: Workspace) -> float | None:
+    """Return the budget in USD for 24 hours of a workspace; None: unlimited."""
+    return workspace.budget_usd if workspace.budget_usd is not None else service.settings.workspace_budget_usd
+
+
+def spent_in(service: Service, workspace: Workspace) -> float:
+    """Return what the runs of a workspace spent in the last 24 hours, in USD."""
+    return service.store.run_requests.spent(workspace_id=workspace.id, since=time.time() - DAY).usd
 
 
 def spent_of(service: Service, actor: str, team_id: str | None = None) -> float:

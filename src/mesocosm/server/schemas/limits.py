@@ -1,5 +1,7 @@
 """Documents of limits and budgets."""
 
+from typing import Self
+
 from pydantic import BaseModel, Field
 
 
@@ -9,6 +11,11 @@ class BudgetDocument(BaseModel):
     limit_usd: float | None = Field(description="Budget; null: unlimited.")
     spent_usd: float = Field(description="Amount spent in the last 24 hours, as far as prices are known.")
     left_usd: float | None = Field(description="Remaining budget; null: unlimited.")
+
+    @classmethod
+    def of_spent(cls, limit: float | None, spent: float) -> Self:
+        """Return a budget by its limit (None: unlimited) and what was spent, in USD."""
+        return cls(limit_usd=limit, spent_usd=spent, left_usd=None if limit is None else max(limit - spent, 0.0))
 
 
 class LimitsDocument(BaseModel):

@@ -114,6 +114,7 @@ class SyncedConfigurationDocument(Document):
     entrypoint: str = Field(description="Entry point of the rollout.")
     model: str = Field(description="Model that it names.")
     dataset: str = Field(description="Dataset that it names.")
+    secrets: list[str] = Field(default=[], description="Names of the secrets that it requires.")
 
 
 class SyncFaultDocument(Document):

@@ -271,6 +271,8 @@ class EvaluationDocument(Document):
     entrypoint: str = Field(default="", description="Its entry file.")
     branch: str = Field(description="Branch of the code; empty if unknown.")
     commit: str = Field(description="Commit of the code; empty if unknown.")
+    message: str = Field(default="", description="First line of the commit's message; empty if unknown.")
+    author: str = Field(default="", description="Author of the commit; empty if unknown.")
     dirty: bool = Field(
         default=False, description="Whether the code was uploaded with changes that were not committed."
     )

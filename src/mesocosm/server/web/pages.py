@@ -64,7 +64,9 @@ SERVER_PAGES = (
     *("/workspaces/$workspaceId/datasets", "/workspaces/$workspaceId/datasets/$datasetId"),
     *("/workspaces/$workspaceId/repository", "/workspaces/$workspaceId/repository/syncs/$number"),
     *("/workspaces/$workspaceId/schedules", "/workspaces/$workspaceId/schedules/$scheduleId"),
-    "/workspaces/$workspaceId/notifications",
+    *("/workspaces/$workspaceId/notifications", "/workspaces/$workspaceId/members"),
+    *("/workspaces/$workspaceId/rollouts", "/workspaces/$workspaceId/rollouts/$rollout"),
+    "/workspaces/$workspaceId/configuration",
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
 )
 """Additional paths of the app on a server."""

@@ -75,6 +75,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnWorkspaces.create": lambda workspaces, _world: workspaces.create("New"),
     "VisibleWorkspace.document": lambda workspace, _world: workspace.document(),
     "VisibleWorkspace.members": lambda workspace, _world: workspace.members(),
+    "VisibleWorkspace.budget": lambda workspace, _world: workspace.budget(),
     "VisibleWorkspace.run_id": lambda workspace, world: granted_workspaces(world, workspace.run_id),
     "VisibleWorkspace.run_ids": lambda workspace, _world: workspace.run_ids(10, 0),
     "VisibleWorkspace.repository": lambda workspace, _world: workspace.repository(),
