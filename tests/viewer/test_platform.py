@@ -193,6 +193,7 @@ def test_members_of_a_workspace_come_and_go(visitor: Page, platform: Platform) -
     visitor.get_by_label("Name").fill("Coral reefs")
     visitor.get_by_role("button", name="Create workspace").click()
     expect(visitor.get_by_role("heading", name="Coral reefs")).to_be_visible()
+    visitor.get_by_role("navigation", name="Workspace").get_by_role("link", name="Members").click()
     visitor.get_by_label("User name").fill("nobody-here")
     visitor.get_by_role("button", name="Add member").click()
     expect(visitor.get_by_role("alert")).to_contain_text("no active account 'nobody-here'")
@@ -205,19 +206,54 @@ def test_members_of_a_workspace_come_and_go(visitor: Page, platform: Platform) -
     visitor.get_by_role("button", name="Change joan").click()
     visitor.get_by_role("menuitem", name="Make owner").click()
     expect(row).to_contain_text("owner")
-    visitor.get_by_role("button", name="Leave workspace").click()
+    overview = visitor.get_by_role("navigation", name="Workspace").get_by_role("link", name="Overview")
+    overview.click()
+    choose(visitor, "Leave…")
     visitor.get_by_role("dialog").get_by_role("button", name="Leave").click()
     card = visitor.get_by_role("listitem").filter(has_text="Coral reefs")
     expect(card).to_contain_text("not a member")
     card.get_by_role("link").click()
+    visitor.get_by_role("navigation", name="Workspace").get_by_role("link", name="Members").click()
     visitor.get_by_role("button", name="Change joan").click()
     visitor.get_by_role("menuitem", name="Remove…").click()
     visitor.get_by_role("dialog").get_by_role("button", name="Remove").click()
     expect(visitor.get_by_text("make another member an owner first").first).to_be_visible()
     visitor.get_by_role("dialog").get_by_role("button", name="Cancel").click()
-    visitor.get_by_role("button", name="Delete workspace").click()
+    overview.click()
+    choose(visitor, "Delete…")
     visitor.get_by_role("dialog").get_by_role("button", name="Delete workspace").click()
     expect(visitor.get_by_text("You are not in a workspace yet")).to_be_visible()
+
+
+def choose(page: Page, action: str) -> None:
+    """Choose what is to be done with the workspace of the page."""
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name=action).click()
+
+
+def test_a_workspace_is_renamed_and_gets_a_budget(visitor: Page, platform: Platform) -> None:
+    admin = Member(platform, platform.admin, platform.password)
+    path = f"/workspaces/{admin.ask('POST', '/api/workspaces', {'name': 'Shoals'})['id']}"
+    admin.ask("POST", "/api/workspaces", {"name": "Kelp"})
+    sign_in(visitor, platform)
+    visitor.goto(f"{platform.url}{path}")
+    expect(visitor.get_by_role("region", name="Budget")).to_contain_text("$0 spent of no limit")
+    choose(visitor, "Rename…")
+    dialog = visitor.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("kelp")
+    dialog.get_by_role("button", name="Rename").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("taken on this server")
+    dialog.get_by_label("Name").fill("Tide pools")
+    dialog.get_by_role("button", name="Rename").click()
+    expect(visitor.get_by_role("heading", name="Tide pools")).to_be_visible()
+    choose(visitor, "Set the budget…")
+    dialog.get_by_label("US dollars").fill("a lot")
+    dialog.get_by_role("button", name="Set the budget").click()
+    expect(dialog.get_by_text("Enter an amount")).to_be_visible()
+    dialog.get_by_label("US dollars").fill("12.50")
+    dialog.get_by_role("button", name="Set the budget").click()
+    expect(visitor.get_by_role("region", name="Budget")).to_contain_text("$12.50 left of $12.50")
+    check_axe(visitor)
 
 
 def test_an_administrator_adds_somebody_who_signs_out_again(

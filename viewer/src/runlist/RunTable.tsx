@@ -1,6 +1,7 @@
 import type { Schema } from '../api/types'
 import { PlainTable } from '../parts/PlainTable'
 import { type Optional, RunRow } from './RunRow'
+import styles from './RunRow.module.css'
 
 /** A few runs of the server; `hide` leaves out what is the same in all of them. */
 interface RunTableProps {
@@ -13,7 +14,7 @@ interface RunTableProps {
 export function RunTable({ label, runs, hide = [] }: RunTableProps) {
   const shown = (column: Optional) => !hide.includes(column)
   return (
-    <PlainTable label={label}>
+    <PlainTable label={label} className={styles.table}>
       <thead>
         <tr>
           <th scope="col">Run</th>
