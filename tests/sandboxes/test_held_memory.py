@@ -42,6 +42,17 @@ try:
 except BlockingIOError: pass
 time.sleep(60)
 """
+CONNECTIONS = """
+import socket, sys, time
+listening, kept = socket.create_server(("127.0.0.1", 0), backlog=64), []
+for _ in range(40):
+    kept += [socket.create_connection(listening.getsockname()), listening.accept()[0]]
+    kept[-2].setblocking(False)
+    try:
+        while sys.argv[1:] == ["full"]: kept[-2].send(bytes(65536))
+    except BlockingIOError: pass
+time.sleep(0.5 if len(sys.argv) == 1 else 60)
+"""
 REFUSED = """
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -73,6 +84,13 @@ async def test_it_counts_for_an_environment_too(strangers: Strangers) -> None:
 async def test_what_waits_in_sockets_counts() -> None:
     runner = Programs(ProgramLimits(memory_bytes=1024 * MIB, processes=8, open_files=1024), most_memory=64 * MIB)
     assert (await runner.run(SOCKETS)).how is How.LIMIT
+
+
+@pytest.mark.parametrize(("first", "how"), [("import sys; sys.argv.append('full')", How.LIMIT), ("", How.OK)])
+async def test_connections_count_by_what_waits_in_them(first: str, how: How) -> None:
+    runner = Programs(ProgramLimits(memory_bytes=1024 * MIB, processes=8, open_files=1024), most_memory=64 * MIB)
+    ended = await runner.run(first + CONNECTIONS)
+    assert ended.how is how, ended.stderr
 
 
 async def test_a_graded_program_has_the_filter_of_system_calls() -> None:

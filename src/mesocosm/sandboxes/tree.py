@@ -1,7 +1,9 @@
 """The resource usage of a process tree, from /proc."""
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -56,8 +58,12 @@ def more_than(pids: list[int], most: int) -> int:
     Shared memory is counted once. In addition to resident and swapped pages this includes shared memory by its size,
     whether mapped or released with madvise(2), and the buffers of sockets in the program's own network.
     """
-    beside = _shared_mappings(pids) + _in_sockets(pids)
-    if use(pids).memory + beside <= most:
+    resident, mapped = use(pids).memory, _shared_mappings(pids)
+    # The table of TCP connections takes milliseconds to read, whoever has few of them.
+    if resident + mapped + _in_sockets(pids, _most_in_tcp) <= most:
+        return 0
+    beside = mapped + _in_sockets(pids, _in_tcp)
+    if resident + beside <= most:
         return 0
     held = sum(map(_proportional, pids)) + beside
     return held if held > most else 0
@@ -79,16 +85,36 @@ def _shared_mappings(pids: list[int]) -> int:
     return sum(sizes.values())
 
 
-def _in_sockets(pids: list[int]) -> int:
-    """Return the bytes in socket buffers of networks other than ours; for Unix sockets their maximum."""
+def _in_sockets(pids: list[int], in_tcp: Callable[[int], int]) -> int:
+    """Return the bytes in socket buffers of networks other than ours; for Unix sockets their maximum.
+
+    `in_tcp` returns those of the TCP connections in the network of a process.
+    """
     seen, total = {_network("self")}, 0
     for pid in pids:
         if (network := _network(pid)) in seen:
             continue
         seen.add(network)
-        total += sum(_queued(pid, table) for table in ("tcp", "tcp6", "udp", "udp6"))
-        total += max(len(_rows(pid, "unix")), 0) * _UNIX_SOCKET
+        total += in_tcp(pid) + sum(_queued(pid, table) for table in ("udp", "udp6"))
+        total += max(len(_rows(pid, "unix")) - 1, 0) * _UNIX_SOCKET
     return total
+
+
+def _in_tcp(pid: int) -> int:
+    return sum(_queued(pid, table) for table in ("tcp", "tcp6"))
+
+
+def _most_in_tcp(pid: int) -> int:
+    """Return the most bytes that the TCP connections in the network of a process can have in buffers."""
+    lines = (row.split() for table in ("sockstat", "sockstat6") for row in _rows(pid, table))
+    return sum(int(line[2]) for line in lines if line and line[0] in {"TCP:", "TCP6:"}) * _tcp_socket()
+
+
+@cache
+def _tcp_socket() -> int:
+    """Return the most bytes in the buffers of a TCP connection; networks start with the settings of this machine."""
+    settings = (Path(f"/proc/sys/net/ipv4/tcp_{name}").read_text(encoding="utf-8") for name in ("rmem", "wmem"))
+    return sum(int(line.split()[2]) for line in settings)
 
 
 def _network(pid: int | str) -> str:
@@ -100,7 +126,7 @@ def _network(pid: int | str) -> str:
 
 def _queued(pid: int, table: str) -> int:
     total = 0
-    for row in _rows(pid, table):
+    for row in _rows(pid, table)[1:]:
         sent, _, received = row.split()[4].partition(":")
         total += int(sent, 16) + int(received, 16)
     return total
@@ -108,7 +134,7 @@ def _queued(pid: int, table: str) -> int:
 
 def _rows(pid: int, table: str) -> list[str]:
     try:
-        return Path(f"/proc/{pid}/net/{table}").read_text(encoding="utf-8", errors="replace").splitlines()[1:]
+        return Path(f"/proc/{pid}/net/{table}").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []
 
