@@ -264,6 +264,15 @@ class TestPostgres:
 
         assert store.runs.get(run.id) == run
 
+    async def test_a_transaction_that_is_never_repeated_begins_on_a_new_connection(
+        self, place: str, store: Store, samples: "Samples"
+    ) -> None:
+        run = store.runs.add(samples.run())
+        with psycopg.connect(place, autocommit=True) as connection:
+            connection.execute(CUT)
+
+        assert store.episodes.finished_keys(run.id) == set()
+
 
 class Server:
     """A PostgreSQL server of our own, to be restarted and stopped."""

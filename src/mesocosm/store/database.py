@@ -1,7 +1,7 @@
 """SQLite and PostgreSQL behind one interface: opening, transactions, and statements for many rows."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -19,6 +19,7 @@ from sqlalchemy import (
     create_engine,
     event,
     make_url,
+    select,
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
@@ -81,7 +82,7 @@ class Database:
 
         Raises InfrastructureError.
         """
-        return self._patiently(work, immediate=False)
+        return self._patiently(work)
 
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work` in one write transaction, commit, and return its result.
@@ -94,11 +95,11 @@ class Database:
 
     def one(self, wanted: Executable) -> RowMapping | None:
         """Return the first row of a query as a mapping by column name, None if there is none."""
-        return self.read(lambda connection: connection.execute(wanted).mappings().first())
+        return self._query(lambda connection: connection.execute(wanted).mappings().first())
 
     def all(self, wanted: Executable) -> Sequence[RowMapping]:
         """Return the rows of a query as mappings by column name."""
-        return self.read(lambda connection: connection.execute(wanted).mappings().all())
+        return self._query(lambda connection: connection.execute(wanted).mappings().all())
 
     def among(self, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any]) -> Iterator[RowMapping]:
         """Return the rows of a query in which `column` is one of `values`; there may be any number of values."""
@@ -111,7 +112,7 @@ class Database:
 
     def scalar(self, wanted: Executable) -> Any:
         """Return the first column of the first row of a query, None if there is no row."""
-        return self.read(lambda connection: connection.scalar(wanted))
+        return self._query(lambda connection: connection.scalar(wanted))
 
     def execute(self, statement: Executable) -> int:
         """Run one statement in a write transaction; return the number of changed rows."""
@@ -129,11 +130,15 @@ class Database:
             )
         return self.objects.get(digest)
 
-    def _patiently(self, work: Callable[[Connection], Result], *, immediate: bool) -> Result:
+    def _query(self, work: Callable[[Connection], Result]) -> Result:
+        """Read with a single statement, which needs no transaction: PostgreSQL is asked once instead of three times."""
+        return self._patiently(work, **({"isolation_level": "AUTOCOMMIT"} if self.postgres else {}))
+
+    def _patiently(self, work: Callable[[Connection], Result], **options: Any) -> Result:
         start, pause = time.monotonic(), 0.02
         while True:
             try:
-                with self._transaction(immediate=immediate) as connection:
+                with self._transaction(**options) as connection:
                     return work(connection)
             except IntegrityError:
                 raise
@@ -147,6 +152,10 @@ class Database:
     @contextmanager
     def once(self, *, immediate: bool = False) -> Iterator[Connection]:
         """Open a transaction that is never repeated, for streaming in and out. Raises InfrastructureError."""
+        if self.postgres:
+            # A connection that was lost while nobody used it is noticed now; all such ones are replaced.
+            with suppress(DBAPIError), self._transaction(isolation_level="AUTOCOMMIT") as connection:
+                connection.scalar(select(1))
         try:
             with self._transaction(immediate=immediate) as connection:
                 yield connection
@@ -154,7 +163,7 @@ class Database:
             raise explain(error, self.place, self.patience) from error
 
     @contextmanager
-    def _transaction(self, *, immediate: bool) -> Iterator[Connection]:
+    def _transaction(self, *, immediate: bool = False, **options: Any) -> Iterator[Connection]:
         with self._turn_to_write() if immediate else nullcontext():
             try:
                 opened = self.engine.connect()
@@ -162,7 +171,7 @@ class Database:
                 raise InfrastructureError(
                     f"all connections to {self.place} are busy ({error}); let other readers finish, then try again"
                 ) from error
-            with opened.execution_options(immediate=immediate) as connection, connection.begin():
+            with opened.execution_options(immediate=immediate, **options) as connection, connection.begin():
                 yield connection
         self.written += immediate
 
@@ -344,7 +353,7 @@ def _open_server(url: URL, patience: float) -> Database:
     defaults = {"connect_timeout": 10, "application_name": "mesocosm", "keepalives_idle": 15, "tcp_user_timeout": 30000}
     missing = {name: value for name, value in defaults.items() if name not in url.query}
     # Positional parameters, as in SQLite: rows are tuples in both dialects.
-    engine = create_engine(url, connect_args=missing, paramstyle="format", pool_pre_ping=True)
+    engine = create_engine(url, connect_args=missing, paramstyle="format")
     return _ready(Database(engine, url.render_as_string(hide_password=True), patience), None)
 
 

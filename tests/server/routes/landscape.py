@@ -113,7 +113,7 @@ class Landscape(Runs):
         self.grounds = self._grounds()
         self.sign_in = self._sign_in()
         self._kept = place / "kept.db"
-        self._copy(self._live, self._kept)
+        self.keep()
 
     def member(self, name: str, role: str = "member") -> Person:
         """Return a new member with a password."""
@@ -127,6 +127,10 @@ class Landscape(Runs):
     def _copy(source: Path, target: Path) -> None:
         with closing(sqlite3.connect(source)) as a, closing(sqlite3.connect(target)) as b:
             a.backup(b)
+
+    def keep(self) -> None:
+        """Let `restore` lead here."""
+        self._copy(self._live, self._kept)
 
     def restore(self) -> None:
         """Make everything as it was in the beginning."""
@@ -240,7 +244,7 @@ class Landscape(Runs):
             "snapshot": Ground(
                 {"workspace": workspace.id, "snapshot_id": self._snapshot(workspace.id)}, frozenset(mates), own
             ),
-            "dataset": Ground({"workspace": workspace.id, **self._dataset(workspace.id)}, frozenset(mates), own),
+            "dataset": Ground({"workspace": workspace.id, **self.dataset(workspace.id, TEAM)}, frozenset(mates), own),
             "import": Ground({"import_id": self._import(), "part": "1"}, own, own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
             "waiting": Ground(waiting, own, own),
@@ -291,14 +295,15 @@ class Landscape(Runs):
         store.snapshot_uploads.complete(upload, snapshot)
         return upload.id
 
-    def _dataset(self, workspace_id: str) -> dict[str, str]:
+    def dataset(self, workspace_id: str, name: str) -> dict[str, str]:
         """Return the ids of a dataset of Ann's with an uploaded version, and one that is being uploaded."""
         store = self.service.store.datasets
         dataset_id = ""
-        for data in (DATASET, DATASET + b"more?,2\n"):
+        first = DATASET.replace(TEAM.encode(), name.encode())
+        for data in (first, first + b"more?,2\n"):
             digest = hashlib.sha256(data).hexdigest()
             file = DatasetFile(
-                name=TEAM, file_name=f"{TEAM}.csv", format="csv", size=len(data), digest=digest, overwrite=True
+                name=name, file_name=f"{name}.csv", format="csv", size=len(data), digest=digest, overwrite=True
             )
             version = store.begin(workspace_id, file, by=self.ann.user_id, most_bytes=10**6).version
             assert version is not None
