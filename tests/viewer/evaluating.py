@@ -3,6 +3,7 @@
 By hand, until Ctrl-C: python -m tests.viewer.evaluating FOLDER
 """
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from tests.viewer.hosting import Member, Platform, hosting
 
 from mesocosm.testing.dialect import ScriptedAnswer
@@ -113,6 +114,7 @@ class Team:
     owner: Member
     workspace: str
     repository: Path
+    amount: int = ROWS
 
     @property
     def path(self) -> str:
@@ -176,25 +178,57 @@ def commit(repository: Path, branch: str, message: str, files: Mapping[str, str]
     return git("rev-parse", "HEAD")
 
 
+class Door:
+    """What keeps the models from answering questions while it is shut, so that a run stays where it is."""
+
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+        self._open = asyncio.Event()
+        self.open()
+
+    def open(self) -> None:
+        """Let the models answer."""
+        self._portal.call(self._open.set)
+
+    def shut(self) -> None:
+        """Let what is asked from now on wait."""
+        self._portal.call(self._open.clear)
+
+    async def answer(self, body: Mapping[str, Any]) -> ScriptedAnswer:
+        """Solve the sum, or not, once the door is open."""
+        await self._open.wait()
+        return answer(body)
+
+
 @contextlib.contextmanager
-def evaluating(folder: Path, *, delay_s: float = PATIENCE_S) -> Iterator[Team]:
-    """Open a platform with a team: code of the first commit is synced, and the dataset `hard` is there."""
+def serving(folder: Path, *, delay_s: float = PATIENCE_S) -> Iterator[tuple[Platform, Door]]:
+    """Open a platform without workspaces, and the door of its models."""
     with contextlib.ExitStack() as stack:
         portal = stack.enter_context(start_blocking_portal())
-        model = ModelServer(answer, delay=delay_s, keep=0)
+        door = Door(portal)
+        model = ModelServer(door.answer, delay=delay_s, keep=0)
         portal.call(model.start)
         stack.callback(portal.call, model.stop)
         models = {name: f"{name}@{model.openai_url}" for name in (FLAKY, STEADY)}
         folder.mkdir(parents=True, exist_ok=True)
         platform = stack.enter_context(hosting(folder, models, confined=True, MESOCOSM_GIT_POLL_S="0"))
+        # Nothing asked waits for an answer when all of it ends.
+        stack.callback(door.open)
+        yield platform, door
+
+
+@contextlib.contextmanager
+def evaluating(folder: Path, *, delay_s: float = PATIENCE_S, amount: int = ROWS) -> Iterator[Team]:
+    """Open a platform with a team: code of the first commit is synced, and the dataset `hard` is there."""
+    with serving(folder, delay_s=delay_s) as (platform, _door):
         owner = Member(platform, platform.admin, platform.password)
         workspace = owner.ask("POST", "/api/workspaces", {"name": "reefs"})["id"]
-        team = Team(platform, owner, workspace, folder / "repository")
+        team = Team(platform, owner, workspace, folder / "repository", amount)
         branch, message, files = next(history())
         commit(team.repository, branch, message, files)
         owner.ask("PUT", f"/api{team.path}/repository", {"url": str(team.repository)})
         team.synced(1)
-        team.upload("hard", rows())
+        team.upload("hard", rows(amount))
         yield team
 
 
@@ -205,7 +239,7 @@ def evaluate(team: Team) -> list[dict[str, Any]]:
         commit(team.repository, branch, message, files)
         team.sync(branch)
         runs.append(team.evaluated(branch=branch, tags=[] if branch == "main" else ["try"]))
-    team.upload("hard", rows(ROWS + 10))
+    team.upload("hard", rows(team.amount + 10))
     runs.append(team.evaluated(branch="main"))
     runs.append(team.evaluated(branch="main", assignments={"experiment.model_path": STEADY}))
     return runs
