@@ -330,7 +330,7 @@ def test_the_models_of_the_server_are_base_models(team: Team) -> None:
     assert refused(team.client, "GET", "/models/Qwen").code == "NOT_FOUND"
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/training-runs"), ("GET", "/quickstart"), ("POST", "/x/y/")])
+@pytest.mark.parametrize(("method", "path"), [("POST", "/training-runs"), ("GET", "/usage"), ("POST", "/x/y/")])
 def test_what_the_server_does_not_do_is_said_in_words(team: Team, method: str, path: str) -> None:
     error = refused(team.client, method, path, {} if method == "POST" else None)
     assert error.code == "NOT_FOUND"

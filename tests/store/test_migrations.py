@@ -168,7 +168,7 @@ WORKSPACES = {
     *("repositories", "snapshots", "snapshot_blobs", "syncs", "run_output"),
     *("snapshot_uploads", "snapshot_upload_blobs"),
     *("schedules", "scheduled_runs", "notifications", "notification_deliveries", "unannounced_runs"),
-    "commit_statuses",
+    *("commit_statuses", "device_logins"),
 }
 
 

@@ -15,6 +15,7 @@ from mesocosm.store.commit_statuses import CommitStatuses
 from mesocosm.store.counts import ServerCounts
 from mesocosm.store.database import PATIENCE, Database, open_database
 from mesocosm.store.datasets import Datasets
+from mesocosm.store.device_logins import DeviceLogins
 from mesocosm.store.domains import Domains, Protocols
 from mesocosm.store.environments import Environments
 from mesocosm.store.episodes import Episodes
@@ -70,6 +71,7 @@ class Store:
         self.guests = Guests(database)
         self.sessions = Sessions(database)
         self.personal_tokens = PersonalTokens(database)
+        self.device_logins = DeviceLogins(database)
         self.signing_keys = SigningKeys(database)
         self.rate_limits = RateLimits(database)
         self.audit = Audit(database)

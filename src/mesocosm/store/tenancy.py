@@ -87,6 +87,24 @@ personal_tokens = Table(
     Index(None, "user_id"),
 )
 
+# Logins of programs that wait for a person to confirm them in a browser, and confirmed ones until the program asks.
+device_logins = Table(
+    "device_logins",
+    metadata,
+    Column("digest", Word, primary_key=True),
+    Column("code_digest", Word, nullable=False, unique=True),
+    Column("program", Text, nullable=False),
+    Column("device", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("polled_at", Double),
+    Column("state", Word, nullable=False),
+    Column("user_id", Integer, ForeignKey(users.c.id, ondelete="CASCADE")),
+    Column("epoch", Integer),
+    Index(None, "expires_at"),
+)
+
 # Keys that sign tokens: the newest one signs, all that are not retired verify.
 signing_keys = Table(
     "signing_keys",
@@ -742,7 +760,8 @@ audit_log = Table(
 )
 
 TABLES = (
-    *(users, guests, sessions, personal_tokens, signing_keys, teams, memberships, workspaces, workspace_members),
+    *(users, guests, sessions, personal_tokens, device_logins, signing_keys),
+    *(teams, memberships, workspaces, workspace_members),
     *(datasets, dataset_versions, dataset_parts, dataset_additions, workspace_secrets),
     *(repositories, snapshots, snapshot_blobs, syncs),
     *(snapshot_uploads, snapshot_upload_blobs),

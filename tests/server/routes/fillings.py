@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.server.routes.landscape import CONFIGURATION, DATASET, PASSWORD, STORED, Landscape
+from tests.server.routes.landscape import CONFIGURATION, DATASET, PASSWORD, STORED, USER_CODE, Landscape
 from tests.server.routes.run_requests.conftest import DOMAIN, document_of
 
 DOCUMENT = Path(__file__).parents[3] / "viewer" / "openapi.json"
@@ -83,6 +83,9 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/auth/logout"): {},
         ("POST", "/api/auth/sign-up"): {"username": "eve", "password": PASSWORD},
         ("POST", "/api/auth/password"): {"old": PASSWORD, "new": "another battery staple"},
+        ("POST", "/api/auth/device"): {"device": "laptop"},
+        ("POST", "/api/auth/device/token"): {"device_code": "of-nobody"},
+        ("PUT", "/api/auth/device/{user_code}"): {"approve": True},
         ("POST", "/api/tokens"): {"name": "CI"},
         ("POST", "/api/teams"): {"name": "Pandas"},
         ("POST", "/api/teams/join"): {"code": land.team_code},
@@ -201,6 +204,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "version": "2",
         "comparison_id": "none",
         "kind": "token",
+        "user_code": USER_CODE,
         "benchmark_id": "none",
     }
 

@@ -23,6 +23,7 @@ from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
 from mesocosm.server.auth.principal import Principal
+from mesocosm.server.auth.sign_ins import fingerprint
 from mesocosm.server.builds.git_credentials import TOKEN, credential_holder
 from mesocosm.server.notifications.delivery import store_target
 from mesocosm.server.notifications.signing import new_secret
@@ -36,6 +37,7 @@ from mesocosm.server.workspace_secrets import set_secret
 from mesocosm.store import open_store
 from mesocosm.store.batch_runs import BatchRun
 from mesocosm.store.datasets import DatasetFile
+from mesocosm.store.device_logins import DeviceLogin
 from mesocosm.store.domains import DomainRow
 from mesocosm.store.environments import BuildState, EnvironmentRow, VersionRow
 from mesocosm.store.notifications import Delivery, Notification
@@ -53,6 +55,8 @@ ADDRESS = "http://models.canary.example:8021/v1"
 """Where a model is asked."""
 SOLO, TEAM = "canary-solo", "canary-team"
 """Words in what is Ann's alone, and in what is her team's."""
+DEVICE_CODE, USER_CODE = "of-a-program", "BCDFGHJK"
+"""The codes of a program that waits for its login."""
 STORED, NOBODY_READS = "STORED_KEY", "canary-value"
 """Name and value of a secret of her workspace."""
 HUSHED = "canary-prompt"
@@ -112,6 +116,7 @@ class Landscape(Runs):
         }
         self.grounds = self._grounds()
         self.sign_in = self._sign_in()
+        self._start_device()
         self._kept = place / "kept.db"
         self.keep()
 
@@ -141,7 +146,7 @@ class Landscape(Runs):
         names = (
             "orders runs run_tags domains environments environment_versions teams memberships jobs users guests "
             "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
-            "dataset_additions repositories syncs snapshot_uploads run_imports run_import_parts"
+            "dataset_additions repositories syncs snapshot_uploads run_imports run_import_parts device_logins"
         )
         with closing(sqlite3.connect(self._live)) as connection:
             known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -188,6 +193,12 @@ class Landscape(Runs):
         assert user is not None
         signins = self.service.accounts.signins
         return {"web": signins.start_web(user, ""), "refresh": signins.start_refresh(user, "")[1]}
+
+    def _start_device(self) -> None:
+        """Start the login of a program, which waits longer than all tests."""
+        now = time.time()
+        login = DeviceLogin("osmosis-cli/1", "laptop", "203.0.113.9", now, now + 86_400)
+        assert self.service.store.device_logins.add(login, fingerprint(DEVICE_CODE), fingerprint(USER_CODE))
 
     def _grounds(self) -> dict[str, Ground]:
         ann, mates = {"owner", "admin", "token"}, {"owner", "mate", "admin", "token"}

@@ -70,7 +70,9 @@ def allowed(ask: Ask, rule: str, ground: Ground | None) -> set[str]:
         return {"worker", *allowed_people(rule, ground)}
     if ground is not None and ground.changers is not None and ask.method in MUTATING:
         ground = replace(ground, inside=ground.changers)
-    return allowed_people(rule, ground) - ({"token"} if ask.path.startswith("/api/sessions") else set())
+    return allowed_people(rule, ground) - (
+        {"token"} if ask.path.startswith(("/api/sessions", "/api/auth/device/{")) else set()
+    )
 
 
 def allowed_people(rule: str, ground: Ground | None) -> set[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fastapi import Request
 
 from mesocosm.core.failure import MesocosmError
+from mesocosm.server.auth.device_flow import DeviceFlow
 from mesocosm.server.auth.passwords import Passwords, check_choice
 from mesocosm.server.auth.principal import NOBODY, Principal, Role
 from mesocosm.server.auth.recognition import Recognition
@@ -56,6 +57,7 @@ class Accounts:
         self.audit = store.audit
         self.passwords = Passwords()
         self.signer = Signer(store.signing_keys)
+        self.device_flow = DeviceFlow(store)
         self._sessions = store.sessions
         self.signins = SignIns(store.sessions, self.users, settings)
         self._recognition = Recognition(store, self.signer, self.signins)

@@ -1,20 +1,19 @@
 """The caller's own account: limits, logins, personal tokens, password."""
 
-import secrets
-import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
-from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, fingerprint
+from mesocosm.server.auth.sign_ins import fingerprint
 from mesocosm.server.auth.signed_addresses import signed_address
 from mesocosm.server.permissions import GrantedObject
-from mesocosm.server.permissions.authentication import signed_in, start_browser
+from mesocosm.server.permissions.authentication import create_personal_token, personal_token, signed_in, start_browser
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import budget_of, check_team, spent_of, terms_of
 from mesocosm.server.schemas.account import (
     AccountContext,
+    DeviceLoginDocument,
     Holdings,
     PasswordInput,
     PersonalTokenCreated,
@@ -24,17 +23,13 @@ from mesocosm.server.schemas.account import (
     TeamContext,
     TokenInput,
 )
-from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.limits import BudgetDocument, LimitsDocument
 from mesocosm.server.web.cookies import DEVICE_COOKIE
-from mesocosm.store import personal_tokens
 from mesocosm.store.queue import Allowance
 from mesocosm.store.sessions import REFRESH, Session
 from mesocosm.store.usage import OwnedCounts, TeamUsage
 from mesocosm.store.users import User
-
-MAX_TOKENS = 50
-"""Maximum number of personal tokens of one member."""
 
 
 class OwnAccount(GrantedObject):
@@ -86,18 +81,16 @@ class OwnAccount(GrantedObject):
 
     def tokens(self) -> Sequence[PersonalTokenDocument]:
         """Return the personal tokens, the newest first."""
-        return [_token(token) for token in self._store.personal_tokens.of(self._viewer.user_id)]
+        return [personal_token(token) for token in self._store.personal_tokens.of(self._viewer.user_id)]
 
     def create_token(self, wanted: TokenInput) -> PersonalTokenCreated:
         """Create a personal token. Raises Refusal: 403 if called with a personal token, 409 if there are too many."""
-        user = self._user()
-        if self._store.personal_tokens.count(user.id) >= MAX_TOKENS:
-            raise Refusal(409, f"there are {MAX_TOKENS} personal tokens already; delete one first")
-        secret = TOKEN_PREFIX + secrets.token_urlsafe(30)
-        ends = None if wanted.days is None else time.time() + wanted.days * 86_400
-        token = self._store.personal_tokens.add(user.id, wanted.name, wanted.scope, fingerprint(secret), ends)
-        self._note("token.add", f"token:{token.id}", {"name": token.name, "scope": token.scope})
-        return PersonalTokenCreated(**_token(token).model_dump(), token=secret)
+        return create_personal_token(self._service, self._user(), wanted, self._viewer.address)
+
+    def token_in_use(self, secret: str) -> PersonalTokenDocument | None:
+        """Return the caller's personal token with this secret; None if it is no personal token of theirs."""
+        found = self._store.personal_tokens.find(fingerprint(secret))
+        return personal_token(found) if found is not None and found.user_id == self._viewer.user_id else None
 
     def signed_address(self, method: str, path: str, query: Mapping[str, str], seconds: float) -> str:
         """Return an address, without its host, that lets whoever has it send one kind of request as the caller.
@@ -120,6 +113,31 @@ class OwnAccount(GrantedObject):
                 404, f"you have no token {token_id[:100]!r}; it is deleted already, or belongs to another account"
             )
         self._note("token.delete", f"token:{token_id[:100]}")
+
+    def device_login(self, user_code: str) -> DeviceLoginDocument:
+        """Return the program that waits for a code. Raises Refusal as `decide_device`."""
+        address = self._viewer.address
+        found = self._service.accounts.device_flow.find(user_code, self._user(), address)
+        return DeviceLoginDocument(
+            program=found.program,
+            device=found.device,
+            address=found.address,
+            same_address=found.address == address,
+            created_at=instant(found.created_at),
+            expires_at=instant(found.expires_at),
+        )
+
+    def decide_device(self, user_code: str, *, approve: bool) -> None:
+        """Let the program that waits for a code log in as the caller, or refuse it.
+
+        Raises Refusal: 403 if called with a personal token, 404 for an unknown code, 409 if accounts are disabled, 429
+        after too many wrong codes.
+        """
+        user = self._user()
+        flow = self._service.accounts.device_flow
+        found = flow.decide(user_code, user, self._viewer.address, approve=approve)
+        told: dict[str, object] = {"program": found.program, "device": found.device, "from": found.address}
+        self._note("device.approve" if approve else "device.deny", user.actor, told)
 
     def sessions(self, cookie: str) -> Sequence[SessionDocument]:
         """Return the logins, newest first; `cookie` is that of the requesting browser. Raises Refusal 403, 409."""
@@ -200,17 +218,6 @@ def _team_context(team: TeamUsage, most: int) -> TeamContext:
         join_code=team.join_code if team.role == "owner" else None,
         env_count=team.held.environments,
         run_count=team.held.runs,
-    )
-
-
-def _token(token: personal_tokens.PersonalToken) -> PersonalTokenDocument:
-    return PersonalTokenDocument(
-        id=token.id,
-        name=token.name,
-        scope="read" if token.scope == "read" else "write",
-        created_at=instant(token.created_at),
-        expires_at=moment(token.expires_at),
-        last_used_at=moment(token.last_used_at),
     )
 
 

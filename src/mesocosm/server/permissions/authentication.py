@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -9,21 +10,27 @@ from fastapi import Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import RedirectResponse
 
+from mesocosm.server.auth.device_flow import INTERVAL_S
 from mesocosm.server.auth.principal import Role
-from mesocosm.server.auth.sign_ins import TokenReused
+from mesocosm.server.auth.sign_ins import TOKEN_PREFIX, TokenReused, fingerprint
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import (
     AccessToken,
+    DeviceAnswer,
+    DeviceStarted,
     GuestToken,
+    PersonalTokenCreated,
+    PersonalTokenDocument,
     SignedIn,
     SignInInput,
     SignOutInput,
     SignUpInput,
+    TokenInput,
     TokenPair,
     Ways,
 )
-from mesocosm.server.schemas.document import instant
+from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import secure
 from mesocosm.server.web.cookies import (
@@ -36,13 +43,29 @@ from mesocosm.server.web.cookies import (
     mount_path,
     set_cookie,
 )
+from mesocosm.server.web.requests import base_url
+from mesocosm.store.device_logins import Poll
+from mesocosm.store.personal_tokens import PersonalToken
 from mesocosm.store.sessions import REFRESH, WEB
 from mesocosm.store.users import User
 
 OIDC_PATH = "/api/auth/oidc"
+DEVICE_PAGE = "/device"
+"""The page on which a person confirms the login of a program."""
+MAX_TOKENS = 50
+"""Maximum number of personal tokens of one member."""
 
 _DEVICE_S = 365 * 86_400.0
 _LONGEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceToken:
+    """A personal token for a program that logged in through a browser, and whose it is."""
+
+    token: PersonalTokenCreated
+    user_id: int
+    username: str
 
 
 class Authentication(GrantedObject):
@@ -131,6 +154,54 @@ class Authentication(GrantedObject):
         token, expires_at = _access_token(self._service, user, chain)
         return TokenPair(token=token, expires_at=expires_at, refresh_token=successor)
 
+    def start_device(self, request: Request, device: str) -> DeviceStarted:
+        """Start the login of a program, which a person confirms in a browser.
+
+        Raises Refusal: 409 if accounts are disabled, 429 for too many from one address.
+        """
+        settings = self._service.settings
+        if settings.auth_disabled:
+            raise Refusal(409, "accounts are disabled on this server; programs use it without a login")
+        flow, program = self._service.accounts.device_flow, request.headers.get("user-agent", "")
+        codes = flow.start(program, device, self._viewer.address)
+        page = f"{base_url(request, settings)}{DEVICE_PAGE}"
+        return DeviceStarted(
+            device_code=codes.device_code,
+            user_code=codes.user_code,
+            page=page,
+            page_with_code=f"{page}?{urlencode({'code': codes.user_code})}",
+            expires_at=instant(codes.expires_at),
+            interval_seconds=INTERVAL_S,
+        )
+
+    def log_in_device(self, request: Request, device_code: str) -> DeviceAnswer:
+        """Return what became of the login of a program; if it was approved, log it in."""
+        poll, user = self._poll(device_code)
+        login = None if user is None else signed_in(self._service, user, request, tokens=True)
+        return DeviceAnswer(state=poll.state.value, slow_down=poll.hasty, login=login)
+
+    def create_device_token(self, device_code: str, days: int) -> tuple[DeviceAnswer, DeviceToken | None]:
+        """Return what became of the login of a program; if it was approved, with a personal token.
+
+        Raises Refusal 409 if the user has too many tokens.
+        """
+        poll, user = self._poll(device_code)
+        answer = DeviceAnswer(state=poll.state.value, slow_down=poll.hasty)
+        if user is None or poll.login is None:
+            return answer, None
+        name = " on ".join(filter(None, (poll.login.program, poll.login.device))) or "a program"
+        wanted = TokenInput(name=name[:100], scope="write", days=days)
+        token = create_personal_token(self._service, user, wanted, self._viewer.address)
+        return answer, DeviceToken(token, user.id, user.username)
+
+    def _poll(self, device_code: str) -> tuple[Poll, User | None]:
+        poll = self._service.accounts.device_flow.poll(device_code)
+        user = None if poll.user_id is None else self._store.users.get(poll.user_id)
+        if user is not None and poll.login is not None:
+            told = {"program": poll.login.program, "device": poll.login.device}
+            self._store.audit.note(user.actor, "auth.login", user.actor, told, self._viewer.address)
+        return poll, user
+
     async def begin_oidc(self, request: Request, page: str) -> Response:
         """Redirect a browser to the provider. Raises Refusal: 404 if none is configured, 503 if it cannot be used."""
         settings = self._service.settings
@@ -195,6 +266,31 @@ def signed_in(service: Service, user: User, request: Request, *, tokens: bool) -
     chain, secret = service.accounts.signins.start_refresh(user, request.headers.get("user-agent", ""))
     token, expires_at = _access_token(service, user, chain)
     return found.model_copy(update={"token": token, "expires_at": expires_at, "refresh_token": secret})
+
+
+def create_personal_token(service: Service, user: User, wanted: TokenInput, address: str) -> PersonalTokenCreated:
+    """Create a personal token of a user. Raises Refusal 409 if there are too many."""
+    tokens = service.store.personal_tokens
+    if tokens.count(user.id) >= MAX_TOKENS:
+        raise Refusal(409, f"there are {MAX_TOKENS} personal tokens already; delete one first")
+    secret = TOKEN_PREFIX + secrets.token_urlsafe(30)
+    ends = None if wanted.days is None else time.time() + wanted.days * 86_400
+    token = tokens.add(user.id, wanted.name, wanted.scope, fingerprint(secret), ends)
+    detail = {"name": token.name, "scope": token.scope}
+    service.store.audit.note(user.actor, "token.add", f"token:{token.id}", detail, address)
+    return PersonalTokenCreated(**personal_token(token).model_dump(), token=secret)
+
+
+def personal_token(token: PersonalToken) -> PersonalTokenDocument:
+    """Return the document of a personal token."""
+    return PersonalTokenDocument(
+        id=token.id,
+        name=token.name,
+        scope="read" if token.scope == "read" else "write",
+        created_at=instant(token.created_at),
+        expires_at=moment(token.expires_at),
+        last_used_at=moment(token.last_used_at),
+    )
 
 
 def _access_token(service: Service, user: User, chain: str) -> tuple[str, datetime]:

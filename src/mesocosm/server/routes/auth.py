@@ -2,12 +2,18 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.schemas.account import (
+    DeviceAnswer,
+    DeviceCodeInput,
+    DeviceDecision,
+    DeviceInput,
+    DeviceLoginDocument,
+    DeviceStarted,
     Done,
     GuestToken,
     PasswordInput,
@@ -23,6 +29,7 @@ from mesocosm.server.web.answer import not_cached
 
 router = APIRouter(prefix="/api/auth", tags=["auth"], dependencies=[Depends(not_cached)])
 
+UserCode = Annotated[str, Path(max_length=20, description="Code that the program shows.")]
 Word = Annotated[str, Query(max_length=200)]
 Code = Annotated[str, Query(max_length=4_096, description="Authorization code of the provider.")]
 _MOVED: dict[int | str, dict[str, Any]] = {303: {"description": "Continue at the address in `Location`."}}
@@ -82,6 +89,31 @@ async def sign_up(body: SignUpInput, request: Request, response: Response, grant
 async def change_password(body: PasswordInput, request: Request, response: Response, grant: Granted) -> SignedIn:
     """Change the caller's password. All other logins end; tokens of `/api/tokens` stay valid."""
     return await grant.account().change_password(body, request, response)
+
+
+@router.post("/device", status_code=201, responses=refused(403, 409, 429), **access(Access.PUBLIC))
+def start_device(body: DeviceInput, request: Request, grant: Granted) -> DeviceStarted:
+    """Start the login of a program that a person confirms in a browser."""
+    return grant.authentication().start_device(request, body.device)
+
+
+@router.post("/device/token", responses=refused(403), **access(Access.PUBLIC))
+def poll_device(body: DeviceCodeInput, request: Request, grant: Granted) -> DeviceAnswer:
+    """Return what became of a login that waits for a person, once it is decided. The tokens are returned once."""
+    return grant.authentication().log_in_device(request, body.device_code)
+
+
+@router.get("/device/{user_code}", responses=refused(401, 403, 404, 409, 429), **access(Access.MEMBER))
+def get_device(user_code: UserCode, grant: Granted) -> DeviceLoginDocument:
+    """Return the program that waits for a code to be confirmed. The number of wrong codes is limited."""
+    return grant.account().device_login(user_code)
+
+
+@router.put("/device/{user_code}", responses=refused(401, 403, 404, 409, 429), **access(Access.MEMBER))
+def decide_device(user_code: UserCode, body: DeviceDecision, grant: Granted) -> Done:
+    """Let a program log in as the caller, or refuse it. Refused to callers that use a personal token themselves."""
+    grant.account().decide_device(user_code, approve=body.approve)
+    return Done()
 
 
 @router.get(

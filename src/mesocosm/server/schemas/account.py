@@ -106,6 +106,62 @@ class SignedIn(BaseModel):
     )
 
 
+class DeviceInput(BaseModel):
+    """A program that wants to log in through a browser."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"device": "ada-laptop"}]})
+
+    device: str = Field(default="", description="Name of the machine, shown to the person.", max_length=200)
+
+
+class DeviceStarted(BaseModel):
+    """A login that waits for a person to confirm it."""
+
+    device_code: str = Field(description="Secret of the program, for `/api/auth/device/token`.", repr=False)
+    user_code: str = Field(description="Code that the person enters or compares.")
+    page: str = Field(description="Page on which the person enters the code.")
+    page_with_code: str = Field(description="The same page with the code filled in.")
+    expires_at: datetime = Field(description="When the codes expire.")
+    interval_seconds: int = Field(description="Seconds to wait between two requests for the token.")
+
+
+class DeviceCodeInput(BaseModel):
+    """The secret of a program that waits for its login."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"device_code": "Zk3…"}]})
+
+    device_code: str = Field(description="`device_code` of the login.", max_length=200, repr=False)
+
+
+class DeviceLoginDocument(BaseModel):
+    """A program that waits for a person to confirm its login."""
+
+    program: str = Field(description="Name that the program gave.")
+    device: str = Field(description="Name of the machine that the program gave; may be empty.")
+    address: str = Field(description="Network address from which the program called.")
+    same_address: bool = Field(description="Whether the caller has this address, too.")
+    created_at: datetime = Field(description="When the program asked.")
+    expires_at: datetime = Field(description="When the code expires.")
+
+
+class DeviceDecision(BaseModel):
+    """Whether a program may log in as the caller."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [{"approve": True}]})
+
+    approve: bool = Field(description="True: the program may log in. False: it is refused.")
+
+
+class DeviceAnswer(BaseModel):
+    """What became of the login of a program."""
+
+    state: Literal["pending", "approved", "denied", "expired"] = Field(
+        description="`pending`: ask again later; `expired` also for codes that were used."
+    )
+    slow_down: bool = Field(default=False, description="Whether the program asked again too soon.")
+    login: SignedIn | None = Field(default=None, description="The login, with tokens; null unless `approved`.")
+
+
 class AccessToken(BaseModel):
     """A short-lived token that identifies its bearer."""
 

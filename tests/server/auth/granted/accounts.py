@@ -92,6 +92,14 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "OwnAccount.change_password": lambda account, _world: asyncio.run(
         account.change_password(PasswordInput(old=PASSWORD, new=f"{PASSWORD}!"), _request(), Response())
     ),
+    "OwnAccount.token_in_use": lambda account, _world: account.token_in_use("mct_other"),
+    "OwnAccount.device_login": lambda account, _world: account.device_login("BBBB-BBBB"),
+    "OwnAccount.decide_device": lambda account, _world: account.decide_device("BBBB-BBBB", approve=True),
+    "Authentication.start_device": lambda authentication, _world: authentication.start_device(_request(), "laptop"),
+    "Authentication.log_in_device": lambda authentication, _world: authentication.log_in_device(_request(), "of-none"),
+    "Authentication.create_device_token": lambda authentication, _world: authentication.create_device_token(
+        "of-nobody", 90
+    ),
     "Authentication.ways": lambda authentication, _world: authentication.ways(),
     "Authentication.start_guest": lambda authentication, _world: authentication.start_guest(_request(), Response()),
     "Authentication.end_guest": lambda authentication, _world: authentication.end_guest(Response()),

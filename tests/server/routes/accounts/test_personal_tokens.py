@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from mesocosm.server.permissions import account
+from mesocosm.server.permissions import authentication
 from mesocosm.store.tenancy import personal_tokens
 
 
@@ -83,7 +83,7 @@ def test_a_token_of_a_disabled_member_is_nobodys(hosted: Any, ada: Any) -> None:
 
 
 def test_there_are_only_so_many_tokens(ada: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(account, "MAX_TOKENS", 1)
+    monkeypatch.setattr(authentication, "MAX_TOKENS", 1)
     assert [ada.post("/api/tokens", {"name": "CI"}).status_code for _ in range(2)] == [201, 409]
 
 

@@ -1,5 +1,5 @@
 """Run requests of every kind, in workspaces, with their output; imports of runs, uploads of snapshots; schedules and
-notifications; rows added to datasets.
+notifications; rows added to datasets; logins of programs through a browser.
 """
 
 import sqlalchemy as sa
@@ -23,6 +23,7 @@ def upgrade() -> None:
     _create_schedules()
     _create_notifications()
     _extend_datasets()
+    _create_device_logins()
 
 
 def _extend_requests() -> None:
@@ -242,6 +243,22 @@ def _extend_datasets() -> None:
         sa.ForeignKeyConstraint(["digest"], ["blobs.digest"], name="fk_dataset_additions_digest"),
     )
     op.create_index("ix_dataset_additions_digest", "dataset_additions", ["digest"])
+
+
+def _create_device_logins() -> None:
+    op.create_table(
+        "device_logins",
+        *(sa.Column(name, _WORD, nullable=False) for name in ("digest", "code_digest")),
+        *(sa.Column(name, sa.Text, nullable=False) for name in ("program", "device", "address")),
+        *(sa.Column(name, sa.Double, nullable=False) for name in ("created_at", "expires_at")),
+        sa.Column("polled_at", sa.Double),
+        sa.Column("state", _WORD, nullable=False),
+        *(sa.Column(name, sa.Integer) for name in ("user_id", "epoch")),
+        sa.PrimaryKeyConstraint("digest", name="pk_device_logins"),
+        sa.UniqueConstraint("code_digest", name="uq_device_logins_code_digest"),
+        _reference("device_logins", "user_id", "users", "CASCADE"),
+    )
+    op.create_index("ix_device_logins_expires_at", "device_logins", ["expires_at"])
 
 
 def _reference(table: str, column: str, target: str, ondelete: str) -> sa.ForeignKeyConstraint:
