@@ -1,6 +1,7 @@
 /** The pages of a server by address: those of the record, and its own; each is loaded when it is first opened. */
 import type { QueryClient } from '@tanstack/react-query'
 import { createRoute, createRouter, lazyRouteComponent } from '@tanstack/react-router'
+import { readDeviceSearch } from './account/search'
 import { readAdminSearch } from './admin/search'
 import { readConfigurationSearch } from './configuration/search'
 import { readDatasetSearch } from './datasets/search'
@@ -176,6 +177,13 @@ const account = createRoute({
   component: lazyRouteComponent(() => import('./account/AccountPage'), 'AccountPage'),
 })
 
+const device = createRoute({
+  getParentRoute,
+  path: '/device',
+  validateSearch: readDeviceSearch,
+  component: lazyRouteComponent(() => import('./account/DevicePage'), 'DevicePage'),
+})
+
 const admin = createRoute({
   getParentRoute,
   path: '/admin',
@@ -186,7 +194,7 @@ const admin = createRoute({
 const pages = [
   ...recordPages,
   ...([signIn, gallery, domains, domain, environments, submit, environment] as const),
-  ...([newRun, teams, team, account, admin] as const),
+  ...([newRun, teams, team, account, device, admin] as const),
   ...([workspaces, workspace, datasets, dataset, secrets, repository, sync] as const),
   ...([schedules, schedule, notifications, members, rollouts, rollout, configuration] as const),
 ] as const

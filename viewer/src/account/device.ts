@@ -1,6 +1,6 @@
 import type { Schema } from '../api/types'
 
-/** What a sign-in is called. */
+/** What a sign-in is called, and the code of one. */
 
 const BROWSERS: [RegExp, string][] = [
   [/\bEdg(e|A|iOS)?\//, 'Edge'],
@@ -25,4 +25,12 @@ export function deviceWords({ kind, label }: Pick<Schema<'SessionDocument'>, 'ki
   if (browser && label.startsWith('Mozilla/')) return [browser, known(SYSTEMS)].filter(Boolean).join(' on ')
   if (label === '') return kind === 'program' ? 'Script' : 'Unknown browser'
   return label.length > LONGEST ? `${label.slice(0, LONGEST - 1)}…` : label
+}
+
+/** The code of a program as its terminal shows it, however it was typed. */
+export function codeWords(code: string): string {
+  return code
+    .toUpperCase()
+    .replace(/[^A-Z0-9]/g, '')
+    .replace(/^(.{4})(?=.)/, '$1-')
 }
