@@ -1,6 +1,7 @@
 """`mesocosm auth …`: your login at the server."""
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,9 @@ from mesocosm.client.urls import without_credentials
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.client.credentials import Credentials
     from mesocosm.client.identity import Identity
+    from mesocosm.server.schemas.account import DeviceStarted
 
 TREE = {"token": ("mesocosm.cli.auth_token:token", "Print the saved token, or manage personal ones for programs.")}
 
@@ -29,11 +32,18 @@ def auth() -> None:
 @click.option("--server-url", metavar="URL", help="Login server  [SWECC_SERVER_URL, else the same server].")
 @click.option("--username", metavar="NAME", help="Your user name; asked for if not given.")
 @click.option("--password-stdin", is_flag=True, help="Read the password from standard input to its end.")
-def login(server_url: str | None, username: str | None, password_stdin: bool) -> None:
+@click.option("--browser", is_flag=True, help="Log in on a page of the server, here or on another machine.")
+def login(server_url: str | None, username: str | None, password_stdin: bool, browser: bool) -> None:
     """Log in as a member; asks for name and password.
 
     Without a terminal, the lines of standard input are the name (unless --username gives it) and the password.
+    With --browser, confirm a code on a page of the server where you are signed in.
     """
+    if browser:
+        if server_url or username or password_stdin:
+            raise UsageError("--browser asks for nothing here; leave --server-url, --username and --password-stdin out")
+        _log_in_with_browser()
+        return
     from mesocosm.client import credentials
     from mesocosm.client.login import log_in
     from mesocosm.client.urls import login_server
@@ -43,12 +53,29 @@ def login(server_url: str | None, username: str | None, password_stdin: bool) ->
         click.echo(f"Logging in at {without_credentials(server)}", err=True)
     name, password = _who(username, whole=password_stdin)
     made = log_in(server, name, password, bench_url=options().base_url or "")
+    _show_login(replace(made, username=made.username or name))
+
+
+def _log_in_with_browser() -> None:
+    from mesocosm.cli.viewer_link import open_browser
+    from mesocosm.client.identity import identify
+    from mesocosm.client.login import log_in_with_browser
+
+    def show(started: "DeviceStarted") -> None:
+        click.echo(f"Open {started.page_with_code}\nand confirm that it shows the code {started.user_code}", err=True)
+        if sys.stdin.isatty():
+            open_browser(started.page_with_code)
+
+    _show_login(log_in_with_browser(identify(options().base_url).base_url, show))
+
+
+def _show_login(made: "Credentials") -> None:
     if options().json:
-        known = {"mode": made.mode, "username": made.username or name, "server_url": server}
+        known = {"mode": made.mode, "username": made.username, "server_url": made.server_url}
         emit({**known, "bench_url": made.bench_url, "active_team_id": made.active_team_id or None})
         return
     click.echo("Logged in.")
-    click.echo(f"{made.username or name} at {made.bench_url}", err=True)
+    click.echo(f"{made.username} at {made.bench_url}", err=True)
 
 
 def _who(username: str | None, *, whole: bool) -> tuple[str, str]:

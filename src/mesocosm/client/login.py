@@ -1,11 +1,15 @@
-"""Login of a member, in the sequence of existing clients: CSRF token, login, JWT, with cookies in between."""
+"""Login of a member: with a password, in the sequence of existing clients (CSRF token, login, JWT), or in a browser."""
 
 import json
+import socket
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from dataclasses import replace
 from http.client import HTTPException, HTTPMessage
 from http.cookiejar import CookieJar
+from time import sleep
+from typing import TYPE_CHECKING
 
 from mesocosm.client import credentials
 from mesocosm.client.credentials import Credentials
@@ -13,8 +17,17 @@ from mesocosm.client.identity import claims
 from mesocosm.client.urls import LOCAL_SERVER, URL_VARIABLES, checked, opener_for, url_of_login_server, variable
 from mesocosm.core.failure import MesocosmError, UsageError
 
+if TYPE_CHECKING:
+    from mesocosm.server.schemas.account import DeviceStarted
+
 TIMEOUT_S = 30.0
 PROBE_S = 5.0
+
+_SLOWER_S = 5
+"""Seconds to wait longer between two questions once a server says that they come too soon."""
+
+_PASSING = (0, 502, 503, 504)
+"""Failures of a question that may be gone at the next one; 0: no answer."""
 
 _WRONG = (400, 401)
 _DENIED = 403
@@ -48,9 +61,46 @@ def log_in(server: str, username: str, password: str, *, bench_url: str = "") ->
         refresh_token=refresh,
         username=_text(claims(token).get("username")),
     )
+    return _save(made)
+
+
+def log_in_with_browser(url: str, show: "Callable[[DeviceStarted], None]") -> Credentials:
+    """Log in as whoever confirms it in a browser, save the login and return it; blocks until it is decided.
+
+    `show` gets the page and the code to show to the person. Team and workspace are kept as by `log_in`. Raises
+    LoginFailed if the person refuses or takes too long, ApiError if the server does; both keep the previous login.
+    """
+    from mesocosm.client.client import Client
+    from mesocosm.client.error import ApiError
+    from mesocosm.client.identity import Identity
+
+    auth = Client(timeout=TIMEOUT_S, identity=Identity(url)).auth
+    started = auth.start_device(socket.gethostname()[:200])
+    show(started)
+    interval = started.interval_seconds
+    while True:
+        sleep(interval)
+        try:
+            answer = auth.poll_device(started.device_code)
+        except ApiError as error:
+            if error.status not in _PASSING:
+                raise
+            continue
+        interval += _SLOWER_S if answer.slow_down else 0
+        if answer.login is not None:
+            login = answer.login
+            made = Credentials("member", login.token or "", url, url, username=login.username)
+            return _save(replace(made, refresh_token=login.refresh_token or ""))
+        if answer.state != "pending":
+            words = {"denied": "it was refused in the browser", "expired": "nobody confirmed it in time"}
+            raise LoginFailed(f"{words.get(answer.state, answer.state)}; log in again")
+
+
+def _save(made: Credentials) -> Credentials:
+    """Save a login of a member in place of the previous one, and return it."""
     with credentials.locked():
         before = _before()
-        if before.server_url == server and _user(before) == _user(made) is not None:
+        if before.server_url == made.server_url and _user(before) == _user(made) is not None:
             made = replace(made, active_team_id=before.active_team_id, active_workspace_id=before.active_workspace_id)
         elif before.active_team_id and not before.token and before.mode == "":
             made = replace(made, active_team_id=before.active_team_id)  # chosen before the first login

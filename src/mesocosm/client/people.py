@@ -4,6 +4,10 @@ from mesocosm.client.resource import Resource
 from mesocosm.client.transport import segment
 from mesocosm.server.schemas.account import (
     AccountContext,
+    DeviceAnswer,
+    DeviceCodeInput,
+    DeviceInput,
+    DeviceStarted,
     GuestToken,
     Me,
     PasswordInput,
@@ -31,6 +35,14 @@ class AuthResource(Resource):
         """Change the caller's password, which ends all their logins; return a new one."""
         body = PasswordInput(old=old, new=new, refresh=True).model_dump()
         return self._one(SignedIn, "POST", "/api/auth/password", body)
+
+    def start_device(self, device: str = "") -> DeviceStarted:
+        """Start a login that a person confirms in a browser; `device` is the name of this machine."""
+        return self._one(DeviceStarted, "POST", "/api/auth/device", DeviceInput(device=device))
+
+    def poll_device(self, device_code: str) -> DeviceAnswer:
+        """Return what became of such a login, once it is decided; its tokens are returned once."""
+        return self._one(DeviceAnswer, "POST", "/api/auth/device/token", DeviceCodeInput(device_code=device_code))
 
     def guest(self) -> GuestToken:
         """Start a guest session and return its token."""

@@ -3,14 +3,19 @@
 import json
 import stat
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select, update
 
-from mesocosm.client import Client
+from mesocosm.client import Client, login
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.login import log_in
+from mesocosm.server.auth import device_flow
+from mesocosm.store.device_logins import DeviceState
+from mesocosm.store.tenancy import device_logins
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
@@ -314,3 +319,81 @@ def test_a_platform_that_does_not_know_a_login_any_more_is_asked_again_with_a_ne
     write(Credentials("member", f"{head}.{payload}.AAAA", platform.url, platform.url, "", good.refresh_token))
 
     assert platform("auth", "whoami").document["username"] == "ada"
+
+
+@pytest.fixture
+def decisions(ada: "Platform", monkeypatch: pytest.MonkeyPatch) -> list[DeviceState]:
+    """What ada decides in her browser, one thing whenever the program waits."""
+    decided: list[DeviceState] = []
+
+    def wait(_seconds: float) -> None:
+        store = ada.service.store
+        state = decided.pop(0)
+        if state is not DeviceState.PENDING:
+            (row,) = store.database.all(select(device_logins))
+            user = store.users.named("ada")
+            assert user is not None
+            store.device_logins.decide(row["code_digest"], user, state)
+
+    monkeypatch.setattr(login, "sleep", wait)
+    return decided
+
+
+def test_a_login_in_a_browser_is_as_good_as_one_with_a_password(
+    ada: "Platform", decisions: list[DeviceState], alone: Path
+) -> None:
+    decisions += [DeviceState.PENDING, DeviceState.APPROVED]
+    seen = ada("auth", "login", "--browser", "--base-url", ada.url)
+
+    assert (seen.code, seen.out) == (0, "Logged in.\n")
+    assert seen.err.startswith(f"Open {ada.url}/device?code=")
+    assert seen.err.endswith(f"ada at {ada.url}\n")
+    saved = json.loads(alone.read_text())
+    assert list(saved) == ["mode", "token", "server_url", "bench_url", "refresh_token", "username"]
+    assert ada("auth", "whoami").document["username"] == "ada"
+    ada.tokens["ada"] = saved["token"]
+    write(replace(read(), token=ada.expired("ada")))
+    assert ada("auth", "whoami").document["username"] == "ada"
+    assert ada("auth", "logout").code == 0
+    assert ada.service.store.sessions.of(1) == ()
+
+
+def test_a_login_that_is_refused_in_the_browser_leaves_the_one_before(
+    ada: "Platform", decisions: list[DeviceState]
+) -> None:
+    before = read()
+    decisions.append(DeviceState.DENIED)
+    seen = ada("auth", "login", "--browser", "--base-url", ada.url)
+
+    assert (seen.code, seen.out) == (1, "")
+    assert "it was refused in the browser; log in again" in seen.err
+    assert read() == before
+
+
+def test_a_login_in_a_browser_that_nobody_confirms_ends(
+    ada: "Platform", decisions: list[DeviceState], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device_flow, "_LASTS_S", 0.0)
+    decisions.append(DeviceState.PENDING)
+    seen = ada("auth", "login", "--browser", "--base-url", ada.url)
+
+    assert (seen.code, "nobody confirmed it in time; log in again" in seen.err) == (1, True)
+
+
+def test_a_program_that_is_told_to_slow_down_does(ada: "Platform", monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        if len(waits) == 3:
+            ada.service.store.database.execute(update(device_logins).values(expires_at=1.0))
+
+    monkeypatch.setattr(login, "sleep", wait)
+    assert ada("auth", "login", "--browser", "--base-url", ada.url).code == 1
+    assert waits == [5, 5, 10]
+
+
+def test_a_login_in_a_browser_asks_for_nothing_here(mesocosm: "Invoke") -> None:
+    seen = mesocosm("auth", "login", "--browser", "--username", "ada")
+
+    assert (seen.code, "leave" in seen.err) == (2, True)
