@@ -102,7 +102,7 @@ def test_a_published_rollout_gives_on_a_server_what_its_author_expects(team: Tea
     done = team.run(run["id"])
     output = team.owner.get(f"/api/runs/{run['id']}/output").json()["items"]
     assert done["state"] == "finished", (done["error"], "".join(piece["text"] for piece in output)[-4_000:])
-    assert differences(rows(team, run["id"]), expected(name)) == []
+    assert differences(rows(team, run["id"]), expected(name)) == [], done["failures"]
 
 
 def rows(team: Team, run_id: str) -> list[Row]:

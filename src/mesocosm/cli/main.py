@@ -4,8 +4,9 @@ import gc
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import click
@@ -152,7 +153,7 @@ def _report(words: list[str], error: Exception) -> int:
 
     if isinstance(error, MesocosmError):
         click.echo(f"error: {error}", err=True)
-        _document(words, type(error).__name__, str(error), getattr(error, "problems", ()))
+        _document(words, type(error).__name__, str(error), getattr(error, "problems", ()), _of_server(error))
         return error.exit_code
     if isinstance(error, OSError):
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
@@ -165,14 +166,31 @@ def _report(words: list[str], error: Exception) -> int:
     return 4
 
 
-def _document(words: list[str], kind: str, detail: str, problems: Sequence[object] = ()) -> None:
+def _of_server(error: Exception) -> dict[str, object]:
+    """Return what JSON says more, and instead, of an error of a server, whichever command met it."""
+    from mesocosm.client.error import ApiError
+
+    if not isinstance(error, ApiError):
+        return {}
+    from mesocosm.cli.remote.connection import error_document
+
+    return error_document(error)
+
+
+def _document(
+    words: list[str],
+    kind: str,
+    detail: str,
+    problems: Sequence[object] = (),
+    more: Mapping[str, object] = MappingProxyType({}),
+) -> None:
     """Print an error as JSON, if the command prints JSON."""
     if "--json" not in words:
         return
     import json
 
     listed = {"problems": [vars_of(problem) for problem in problems]} if problems else {}
-    click.echo(json.dumps({"error": kind, "detail": detail, **listed}, indent=2, ensure_ascii=False))
+    click.echo(json.dumps({"error": kind, "detail": detail, **listed, **more}, indent=2, ensure_ascii=False))
 
 
 def _discard_output() -> None:

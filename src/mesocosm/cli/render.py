@@ -17,6 +17,7 @@ from mesocosm.interop.record import run_document
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
     from mesocosm.compat.swecc.documents import Metric as RemoteMetric
+    from mesocosm.server.schemas.metric import MetricDocument
     from mesocosm.store import Store
 
 MESSAGE, TAIL = 400, 5
@@ -171,12 +172,12 @@ def _plain(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequenc
         click.echo("  ".join(cells).rstrip())
 
 
-def counted(metric: "MetricResult | RemoteMetric") -> str:
+def counted(metric: "MetricResult | RemoteMetric | MetricDocument") -> str:
     """Return `scored/planned`, followed by the causes of missing values: `97/120 (23 model_unavailable)`."""
     return f"{metric.n_scored:,}/{metric.n_planned:,}{causes(metric.missing)}"
 
 
-def scored(metric: "MetricResult | RemoteMetric | None") -> str:
+def scored(metric: "MetricResult | RemoteMetric | MetricDocument | None") -> str:
     """Return `value [low, high]`, followed by the causes of missing values; `–` for None."""
     if metric is None:
         return "–"
@@ -293,7 +294,7 @@ def remarks(run: Run, primary: str = "") -> list[str]:
         lines.append(f"{run.counts.failed:,} of {run.counts.planned:,} episodes failed")
     if run.rescored:
         lines.append(f"warning: {run.rescored}" if run.regraded else f"note: {run.rescored}")
-    lines += _missing(run.metrics, primary)
+    lines += missing(run.metrics, primary)
     for metric in run.metrics:
         if metric.n_worst and metric.primary:
             counted = (
@@ -318,7 +319,7 @@ def _strict(metric: MetricResult) -> str:
     return f"{line}; strictly valid, {metric.name} is {number(metric.strict)} {bounds}".rstrip()
 
 
-def _missing(metrics: Sequence[MetricResult], primary: str) -> list[str]:
+def missing(metrics: "Sequence[MetricResult | MetricDocument]", primary: str) -> list[str]:
     """Return notes on missing values, one for metrics that lack the same, and the strict reading of the primary one."""
     lines = []
     kinds = {tuple(metric.missing.items()) for metric in metrics}

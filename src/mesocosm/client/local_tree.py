@@ -100,6 +100,15 @@ def read_local_tree(folder: Path) -> LocalTree:
     )
 
 
+def leads_here(folder: Path, commit: str) -> bool:
+    """Return whether the commit of a folder is a later one than another, or the same; False if that is not known."""
+    try:
+        run_git(folder, "merge-base", "--is-ancestor", commit, "HEAD")
+    except UsageError:
+        return False
+    return True
+
+
 def remote_url(folder: Path, branch: str = "") -> str:
     """Return the URL of the remote of a branch, else of origin, else of the only remote; empty if there is none.
 

@@ -4,6 +4,7 @@ import time
 
 from mesocosm.client.resource import Resource
 from mesocosm.client.workspaces import workspace_path
+from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.git_credential import CredentialKind, GitCredentialInput
 from mesocosm.server.schemas.repository import (
     RepositoryDocument,
@@ -74,6 +75,10 @@ class RepositoriesResource(Resource):
         while (found := self.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
             time.sleep(every_s)
         return found
+
+    def code(self, workspace: str) -> tuple[CodeDocument, ...]:
+        """Return the code that can be evaluated: the newest synced commit of each branch, and uploads."""
+        return self._many(CodeDocument, f"{workspace_path(workspace)}/code")
 
     def rollouts(self, workspace: str, *, branch: str = "") -> tuple[SyncedRolloutDocument, ...]:
         """Return the rollouts at the newest synced commit of a branch, by default of the followed one."""

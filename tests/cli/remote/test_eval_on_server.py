@@ -107,11 +107,12 @@ def test_runs_of_the_workspace_are_listed_shown_read_and_downloaded(busy: "Platf
     assert submit(busy, "--wait", "--name", "first").code == 0
     assert "first" in busy("eval", "list").out
     (item,) = busy("eval", "list", "--remote", "--json").document["items"]
-    assert (item["name"], item["state"]) == ("first", "finished")
+    assert (item["name"], item["status"], item["summary"]["avg_reward"]) == ("first", "finished", 0.25)
     shown = busy("eval", "info", "first")
     assert shown.code == 0
-    for words in ("hard · builtin/empty · finished", "configs/eval/sums.toml", "0.2500  ["):
+    for words in ("sums on hard · builtin/empty · finished", "configs/eval/sums.toml", "score      0.2500  ["):
         assert words in shown.out
+    assert "hard · builtin/empty · finished" in busy("run", "show", "first", "--remote").out
     log = busy("eval", "logs", "first", "-f").out
     assert "asked 0?" in log
     assert "submitted by ada" in log
@@ -152,8 +153,9 @@ def test_a_run_is_repeated_with_changed_settings_and_compared_with_the_one_befor
     again = busy("eval", "submit", "--from", "first", "--set", "evaluation.n=2", "--name", "second", "--yes", "--wait")
     assert again.code == 0, again.err
     assert "samples    8 (4 rows, 2 times)" in again.out
-    assert "reward +0.000" in busy("eval", "info", "second").out
-    assert "against first: tie" in busy("eval", "info", "second").out
+    shown = busy("eval", "info", "second").out
+    assert "score +0.0000 [" in shown
+    assert "against first (4 rows of both): tie" in shown
 
 
 def test_a_secret_without_a_value_is_named_with_its_command_and_nothing_is_submitted(busy: "Platform") -> None:
@@ -189,7 +191,7 @@ def test_a_lost_answer_makes_no_second_run(busy: "Platform", monkeypatch: pytest
         (["configs/eval/sums.toml", "--dataset", "none"], "has no dataset 'none'"),
         (["configs/eval/sums.toml", "--name", "a b"], "letters, digits"),
         (["configs/eval/sums.toml", "--set", "experiment.model_path=openai/none"], "cannot be run here"),
-        (["--from", "none"], "has no evaluation run 'none'"),
+        (["--from", "none"], "has no run 'none'"),
     ],
 )
 def test_what_cannot_be_submitted_is_said_before_anything_runs(busy: "Platform", words: list[str], told: str) -> None:
@@ -206,7 +208,123 @@ def test_only_a_run_that_goes_on_is_stopped(busy: "Platform") -> None:
     assert "run first is finished" in seen.err
 
 
-def test_a_run_that_neither_has_is_unknown(busy: "Platform") -> None:
-    seen = busy("eval", "info", "none")
+def test_a_run_that_neither_has_is_unknown_and_a_near_name_is_suggested(busy: "Platform") -> None:
+    seen = busy("eval", "info", "none", "--json")
     assert seen.code == 1
-    assert "no run 'none'" in seen.err
+    assert "no run 'none'; `mesocosm eval list`" in seen.err
+    assert (seen.document["error"], seen.document["status_code"]) == ("http_error", 404)
+    assert submit(busy, "--wait", "--name", "first").code == 0
+    assert "did you mean 'first'?" in busy("eval", "info", "frist").err
+    assert "did you mean 'first'?" in busy("eval", "submit", "--from", "frist").err
+
+
+def test_the_newest_pushed_commit_is_synced_and_run(busy: "Platform") -> None:
+    main = Path("rollouts/sums/main.py")
+    main.write_text(MAIN.replace('"3"}]', '"2"}]'))
+    git(Path(), "commit", "-qam", "Second")
+    assert "the run is of a commit that the server has" in submit(busy, "--wait", "--name", "unpushed").err
+    git(Path(), "push", "-q", "origin", "main")
+    seen = submit(busy, "--wait", "--name", "pushed")
+    assert seen.code == 0, seen.err
+    head = subprocess.run(["git", "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    place = Client().workspaces.list()[0].id
+    runs = {name: Client().runs.of_workspace(place, name).request for name in ("unpushed", "pushed")}
+    commits = {name: one.evaluation.commit for name, one in runs.items() if one is not None and one.evaluation}
+    assert commits["pushed"] == head != commits["unpushed"]
+
+
+def test_a_commit_that_is_older_than_the_synced_one_is_told_and_the_newer_one_run(busy: "Platform") -> None:
+    git(Path(), "commit", "-q", "--allow-empty", "-m", "Second")
+    git(Path(), "push", "-q", "origin", "main")
+    assert submit(busy, "--wait").code == 0
+    git(Path(), "reset", "-q", "--hard", "HEAD~1")
+    seen = submit(busy, "--wait")
+    assert seen.code == 0, seen.err
+    assert "of main is run, and the one here is" in seen.err
+
+
+def test_a_failed_sample_is_named_with_its_row_in_results_and_log(busy: "Platform") -> None:
+    Path("rollouts/sums/main.py").write_text(
+        MAIN.replace("        return [", "        1 / int(ctx.prompt[-1]['content'][0])\n        return [")
+    )
+    seen = submit(busy, "--upload", "--wait", "--name", "broken")
+    assert seen.code == 0, seen.err
+    for words in ("4/4 samples: 3 graded, 1 passed", "1 failed", "workflow_failed", "row 0: ZeroDivisionError"):
+        assert words in seen.out
+    assert "mesocosm eval logs broken --failed" in seen.out
+    failed = busy("eval", "logs", "broken", "--failed").out
+    assert "row 0 trial 0 · failed" in failed
+    assert "main.py" in failed
+    assert "row 1" not in failed
+    chosen = busy("eval", "logs", "broken", "--rows", "1,3", "--json").document["items"]
+    assert [(one["row"], one["reward"], one["cause"]) for one in chosen] == [("1", 0.0, None), ("3", 1.0, None)]
+    whole = busy("eval", "logs", "broken").out
+    assert "row 3 trial 0 · completed · score 1.0000" in whole
+    assert "asked 3?" in whole
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["-f", "--failed"], "leave --rows and --failed out"),
+        (["--cursor", "x"], "name the samples with --rows or --failed"),
+    ],
+)
+def test_flags_of_a_log_that_a_server_does_not_take_are_refused(busy: "Platform", words: list[str], told: str) -> None:
+    assert submit(busy, "--wait", "--name", "first").code == 0
+    seen = busy("eval", "logs", "first", *words)
+    assert (seen.code, seen.out) == (2, "")
+    assert told in seen.err
+
+
+def test_a_run_of_a_pipeline_is_judged_by_its_conditions(busy: "Platform") -> None:
+    assert submit(busy, "--fail-if", "reward<0.5").code == 2
+    passed = submit(busy, "--wait", "--name", "first", "--fail-if", "reward<0.2")
+    assert passed.code == 0, passed.err
+    assert "gate open" in passed.err
+    closed = submit(busy, "--wait", "--fail-if", "pass_rate<0.5", "--json")
+    assert closed.code == 1
+    assert closed.document["data"]["gate"][0]["answer"] == "fail"
+    assert busy("eval", "info", "first", "--fail-if", "reward<0.5").code == 1
+
+
+def test_runs_of_this_machine_and_of_the_workspace_are_one_list_of_equal_documents(busy: "Platform") -> None:
+    assert submit(busy, "--wait", "--name", "there").code == 0
+    (alone,) = busy("eval", "list", "--json").document["items"]
+    Path("data").mkdir()
+    Path("data/hard.jsonl").write_text('{"user_prompt": "3?", "ground_truth": "3"}\n')
+    assert busy("eval", "run-local", "configs/eval/sums.toml", "--name", "here").code == 0
+    here, there = busy("eval", "list", "--json").document["items"]
+    assert (here["name"], there["name"]) == ("here", "there")
+    assert there == alone
+    assert set(here) - set(there) == set()
+
+
+def test_a_stopped_run_is_called_stopped_with_who_stopped_it_and_how_to_go_on(busy: "Platform") -> None:
+    Path("rollouts/sums/main.py").write_text(
+        MAIN.replace(
+            "        print(",
+            "        import asyncio; await asyncio.Event().wait() if '3' in str(ctx.prompt) else None\n        print(",
+        )
+    )
+    assert submit(busy, "--upload", "--name", "long").code == 0
+    place = Client().workspaces.list()[0].id
+    while Client().runs.of_workspace(place, "long").counts.done < 3:
+        pass
+    assert busy("eval", "stop", "long", "--json").document["operation"] == "eval.stop"
+    seen = busy("run", "watch", only_run().id)
+    shown = busy("eval", "info", "long")
+    assert (seen.code, shown.code) == (1, 0)
+    for words in ("· stopped", "stopped by ada", "continues it: 1 sample pending"):
+        assert words in shown.out
+
+
+def test_the_only_workspace_of_a_member_need_not_be_chosen_to_find_its_runs(busy: "Platform") -> None:
+    assert submit(busy, "--wait", "--name", "first").code == 0
+    assert busy("workspace", "clear").code == 0
+    assert "first" in busy("eval", "list").out
+    assert "sums on hard" in busy("eval", "info", "first").out
+    busy.is_now("bob")
+    seen = busy("eval", "list")
+    assert (seen.code, seen.out) == (2, "")
+    assert "there are no results at" in seen.err

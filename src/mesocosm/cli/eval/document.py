@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -10,16 +10,20 @@ from mesocosm.core.run import Run
 from mesocosm.engine.results import RunResults
 from mesocosm.interop.record import moment, run_document
 
+if TYPE_CHECKING:
+    from mesocosm.server.schemas.metric import MetricDocument
+    from mesocosm.server.schemas.run import RunDetail, RunSummary
+
 SCHEMA_VERSION = 1
 
 
-def listed(items: Sequence[Run], total: int | None, cursor: str | None) -> dict[str, Any]:
-    """Return a list of runs."""
+def listed(items: "Sequence[Run | RunSummary]", cursor: str | None, *, more: bool = False) -> dict[str, Any]:
+    """Return a list of runs, of this machine or of a server; `more`: there are some that `cursor` does not lead to."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "items": [_item(run) for run in items],
-        "total_count": len(items) if total is None else total,
-        "has_more": cursor is not None,
+        "items": [_item(run) if isinstance(run, Run) else shared_run(run) for run in items],
+        "total_count": len(items),
+        "has_more": more or cursor is not None,
         "next_offset": None,
         "next_cursor": cursor,
     }
@@ -64,16 +68,45 @@ def summary(run: Run, found: RunResults) -> dict[str, Any]:
     }
 
 
-def operation(name: str, run: Run, status: str, message: str) -> dict[str, Any]:
-    """Return what a command did to a run."""
+def operation(name: str, run: "Run | RunDetail", status: str, message: str) -> dict[str, Any]:
+    """Return what a command did to a run, of this machine or of a server."""
     return {
         "schema_version": SCHEMA_VERSION,
         "status": status,
         "operation": name,
-        "resource": _run(run),
+        "resource": _run(run) if isinstance(run, Run) else shared_run(run),
         "message": message,
         "next_steps_structured": [{"command": shlex.join(["mesocosm", "eval", "info", run.name or run.id])}],
     }
+
+
+def shared_run(run: "RunSummary") -> dict[str, Any]:
+    """Return a run of a server in the format of `listed`, with the server's own document of it as `run`."""
+    rate = next((one for one in getattr(run, "metrics", ()) if one.name == "pass_rate"), None)
+    return {
+        "id": run.id,
+        "name": run.name or run.id,
+        "status": run.state,
+        "model_name": run.model,
+        "dataset_name": run.benchmark,
+        "rollout_name": run.agent,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "completed_at": run.ended_at,
+        "error": run.error,
+        "tags": run.tags,
+        "summary": {
+            "avg_reward": _value(run.primary),
+            "pass_rate": _value(rate),
+            "failed": run.counts.failed,
+            "progress": {"completed": run.counts.done, "total": run.counts.planned, "unit": "samples"},
+        },
+        "run": run,
+    }
+
+
+def _value(metric: "MetricDocument | None") -> float | None:
+    return None if metric is None else metric.value
 
 
 def _run(run: Run) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def info(name: str, label: str, output: Path | None, remote: bool, workspace: st
     there = found_on_server(name, workspace, remote=remote, local=lambda: find_evaluation(command_store(), name))
     if there is not None:
         if label:
-            raise UsageError("--by slices runs of this machine; the page of the run on the server slices it too")
+            raise UsageError("--by slices runs of this machine; the page of the run in the browser slices it too")
         if output is not None:
             there.download(output, {"metrics"}, None, overwrite=True)
         return there.show()

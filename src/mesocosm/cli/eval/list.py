@@ -1,15 +1,19 @@
 """`mesocosm eval list`."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.eval.document import listed
 from mesocosm.cli.eval.on_server import has_workspace, list_on_server, server_option, show_listed
 from mesocosm.cli.render import ROLLOUT, emit, scored, state, table, when
 from mesocosm.cli.results import command_store
 from mesocosm.core.failure import MesocosmError, UnknownName
 from mesocosm.core.run import Run, RunStatus
+
+if TYPE_CHECKING:
+    from mesocosm.server.schemas.run import RunSummary
 
 
 @click.command("list", cls=MesocosmCommand)
@@ -30,40 +34,45 @@ def list_(*, remote: bool, workspace: str | None, cursor: str | None, everything
     if remote or workspace:
         _list_remote(workspace, cursor=cursor, everything=everything, **given)
         return
-    shared = has_workspace() and not options().json
-    try:
-        _list_local(cursor=cursor, everything=everything, shared=shared, **given)
-    except UnknownName:
-        if not shared:
-            raise
-    if shared:
-        _list_shared(everything=everything, **given)
+    shared = has_workspace()
+    own, more = _local(cursor=cursor, everything=everything, shared=shared, **given)
+    if options().json:
+        there, beyond, _ = _shared(everything=everything, **given) if shared else ([], None, "")
+        emit(listed([*own, *there], more, more=beyond is not None))
+        return
+    _show_local(own, more, shared=shared)
+    if not shared:
+        return
+    if own:
+        click.echo()
+    there, beyond, place = _shared(everything=everything, **given)
+    if place:
+        show_listed(there, place)
+    if beyond:
+        click.echo("more: --remote --all")
 
 
 def _list_remote(workspace: str | None, *, cursor: str | None, **given: Any) -> None:
     """Print runs of a workspace."""
     found, cursor, place = list_on_server(workspace, cursor=cursor, **given)
     if options().json:
-        emit({"schema_version": 1, "items": found, "next_cursor": cursor, "has_more": cursor is not None})
+        emit(listed(found, cursor))
         return
     show_listed(found, place)
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")
 
 
-def _list_shared(**given: Any) -> None:
-    """Print the runs of the workspace. A server that does not answer hides nothing of this machine."""
+def _shared(**given: Any) -> "tuple[list[RunSummary], str | None, str]":
+    """Return the runs of the workspace. A server that does not answer hides nothing of this machine."""
     try:
-        found, cursor, place = list_on_server(None, cursor=None, **given)
+        return list_on_server(None, cursor=None, **given)
     except MesocosmError as error:
         click.echo(f"note: the runs of your workspace are not known: {error}", err=True)
-        return
-    show_listed(found, place)
-    if cursor:
-        click.echo("more: --remote --all")
+        return [], None, ""
 
 
-def _list_local(
+def _local(
     *,
     limit: int,
     everything: bool,
@@ -73,11 +82,16 @@ def _list_local(
     dataset: str | None,
     model: str | None,
     shared: bool,
-) -> None:
-    from mesocosm.cli.eval.document import listed
+) -> tuple[list[Run], str | None]:
+    """Return runs of this machine, and the cursor of the next page; none without results if others are `shared`."""
     from mesocosm.store.filters import RunFilter
 
-    store, chosen = command_store(), options()
+    try:
+        store = command_store()
+    except UnknownName:
+        if shared:
+            return [], None
+        raise
     wanted = RunFilter(
         statuses=() if status is None else (RunStatus(status),),
         benchmarks=_one(dataset),
@@ -91,10 +105,10 @@ def _list_local(
         found += page.items
         cursor = page.cursor
         if not everything or cursor is None:
-            break
-    if chosen.json:
-        emit(listed(found, None, cursor))
-        return
+            return found, cursor
+
+
+def _show_local(found: list[Run], cursor: str | None, *, shared: bool) -> None:
     if not found:
         if not shared:
             click.echo("no evaluation runs match; `mesocosm eval run-local CONFIG` makes one")
@@ -109,11 +123,9 @@ def _list_local(
             [run.name or run.id, state(run), run.agent, run.benchmark, run.model, score, done, when(run.created_at)]
         )
     columns = ["name", "status", "rollout", "dataset", "model", "score", "samples", "started"]
-    table(columns, rows, chosen, right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
+    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")
-    if shared:
-        click.echo()
 
 
 def _one(value: str | None) -> tuple[str, ...]:

@@ -2,22 +2,24 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from mesocosm.cli.command import MesocosmCommand, options
-from mesocosm.cli.eval.on_server import found_on_server, server_option
+from mesocosm.cli.eval.on_server import WorkspaceRun, found_on_server, server_option
 from mesocosm.cli.render import emit, number
 from mesocosm.cli.results import command_store, find_evaluation
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
-from mesocosm.core.failure import Cause
+from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
 if TYPE_CHECKING:
     from mesocosm.core.run import Run
+    from mesocosm.server.schemas.episode import EpisodeSummary
     from mesocosm.store import Store
 
 TAIL = 40
@@ -32,7 +34,7 @@ REWARD = "reward"
 @click.option("--cursor", help="Where the previous page ended.")
 @click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset: "3,7,10-20".')
 @click.option("--failed", is_flag=True, help="Only samples that failed.")
-@click.option("-f", "--follow", is_flag=True, help="On a server: go on until the run ends.")
+@click.option("-f", "--follow", is_flag=True, help="On a server: what is printed, until the run ends.")
 @server_option
 def logs(
     name: str,
@@ -50,7 +52,9 @@ def logs(
     """
     there = found_on_server(name, workspace, remote=remote, local=lambda: find_evaluation(command_store(), name))
     if there is not None:
-        return there.logs(follow=follow)
+        return _logs_there(there, limit, places(rows), cursor=cursor, failed=failed, follow=follow)
+    if follow:
+        raise UsageError(f"{name} is a run of this machine, whose log is not followed; leave --follow out")
     store, chosen = command_store(), options()
     run = find_evaluation(store, name)
     wanted = places(rows)
@@ -76,6 +80,68 @@ def logs(
         click.secho("\nthe last lines that the rollout's process printed:", bold=True)
         click.echo("\n".join(printed))
     return 0
+
+
+def _logs_there(
+    there: WorkspaceRun, limit: int, wanted: set[str] | None, *, cursor: str | None, failed: bool, follow: bool
+) -> int:
+    """Print the log of a run on a server: followed to its end as it grows, or with its samples."""
+    chosen = wanted is not None or failed
+    if cursor or (follow and chosen):
+        raise UsageError(
+            "--follow prints the log as it grows; leave --rows and --failed out"
+            if follow
+            else "--cursor is for runs of this machine; on a server, name the samples with --rows or --failed"
+        )
+    if follow and not options().json:
+        return there.follow_log()
+    found = [_shared_sample(one) for one in there.client.runs.episodes(there.run.id)]
+    found = [one for one in found if (wanted is None or one["row"] in wanted) and (not failed or _broken(one))]
+    lines, printed = there.log()
+    if options().json:
+        shown = {"items": found[:limit], "next_cursor": None, "lines": lines, "output": printed}
+        emit({"schema_version": 1, **shown})
+        return 0
+    if not chosen:
+        for line in lines:
+            click.echo(line)
+    for sample in found[:limit]:
+        _show(sample)
+    if not found:
+        click.echo("no sample failed" if failed else "no sample fits" if chosen else "no sample has begun yet")
+    if len(found) > limit:
+        click.echo(f"and {len(found) - limit:,} more: --limit, --rows or --failed")
+    if printed and not chosen:
+        click.secho("\nthe last lines that the rollout's processes printed:", bold=True)
+        click.echo("\n".join(printed[-TAIL:]))
+        if len(printed) > TAIL:
+            click.echo(f"all {len(printed):,}: mesocosm eval logs {quote(there.run.name or there.run.id)} -f")
+    return 0
+
+
+def _shared_sample(episode: "EpisodeSummary") -> dict[str, Any]:
+    """Return a sample of a run on a server, as `_sample` does. What it printed is in the output of the run."""
+    reward = next((score for score in episode.scores if score.name == REWARD), None)
+    skipped = reward is not None and reward.missing == Cause.SKIPPED
+    failure: Mapping[str, Any] = {} if episode.failure is None else episode.failure.model_dump()
+    if not failure and reward is not None and reward.missing and not skipped:
+        said = (episode.terminal_info or {}).get("grader_failure")
+        failure = {"message": reward.explanation, **(said if isinstance(said, dict) else {}), "cause": reward.missing}
+    return {
+        "row": episode.task_id,
+        "trial": episode.trial,
+        "status": "skipped" if skipped else episode.state,
+        "reward": None if reward is None else reward.value,
+        "why": "" if reward is None else reward.explanation,
+        "cause": failure.get("cause"),
+        "message": failure.get("message", ""),
+        "detail": failure.get("detail", ""),
+        "log": [],
+    }
+
+
+def _broken(sample: dict[str, Any]) -> bool:
+    return sample["reward"] is None and bool(sample["cause"])
 
 
 def _fits(episode: Episode, wanted: set[str] | None, *, failed: bool) -> bool:

@@ -5,23 +5,32 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import options
+from mesocosm.cli.command import options, plural
+from mesocosm.cli.eval.document import SCHEMA_VERSION, operation, shared_run
+from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.remote.connection import WORKSPACE_VARIABLE, member_client, workspace_for, workspace_option
-from mesocosm.cli.render import answer, emit, interval, number, table, when
+from mesocosm.cli.render import answer, emit, interval, missing, number, table, when
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.cli.gate_options import GateResult
     from mesocosm.client.client import Client
+    from mesocosm.server.schemas.evaluation import PreviousRun
     from mesocosm.server.schemas.metric import MetricDocument
+    from mesocosm.server.schemas.results import RunResultsDocument
     from mesocosm.server.schemas.run import RunDetail, RunSummary
 
 FOLLOW_S = 1.0
 STATES = {"failed": ("failed", "partial"), "stopped": ("stopped", "interrupted")}
 _GOING = ("pending", "running")
+CODES = {"failed": 1, "partial": 3, "stopped": 3, "interrupted": 3}
+"""Exit codes of commands that wait for a run, by its status."""
+REWARD, PASS_RATE = "reward", "pass_rate"
 
 
 def server_option(command: Any) -> Any:
@@ -49,12 +58,13 @@ def found_on_server(
 
 
 def has_workspace() -> bool:
-    """Return whether the caller is logged in and works in a workspace, without asking the server."""
+    """Return whether the caller is logged in and works in a workspace; the server is asked if none is chosen."""
     try:
         client = member_client()
+        chosen = os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id
+        return bool(chosen) or any(one.role is not None for one in client.workspaces.list())
     except MesocosmError:
         return False
-    return bool(os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id)
 
 
 class WorkspaceRun:
@@ -79,73 +89,145 @@ class WorkspaceRun:
             name = newest[0].id
         return cls(client, place, client.runs.of_workspace(place, name))
 
+    def follow(self) -> int:
+        """Follow the run to its end, print its results, and return the exit code.
+
+        0 finished, 1 failed, 3 incomplete, 130 after Ctrl-C, which does not stop the run; or what a gate says.
+        """
+        from mesocosm.cli.remote.watch import INTERRUPTED, follow
+
+        options().part(GateFlags).check_remote(wait=True)
+        if follow(self.client, self.run.id, FOLLOW_S, name=self.run.name) is None:
+            return INTERRUPTED
+        self.run = self.client.runs.get(self.run.id)
+        return self._report(CODES.get(self.run.state, 0))
+
     def show(self) -> int:
-        """Print the run: results with intervals, progress, configuration, and the difference from the one before."""
-        from mesocosm.cli.remote.watch import exit_code, print_run
+        """Print the run: results with intervals, what failed, configuration, and the difference from the one before."""
+        options().part(GateFlags).check_remote(wait=self.run.state not in _GOING)
+        return self._report(0)
+
+    def _report(self, code: int) -> int:
+        run, chosen = self.run, options()
+        found, previous = self.client.runs.results(run.id), self.client.runs.previous(run.id)
+        judged = self._judged()
+        gate = {"gate": judged.document()} if judged is not None else {}
+        if chosen.json:
+            data = {"eval_run": shared_run(run), "results": found, "previous": previous, **gate}
+            emit({"schema_version": SCHEMA_VERSION, "data": data})
+        else:
+            self._print(found, previous)
+        return code if judged is None else judged.code(code)
+
+    def _judged(self) -> "GateResult | None":
+        from mesocosm.cli.remote.watch import list_episodes
         from mesocosm.compat.swecc.mapping import older_run
 
-        previous = self.client.runs.previous(self.run.id)
-        if options().json:
-            emit({"schema_version": 1, "data": self.run, "previous": previous})
-            return 0
-        older = older_run(self.run)
-        print_run(older, self.run)
-        asked = self.run.request.evaluation if self.run.request is not None else None
-        if previous.run is not None and previous.change is not None:
-            change = previous.change
-            span = interval(change.low, change.high) or "no interval"
-            click.echo(f"{change.metric} {change.delta:+.3f} {span} against {previous.run.name}: {change.verdict}")
-        elif previous.note:
-            click.echo(previous.note)
+        gate = options().part(GateFlags)
+        if not (gate.conditions or gate.markdown):
+            return None
+        return gate.judge_remote(older_run(self.run), list_episodes(self.client, self.run.id), self.run.benchmark)
+
+    def _print(self, found: "RunResultsDocument", previous: "PreviousRun") -> None:
+        from mesocosm.cli.eval import report
+        from mesocosm.cli.remote.watch import origin
+        from mesocosm.engine.results import Chance, Passes
+
+        run, chosen = self.run, options()
+        click.echo(f"\n{run.agent} on {run.benchmark} · {run.model} · {run.state}")
+        report.headline(found, chosen)
+        for line in report.facts(found, run.duration_s or 0.0, run.usage):
+            click.echo(line)
+        passes = [
+            Passes(one.k, *(Chance(**part.model_dump()) for part in (one.pass_at_k, one.pass_hat_k)))
+            for one in found.passes
+        ]
+        report.tries(passes, chosen)
+        reason = "" if run.request is None else run.request.reason
+        if words := reason or run.error:
+            click.echo(f"{run.state}: {words}")
+        first = {one.cause: (one.task_id, one.message) for one in run.failures}
+        first |= {one.cause: (one.task_id, one.message) for one in run.ungraded}
+        for line in report.failed(found.failures, first, run.name or run.id):
+            click.echo(line)
+        for line in missing([one for one in run.metrics if one.name != PASS_RATE], "score"):
+            click.echo(line)
+        for line in (*run.warnings, *filter(None, [run.rescored])):
+            click.echo(f"warning: {line}")
+        if run.imported is not None:
+            click.echo(origin(run.imported))
+        if words := _difference(previous):
+            click.echo(f"\n{words}")
+        click.echo("\nconfiguration")
+        table(["", ""], [list(row) for row in self._settings() if row[1]], chosen, whole=(0,))
+        self._onward()
+
+    def _settings(self) -> list[tuple[str, str]]:
+        run = self.run
+        asked = run.request.evaluation if run.request is not None else None
+        times = [
+            (word, when(None if at is None else at.timestamp()) if at else "")
+            for word, at in (("submitted", run.created_at), ("started", run.started_at), ("ended", run.ended_at))
+        ]
+        rows = [("run", run.id), ("name", run.name), ("by", run.owner or "")]
         if asked is not None:
-            commit = f"{asked.commit[:12]}{' with changes' if asked.dirty else ''}"
-            rows = [
-                ("name", self.run.name),
+            commit = f"{asked.commit[:12]}{f' of {asked.branch}' if asked.branch else ''}"
+            rows += [
                 ("config", asked.configuration),
                 ("rollout", f"{asked.rollout} ({asked.entrypoint})"),
-                ("commit", f"{commit}{f' of {asked.branch}' if asked.branch else ''}" if asked.commit else ""),
+                ("commit", f"{commit}{', with changes' if asked.dirty else ''}" if asked.commit else ""),
                 ("dataset", f"{asked.dataset}, version {asked.dataset_version}"),
+                ("rows", str(run.info.get("description", ""))),
                 ("set", ", ".join(f"{key}={value}" for key, value in asked.assignments.items())),
-                ("secrets", ", ".join(asked.scopes)),
-                ("by", self.run.owner or ""),
-                ("submitted", when(self.run.created_at.timestamp())),
+                ("secrets", ", ".join(f"{name} ({scope})" for name, scope in asked.scopes.items())),
             ]
-            click.echo("\nconfiguration")
-            table(["", ""], [list(row) for row in rows if row[1]], options(), whole=(0,))
-        return exit_code(older) if self.run.state not in _GOING else 0
+        return [*rows, *times]
+
+    def _onward(self) -> None:
+        """Print the commands that show more of the run, or continue it."""
+        run = self.run
+        name, failed = quote(run.name or run.id), " --failed" if run.counts.failed or run.ungraded else ""
+        click.echo(f"\n  {self.client.base_url.rstrip('/')}/runs/{run.id}")
+        if run.state in _GOING:
+            click.echo(f"  mesocosm eval logs {name} -f\n  mesocosm eval stop {name}")
+            return
+        click.echo(f"  mesocosm eval logs {name}{failed}\n  mesocosm eval download {name}")
+        if run.counts.owed and run.imported is None:
+            pending = plural(run.counts.owed, "sample")
+            click.echo(f"  mesocosm run resume {name} --remote    continues it: {pending} pending")
 
     def stop(self) -> int:
         """Stop the run; finished samples are kept."""
         if self.run.state not in _GOING:
             raise UsageError(f"run {self.run.name} is {self.run.state}; only a pending or running one can be stopped")
         stopped = self.client.runs.stop(self.run.id)
-        answer(f"run {self.run.name} is asked to stop; finished samples are kept", stopped)
+        message = f"run {self.run.name} is asked to stop; finished samples are kept"
+        answer(message, operation("eval.stop", stopped, "requested", message))
         return 0
 
-    def logs(self, *, follow: bool) -> int:
-        """Print the log of the run and what its programs printed; with `follow` until it ends."""
-        seen, last, printed = 0, 0, list[str]()
+    def log(self) -> tuple[list[str], list[str]]:
+        """Return the log of the run so far, and the lines that its programs printed."""
+        log = self.client.runs.log(self.run.id)
+        return [f"{line.kind}: {line.text}" for line in log.lines], self._output().splitlines()
+
+    def follow_log(self) -> int:
+        """Print the log of the run and what its programs print until it ends; return the exit code."""
+        seen, last = 0, 0
         try:
             while True:
-                log = self.client.runs.log(self.run.id)
+                lines = [f"{line.kind}: {line.text}" for line in self.client.runs.log(self.run.id).lines]
                 page = self.client.runs.output(self.run.id, last)
-                lines = [f"{line.kind}: {line.text}" for line in log.lines]
-                new = lines[seen:] + [text for piece in page.items for text in piece.text.splitlines()]
+                for line in [*lines[seen:], *(text for piece in page.items for text in piece.text.splitlines())]:
+                    click.echo(line)
                 seen, last = max(seen, len(lines)), page.last
-                printed += new
-                if not options().json:
-                    for line in new:
-                        click.echo(line)
-                if not page.items and (not follow or page.ended):
-                    break
-                if follow and not page.items:
+                if not page.items:
+                    if page.ended:
+                        return 0
                     time.sleep(FOLLOW_S)
         except KeyboardInterrupt:
-            click.echo(f"run {self.run.name} goes on", err=True)
+            name = quote(self.run.name or self.run.id)
+            click.echo(f"run {name} keeps running; stop it with: mesocosm eval stop {name}", err=True)
             return 130
-        if options().json:
-            emit({"schema_version": 1, "lines": printed})
-        return 0
 
     def download(self, folder: Path, kinds: set[str], rows: set[str] | None, *, overwrite: bool) -> list[str]:
         """Write the run as files into a folder, each at once and whole; return their names.
@@ -185,15 +267,27 @@ class WorkspaceRun:
                     place = f"artifacts/row_{one.task_id}_run_{one.trial}/{one.name}"
                     put(place, lambda file, digest=one.digest: runs.content(digest, file))  # type: ignore[misc]
         if "logs" in kinds:
-            put("logs/run.txt", lambda file: file.write(self._log().encode()))
+            log = "".join(f"{line}\n" for line in self.log()[0]) + self._output()
+            put("logs/run.txt", lambda file: file.write(log.encode()))
         return written
 
-    def _log(self) -> str:
-        text = "".join(f"{line.kind}: {line.text}\n" for line in self.client.runs.log(self.run.id).lines)
-        last = 0
+    def _output(self) -> str:
+        text, last = "", 0
         while (page := self.client.runs.output(self.run.id, last)).items:
             text, last = text + "".join(piece.text for piece in page.items), page.last
         return text
+
+
+def _difference(previous: "PreviousRun") -> str:
+    """Return how a run did against the one before, in a line; empty if there is none."""
+    change = previous.change
+    if previous.run is None or change is None:
+        return previous.note
+    span = interval(change.low, change.high) or "no interval"
+    over = f"{plural(change.n, 'row')} of both" if change.paired else f"{plural(change.n, 'row')}, not the same ones"
+    name = "score" if change.metric == REWARD else change.metric
+    words = f"{name} {change.delta:+.4f} {span} against {previous.run.name} ({over}): {change.verdict}"
+    return f"{words}; {previous.note}" if previous.note else words
 
 
 def list_on_server(

@@ -27,11 +27,16 @@ from mesocosm.cli.render import (
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN
-from mesocosm.engine.results import Passes, RunResults, results
+from mesocosm.engine.results import FailureCount, Passes, RunResults, results
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mesocosm.cli.gate_options import GateResult
+    from mesocosm.core.usage import Usage
     from mesocosm.engine.comparison.runs import RunComparison
+    from mesocosm.server.schemas.metric import MetricDocument, UsageDocument
+    from mesocosm.server.schemas.results import FailureCountDocument, RunResultsDocument
     from mesocosm.store import Store
 
 COLUMNS = ("k", "pass@k", "95 % interval", "pass^k", "95 % interval", "rows")
@@ -73,10 +78,10 @@ def show(
     click.echo()
     click.echo(f"{run.agent} on {run.benchmark} · {run.model} · {state(run)}")
     headline(found, chosen)
-    for line in facts(run, found):
+    for line in facts(found, worked(run), run.usage):
         click.echo(line)
     lines = [*_failed(run, found, store), *_other(run)]
-    if _tries(found, chosen) and lines:
+    if tries(found.passes, chosen) and lines:
         click.echo()
     for line in lines:
         click.echo(line)
@@ -85,15 +90,15 @@ def show(
         _onward(run, store, chosen)
 
 
-def headline(found: RunResults, chosen: CommonOptions) -> None:
+def headline(found: "RunResults | RunResultsDocument", chosen: CommonOptions) -> None:
     """Print the numbers of a run with their intervals."""
     rows = [_row(result, "score" if result is found.score else result.name) for result in _numbers(found)]
     if rows:
         table(["", "value", "95 % interval", "n"], rows, chosen, right=(1, 3))
 
 
-def facts(run: Run, found: RunResults) -> Iterator[str]:
-    """Yield lines about samples, scores, time and cost."""
+def facts(found: "RunResults | RunResultsDocument", seconds: float, usage: "Usage | UsageDocument") -> Iterator[str]:
+    """Yield lines about samples, scores, time and cost; `seconds` is the time worked on the run."""
     counts = found.counts
     passed = "" if counts.passed is None else f", {counts.passed:,} passed (score ≥ {found.pass_threshold:g})"
     skipped = f", {counts.skipped:,} skipped" if counts.skipped else ""
@@ -106,20 +111,20 @@ def facts(run: Run, found: RunResults) -> Iterator[str]:
             f"scores of graded samples: mean {number(spread.mean)}, std {number(spread.std)}, "
             f"min {number(spread.min)}, median {number(spread.median)}, max {number(spread.max)}"
         )
-    line = f"wall time {duration(worked(run))}"
+    line = f"wall time {duration(seconds)}"
     if found.latency is not None:
         line += f" · a sample takes {found.latency.p50:.2f} s (p50), {found.latency.p95:.2f} s (p95)"
-    if run.usage.total:
-        line += f" · {tokens(run.usage.total)} tokens · {money(run.usage.cost_usd)}"
+    if usage.total:
+        line += f" · {tokens(usage.total)} tokens · {money(usage.cost_usd)}"
     yield line
 
 
-def _numbers(found: RunResults) -> Iterator[MetricResult]:
+def _numbers(found: "RunResults | RunResultsDocument") -> "Iterator[MetricResult | MetricDocument]":
     yield from (result for result in (found.score, found.pass_rate) if result is not None)
     yield from found.metrics
 
 
-def _row(result: MetricResult, name: str) -> list[str]:
+def _row(result: "MetricResult | MetricDocument", name: str) -> list[str]:
     bounds = interval(result.low, result.high) or "–"
     return [name, number(result.value), bounds, counted(result)]
 
@@ -142,9 +147,9 @@ def pass_rows(passes: Sequence[Passes]) -> Iterator[list[str]]:
             ]
 
 
-def _tries(found: RunResults, chosen: CommonOptions) -> bool:
+def tries(passes: Sequence[Passes], chosen: CommonOptions) -> bool:
     """Print pass@k and pass^k after an empty line; return whether there are any."""
-    rows = list(pass_rows(found.passes))
+    rows = list(pass_rows(passes))
     if rows:
         click.echo()
         table(COLUMNS, rows, chosen, right=RIGHT)
@@ -163,12 +168,21 @@ def _failed(run: Run, found: RunResults, store: "Store") -> Iterator[str]:
         said = (score.explanation for score in episode.scores if score.name == REWARD) if episode else ()
         return (episode.task_id if episode else "", next(iter(said), ""))
 
-    for failure in found.failures[:MOST_FAILURES]:
+    listed = found.failures[:MOST_FAILURES]
+    first = {failure.cause: words.get(failure.cause) or ungraded(failure.cause) for failure in listed}
+    yield from failed(listed, first, run.name or run.id)
+
+
+def failed(
+    failures: "Sequence[FailureCount | FailureCountDocument]", first: "Mapping[str, tuple[str, str]]", name: str
+) -> Iterator[str]:
+    """Yield a line for each cause of failure of the run `name`; `first` has a row with each, and its message."""
+    for failure in failures[:MOST_FAILURES]:
         counted = "counts as worst" if failure.valid else "has no score"
-        row, said = words.get(failure.cause) or ungraded(failure.cause)
-        first = f"; row {row}: {said.splitlines()[0][:WIDTH].rstrip(' :;')}" if said else ""
-        advice = ADVICE.get(failure.cause, "").format(name=quote(run.name or run.id))
-        line = f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){first}"
+        row, said = first.get(failure.cause, ("", ""))
+        words = f"; row {row}: {said.splitlines()[0][:WIDTH].rstrip(' :;')}" if said else ""
+        advice = ADVICE.get(failure.cause, "").format(name=quote(name))
+        line = f"  {failure.count:,} {failure.cause} ({failure.stage}, {counted}){words}"
         yield f"{line}; {advice}" if advice else line
 
 
@@ -213,11 +227,11 @@ def markdown(run: Run, found: RunResults, compared: "RunComparison | None" = Non
     for result in _numbers(found):
         yield table_line(_row(result, "score" if result is found.score else result.name))
     yield ""
-    yield from (f"- {line}" for line in facts(run, found))
-    tries = list(pass_rows(found.passes))
-    if tries:
+    yield from (f"- {line}" for line in facts(found, worked(run), run.usage))
+    rows = list(pass_rows(found.passes))
+    if rows:
         yield from ("", table_line(COLUMNS), "|---:|---:|---|---:|---|---:|")
-        yield from map(table_line, tries)
+        yield from map(table_line, rows)
         yield ""
     for failure in found.failures:
         yield f"- {failure.count:,} {failure.cause} ({failure.stage})"

@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import confirmed, options
+from mesocosm.cli.eval.document import operation
+from mesocosm.cli.eval.on_server import WorkspaceRun
+from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.remote.connection import NotLoggedIn, Remote, document, member_client, workspace_for, workspace_option
 from mesocosm.cli.render import answer, money, table
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
+    from mesocosm.server.schemas.repository import SyncDocument
     from mesocosm.server.schemas.run import RunDetail
     from mesocosm.server.schemas.run_estimate import RunEstimate
     from mesocosm.server.schemas.run_request import RolloutInput
@@ -21,6 +25,7 @@ SYNCING = 409
 _GOING = ("pending", "syncing")
 
 
+@gate_options(baseline=False)
 @click.command(cls=Remote)
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--from", "from_run", default="", metavar="RUN", help="Repeat this run, with what else is given changed.")
@@ -47,29 +52,32 @@ def submit(config: Path | None, *, wait: bool, yes: bool, upload: bool, workspac
     mesocosm eval submit configs/eval/math.toml --upload --limit 20 --wait
     mesocosm eval submit --from math-20260302T020000Z-1f2e3d4c --set experiment.model_path=openai/gpt-5-mini
     """
-    client = _client(config)
     if config is None and not given["from_run"]:
         raise UsageError("name a configuration, configs/eval/NAME.toml, or a run to repeat with --from RUN")
+    options().part(GateFlags).check_remote(wait=wait)
+    client = _client(config)
     place = client.workspaces.get(workspace_for(client, workspace))
-    wanted = _wanted(client, place, config, upload=upload, **given)
+    wanted, commit = _wanted(client, place, config, upload=upload, **given)
     found = _estimated(client, place, wanted)
+    if commit and found.commit != commit:
+        words = f"commit {found.commit[:12]} of {found.branch} is run, and the one here is {commit[:12]}"
+        click.echo(f"note: {words}; --commit names another one", err=True)
     _show(found, place)
     if found.missing_secrets:
-        for name in found.missing_secrets:
-            click.echo(f"the secret {name} has no value: mesocosm secret set {name}", err=True)
-        return 1
+        lacking = [f"the secret {name} has no value: mesocosm secret set {name}" for name in found.missing_secrets]
+        raise MesocosmError("\n  ".join(lacking))
     if not (yes or confirmed(f"submit {found.samples:,} samples to {client.base_url}?")):
         click.echo("nothing was submitted", err=True)
         return 1
     run = _submitted(client, wanted)
     click.echo(f"{_page(client, run)}", err=True)
     if not wait:
-        answer(f"submitted: {run.name}\n  mesocosm eval info {run.name}\n  mesocosm eval logs {run.name} -f", run)
+        told = f"submitted: {run.name}"
+        shown = f"{told}\n  mesocosm eval info {run.name}\n  mesocosm eval logs {run.name} -f"
+        answer(shown, operation("eval.submit", run, "submitted", told))
         return 0
-    from mesocosm.cli.remote.watch import watched
-
     click.echo(f"submitted: {run.name}", err=True)
-    return watched(client, run.id)
+    return WorkspaceRun(client, place.id, run).follow()
 
 
 def _client(config: Path | None) -> "Client":
@@ -81,8 +89,11 @@ def _client(config: Path | None) -> "Client":
 
 def _wanted(
     client: "Client", place: "WorkspaceDocument", config: Path | None, *, upload: bool, **given: Any
-) -> "RolloutInput":
-    """Return the request, with a snapshot if the files of the disk are to be run. Tells the state of the clone."""
+) -> "tuple[RolloutInput, str]":
+    """Return the request, with a snapshot if the files of the disk are to be run. Tells the state of the clone.
+
+    The commit of the clone is returned as well if it is the one that is expected to be run, else an empty string.
+    """
     from mesocosm.rollouts.configuration import parse_overrides
     from mesocosm.rollouts.spec import run_name_fault, stamped_name
     from mesocosm.server.schemas.run_request import RolloutInput
@@ -101,15 +112,16 @@ def _wanted(
     fields |= {"dataset": dataset} if dataset else {}
     fields |= {"dataset_version": int(version)} if version else {}
     fields |= {"tags": list(given["tags"])} if given["tags"] else {}
+    commit = ""
     if config is not None:
-        fields |= _code(
-            client, place, config, assignments, upload=upload, fixed=bool(given["branch"] or given["commit"])
-        )
+        fixed = bool(given["branch"] or given["commit"])
+        code, commit = _code(client, place, config, assignments, upload=upload, fixed=fixed)
+        fields |= code
     elif upload:
         raise UsageError("--upload needs the configuration, whose folder is uploaded")
     # A name makes the request safe to repeat: the same one is the same run.
     fields["name"] = given["name"] or stamped_name(fields.get("configuration") or given["from_run"])
-    return document(RolloutInput, fields)
+    return document(RolloutInput, fields), commit
 
 
 def _code(
@@ -120,9 +132,9 @@ def _code(
     *,
     upload: bool,
     fixed: bool,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], str]:
     from mesocosm.client.error import ApiError
-    from mesocosm.client.local_tree import read_local_tree
+    from mesocosm.client.local_tree import leads_here, read_local_tree
     from mesocosm.rollouts.configuration import read_config
     from mesocosm.rollouts.project import find_workspace
 
@@ -130,7 +142,8 @@ def _code(
         raise UsageError("--upload runs the files as they are here; leave --branch and --commit out")
     if not fixed or config.is_file():
         # Faults of the configuration are told at once; the server checks the one that it runs.
-        read_config(config, assignments, check_out=False)
+        read = read_config(config, assignments, check_out=False)
+        fixed = fixed or bool(read.experiment.branch or read.experiment.commit_sha)
     root = find_workspace(config.absolute().parent).root
     fields = {"configuration": config.resolve().relative_to(root).as_posix()}
     tree = read_local_tree(root)
@@ -138,7 +151,7 @@ def _code(
         click.echo(line, err=True)
     if upload:
         told = lambda words: click.echo(words, err=True)  # noqa: E731
-        return fields | {"snapshot": client.snapshots.upload(place.id, root, tree=tree, told=told).id}
+        return fields | {"snapshot": client.snapshots.upload(place.id, root, tree=tree, told=told).id}, ""
     try:
         repository = client.repositories.get(place.id)
     except ApiError as error:
@@ -148,9 +161,28 @@ def _code(
                 "submit the files as they are here with --upload"
             ) from error
         raise
-    for line in tree.differences(repository.identity, repository.folder, repository.branch):
+    differences = tree.differences(repository.identity, repository.folder, repository.branch)
+    for line in differences:
         click.echo(f"note: {line}", err=True)
-    return fields
+    if tree.commit and (tree.is_dirty or not tree.pushed):
+        click.echo(
+            "note: the run is of a commit that the server has; --upload runs the files as they are here", err=True
+        )
+    if fixed or differences or not tree.pushed or tree.identity != repository.identity:
+        return fields, ""
+    newest = next((one for one in client.repositories.code(place.id) if one.followed), None)
+    if newest is not None and newest.commit != tree.commit and leads_here(root, newest.commit):
+        # What was pushed is run, not what the server happens to have.
+        _synced(client, place, client.repositories.sync(place.id, branch=newest.branch))
+    return fields, tree.commit
+
+
+def _synced(client: "Client", place: "WorkspaceDocument", sync: "SyncDocument") -> None:
+    """Wait for a sync. Raises UsageError if it fails."""
+    click.echo(f"waiting for sync {sync.number} of {place.name}", err=True)
+    done = client.repositories.wait(place.id, sync.number).sync
+    if done.status != "success":
+        raise UsageError(f"sync {done.number} failed: {done.error}; see mesocosm workspace syncs {done.number}")
 
 
 def _estimated(client: "Client", place: "WorkspaceDocument", wanted: "RolloutInput") -> "RunEstimate":
@@ -166,13 +198,7 @@ def _estimated(client: "Client", place: "WorkspaceDocument", wanted: "RolloutInp
             )
             if not going:
                 raise
-            click.echo(f"waiting for sync {going[0].number} of {place.name}", err=True)
-            found = client.repositories.wait(place.id, going[0].number)
-            if found.sync.status != "success":
-                raise UsageError(
-                    f"sync {found.sync.number} failed: {found.sync.error}; see mesocosm workspace syncs "
-                    f"{found.sync.number}"
-                ) from error
+            _synced(client, place, going[0])
 
 
 def _syncs(error: Any) -> bool:

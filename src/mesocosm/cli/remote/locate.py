@@ -1,12 +1,13 @@
 """Find the run that a command names: in the local results, or on a server."""
 
+import os
 import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import options
-from mesocosm.cli.remote.connection import any_client
+from mesocosm.cli.remote.connection import WORKSPACE_VARIABLE, any_client
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UnknownName
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 NEWEST = 100
 """Number of the caller's newest runs on a server that are searched for an id prefix."""
 
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BEGINNING = re.compile(r"[0-9a-f][0-9a-f-]{5,34}")
 
 
@@ -56,16 +58,31 @@ def on_server(run_id: str) -> "tuple[Client, str]":
 def named(client: "Client", run_id: str) -> str:
     """Return the id of a server's run; `last` is the caller's newest one. Raises UnknownName.
 
-    An id prefix is looked up among the NEWEST newest runs of the caller.
+    A name is looked up in the workspace that the caller works in, an id prefix among the NEWEST newest runs of theirs.
     """
     if run_id == "last":
         return _newest(client)
+    if client.caller.mode == "member" and not _ID.fullmatch(run_id) and (known := _in_workspace(client, run_id)):
+        return known
     if not client.caller.mode or not _BEGINNING.fullmatch(run_id):
         return run_id
     found = [run.id for run in client.runs.list(whose="mine", limit=NEWEST).items if run.id.startswith(run_id)]
     if len(found) > 1:
         raise UnknownName(f"{len(found)} of your runs at {client.base_url} begin with {run_id!r}; write more of the id")
     return found[0] if found else run_id
+
+
+def _in_workspace(client: "Client", name: str) -> str:
+    """Return the id of the run with a name in the workspace that the caller works in; empty if there is none."""
+    from mesocosm.client.error import ApiError
+
+    place = os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id
+    if not place:
+        return ""
+    try:
+        return client.runs.of_workspace(place, name).id
+    except ApiError:
+        return ""
 
 
 def _here(run_id: str) -> bool:

@@ -68,8 +68,10 @@ def pauses(longest: float = LATER_S) -> Iterator[float]:
         pause = min(pause * 1.5, longest)
 
 
-def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run | None":
+def follow(client: "Client", run_id: str, every_s: float | None = None, *, name: str = "") -> "Run | None":
     """Show a run's progress until it ends, and return it; None after Ctrl-C, which does not stop the run.
+
+    `name` is that of an evaluation, by which the commands of `eval` find it.
 
     It is polled every `every_s` seconds, or by default often at first and then every second. If a server stops
     answering, polling continues for `PATIENCE_S`.
@@ -83,30 +85,34 @@ def follow(client: "Client", run_id: str, every_s: float | None = None) -> "Run 
     try:
         while True:
             try:
-                run = older_run(client.runs.get(run_id))
+                found = client.runs.get(run_id)
             except ApiError as error:
                 if error.status not in _AWAY or time.monotonic() - heard > PATIENCE_S:
                     raise
                 line.say("the server does not answer; trying again")
             else:
                 heard = time.monotonic()
-                line.say(progress(run))
-                if run.status not in GOING:
+                run = older_run(found)
+                line.say(progress(run, word_of(run, found)))
+                # An evaluation that is asked to stop goes on until its samples have ended.
+                if run.status not in GOING and (found.kind != "rollout" or found.state not in GOING):
                     return run
             time.sleep(next(waits))
     except KeyboardInterrupt:
         line.end()
-        click.echo(f"run {run_id} keeps running; follow it with: mesocosm run watch {run_id}", err=True)
-        click.echo(f"stop it with: mesocosm run stop {run_id}", err=True)
+        follows = f"mesocosm eval logs {name} -f" if name else f"mesocosm run watch {run_id}"
+        stops = f"mesocosm eval stop {name}" if name else f"mesocosm run stop {run_id}"
+        click.echo(f"run {name or run_id} keeps running; follow it with: {follows}", err=True)
+        click.echo(f"stop it with: {stops}", err=True)
         return None
     finally:
         line.end()
 
 
-def progress(run: "Run") -> str:
-    """Return the progress of a run on one line."""
+def progress(run: "Run", word: str = "") -> str:
+    """Return the progress of a run on one line; `word` replaces the display status."""
     planned = run.planned or run.config.num_episodes
-    parts = [f"{state(run)}: {run.finished:,}/{planned:,} done"]
+    parts = [f"{word or state(run)}: {run.finished:,}/{planned:,} done"]
     if run.failed is not None:
         parts.append(f"{run.failed:,} failed")
     primary = next((metric for metric in run.metrics if metric.primary), None)
@@ -166,14 +172,18 @@ def state(run: "Run") -> str:
     return "stopped" if run.stopped else run.status.value
 
 
+def word_of(run: "Run", found: "RunDetail") -> str:
+    """Return the display status of a run: evaluations have their own words, the rest those of the older interface."""
+    return found.state if found.kind == "rollout" else state(run)
+
+
 def print_run(run: "Run", found: "RunDetail | None" = None) -> None:
     """Print the result of a run.
 
     `found` is the same run as the server describes it, for what `run` does not say.
     """
     title = run.config.domain_id or (found.benchmark if found is not None else "")
-    # Evaluations are told in the words of their statuses, the rest in those of the older interface.
-    word = found.state if found is not None and found.kind == "rollout" else state(run)
+    word = state(run) if found is None else word_of(run, found)
     click.echo(f"{title} · {run.config.agent_config.model} · {word}")
     if run.metrics:
         rows = [_row(metric) for metric in run.metrics]

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.reading import nearest
 from mesocosm.core.run import HOSTED, BenchmarkRef, Limits, Run, RunSpec
 from mesocosm.rollouts.configuration import Config, config_of
 from mesocosm.rollouts.project import WorkspaceDirectory
@@ -36,6 +37,7 @@ from mesocosm.store.workspaces import Workspace
 
 _LARGEST = 1 << 20
 _LONGEST_SUBJECT = 200
+_NEWEST = 200
 _NOWHERE = Path("results")
 _PLACES = ("artifacts", "log", "installs", "words", "dataset")
 """Options of a rollout that are places of one machine."""
@@ -203,6 +205,14 @@ def find_evaluation(service: Service, workspace: Workspace, reference: str) -> R
     return named_run(service, workspace, reference)
 
 
+def unknown_run(service: Service, workspace: Workspace, reference: str) -> str:
+    """Return that a workspace has no run with an id or name, with the name among its newest that is meant perhaps."""
+    newest = service.store.run_requests.list(RunRequestFilter(workspace_id=workspace.id), limit=_NEWEST)
+    near = nearest(reference, [one.name for one in newest if one.name])
+    hint = f"did you mean {near!r}?" if near else "`mesocosm eval list` shows its evaluation runs"
+    return f"the workspace {workspace.name!r} has no run {reference[:200]!r}; {hint}"
+
+
 def named_run(service: Service, workspace: Workspace, name: str) -> RunRequest | None:
     """Return the request of the run of a workspace with a name, None if there is none."""
     wanted = RunRequestFilter(workspace_id=workspace.id, name=name)
@@ -231,7 +241,7 @@ def _with_earlier(
         return wanted, None
     earlier = find_evaluation(service, workspace, wanted.from_run)
     if earlier is None or earlier.kind != "rollout":
-        raise Refusal(404, f"the workspace {workspace.name!r} has no evaluation run {wanted.from_run!r}; list them")
+        raise Refusal(404, unknown_run(service, workspace, wanted.from_run))
     before, given = earlier.config, wanted.model_fields_set
     update: dict[str, Any] = {"configuration": wanted.configuration or earlier.configuration}
     if not given & {"config", "configuration"}:

@@ -51,7 +51,7 @@ class OwnedRun(VisibleRun):
         """
         if self._request is not None:
             by = self._viewer.caller.username or "its guest"
-            lifecycle.cancel_run(self._service, self._request, f"cancelled by {by}")
+            lifecycle.cancel_run(self._service, self._request, f"stopped by {by}")
         elif self.record.status in {RunStatus.PENDING, RunStatus.RUNNING}:
             if abandoned(self.record):
                 words = f"continue it with: mesocosm run resume {self.id}, or delete it"

@@ -16,7 +16,7 @@ from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
 from mesocosm.server.evaluations.code_list import code_of
 from mesocosm.server.evaluations.estimate import estimate_evaluation
-from mesocosm.server.evaluations.submission import submit_evaluation
+from mesocosm.server.evaluations.submission import find_evaluation, submit_evaluation, unknown_run
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
 from mesocosm.server.permissions.notifications import ManagedNotification, ManagedNotifications
@@ -164,12 +164,9 @@ class VisibleWorkspace(GrantedObject):
 
     def run_id(self, reference: str) -> str:
         """Return the id of one of its runs by id or name. Raises Refusal 404."""
-        found = self._store.run_requests.get(reference)
-        if found is None or found.workspace_id != self._workspace.id:
-            named = RunRequestFilter(workspace_id=self._workspace.id, name=reference)
-            found = next(iter(self._store.run_requests.list(named, limit=1)), None) if reference else None
+        found = find_evaluation(self._service, self._workspace, reference) if reference else None
         if found is None:
-            raise Refusal(404, f"the workspace {self._workspace.name!r} has no run {reference[:200]!r}; list its runs")
+            raise Refusal(404, unknown_run(self._service, self._workspace, reference))
         return found.run_id
 
     def run_ids(self, limit: int, offset: int) -> tuple[Sequence[str], int]:
