@@ -48,7 +48,7 @@ def test_rows_that_lack_a_column_are_warned_of() -> None:
 def test_rows_that_occur_twice_are_counted_whatever_the_order_of_their_columns() -> None:
     summary = summarize(table({"a": 1, "b": [1]}, {"b": [1], "a": 1}, {"a": 1, "b": [2]}))
     assert summary.duplicates == 1
-    assert summary.warnings == ("1 of 3 rows repeat an earlier one",)
+    assert summary.warnings == ("1 of 3 rows repeats an earlier one",)
 
 
 def test_one_and_true_are_different_values() -> None:

@@ -97,7 +97,7 @@ def test_few_rows_and_rows_that_repeat_are_only_warned_of(tmp_path: Path) -> Non
     assert not found.faults
     assert found.duplicates == 1
     assert any("fewer than 4 rows" in words for words in found.warnings)
-    assert any("repeat an earlier one" in words for words in found.warnings)
+    assert any("repeats an earlier one" in words for words in found.warnings)
 
 
 def test_columns_may_have_other_names(tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ class RunningSummary:
         warnings = [words for column in self.columns.values() for words in column.warnings(self.rows)]
         if self._duplicates:
             least = "at least " if len(self._known) == MOST_COMPARED else ""
-            warnings.append(f"{least}{self._duplicates:,} of {self.rows:,} rows repeat an earlier one")
+            repeat = "repeats" if self._duplicates == 1 else "repeat"
+            warnings.append(f"{least}{self._duplicates:,} of {self.rows:,} rows {repeat} an earlier one")
         columns = tuple(column.summary(self._format) for column in self.columns.values())
         return TableSummary(
             name, self._format, self.rows, size, digest, revision, columns, self._duplicates, notes, tuple(warnings)

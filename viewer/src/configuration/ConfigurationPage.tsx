@@ -1,7 +1,8 @@
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { get } from '../api/client'
-import { useDocument } from '../api/query'
+import { documentQuery, useDocument } from '../api/query'
 import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { useShortcut } from '../keys/useShortcut'
@@ -16,6 +17,7 @@ import { Page } from '../parts/Page'
 import { Panel } from '../parts/Panel'
 import panels from '../parts/panels.module.css'
 import { type Pages, usePages } from '../parts/usePages'
+import { FaultList } from '../repository/FaultList'
 import { fileName } from '../rollouts/code'
 import { isGoing } from '../run/headline'
 import { useMe } from '../session/useMe'
@@ -114,15 +116,12 @@ function ConfigurationView({ workspace, codes, path }: ViewProps) {
     >
       <WorkspaceNav workspaceId={workspace.id} />
       <Facts workspaceId={workspace.id} code={newest} configuration={configuration} path={path} />
+      {newest && configuration && !configuration.valid && (
+        <Faults workspaceId={workspace.id} code={newest} path={path} />
+      )}
       <Listed pages={runs} title="The runs could not be loaded" height="24rem">
         {(found) =>
-          found.length > 0 ? (
-            <Runs runs={found} pages={runs} />
-          ) : (
-            <Empty title="No runs yet" command={`mesocosm eval submit ${shellWord(path)}`}>
-              {configuration ? 'Start one here, or in a clone of the repository.' : `There is no ${path} in the code.`}
-            </Empty>
-          )
+          found.length > 0 ? <Runs runs={found} pages={runs} /> : <NoRuns path={path} configuration={configuration} />
         }
       </Listed>
     </Page>
@@ -178,6 +177,34 @@ function Runs({ runs, pages }: { runs: readonly Run[]; pages: Pages<Run> }) {
         <ConfigurationRuns runs={runs} chosen={chosen} onChoose={choose} />
       </Panel>
     </div>
+  )
+}
+
+function NoRuns({ path, configuration }: Pick<FactsProps, 'path' | 'configuration'>) {
+  if (!configuration) return <Empty title="No runs yet">There is no {path} in the code.</Empty>
+  if (!configuration.valid)
+    return <Empty title="No runs yet">Mend the configuration and sync, then it can be run.</Empty>
+  return (
+    <Empty title="No runs yet" command={`mesocosm eval submit ${shellWord(path)}`}>
+      Start one here, or in a clone of the repository.
+    </Empty>
+  )
+}
+
+/** Why the configuration cannot be run. */
+function Faults({ workspaceId, code, path }: { workspaceId: string; code: Schema<'CodeDocument'>; path: string }) {
+  const detail = useQuery({
+    ...documentQuery('/api/workspaces/{workspace}/syncs/{number}', {
+      params: { workspace: workspaceId, number: code.sync ?? 0 },
+    }),
+    enabled: code.sync !== null,
+  })
+  const faults = (detail.data?.faults ?? []).filter((one) => one.path === path)
+  if (faults.length === 0) return null
+  return (
+    <Panel title="To mend" note={plural(faults.length, 'fault')}>
+      <FaultList faults={faults} />
+    </Panel>
   )
 }
 

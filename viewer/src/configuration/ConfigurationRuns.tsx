@@ -6,13 +6,14 @@ import { Money } from '../parts/Money'
 import { PlainTable } from '../parts/PlainTable'
 import { Score } from '../parts/Score'
 import { Status } from '../parts/Status'
+import { useNarrow } from '../parts/useNarrow'
 import { When } from '../parts/When'
 import { isGoing, stateOf } from '../run/headline'
 import { modelText } from '../runs/model'
 import { listName, runName } from '../runs/runName'
 import { changesBetween, changeWords, codeText } from './changes'
 import styles from './configuration.module.css'
-import { Difference } from './Difference'
+import { type Compared, Difference } from './Difference'
 import type { Run } from './history'
 
 interface ConfigurationRunsProps {
@@ -32,20 +33,20 @@ export function ConfigurationRuns({ runs, chosen, onChoose }: ConfigurationRunsP
             <span className="hidden-text">Compare</span>
           </th>
           <th scope="col">Run</th>
-          <th scope="col" data-minor>
+          <th scope="col" data-minor data-wide>
             Model
           </th>
           <th scope="col">Score</th>
-          <th scope="col" data-numeric>
+          <th scope="col" data-numeric data-minor>
             To the last
           </th>
           <th scope="col" data-minor>
             What changed
           </th>
-          <th scope="col" data-numeric data-minor>
+          <th scope="col" data-numeric data-minor data-wide>
             Errors
           </th>
-          <th scope="col" data-numeric data-minor>
+          <th scope="col" data-numeric data-minor data-wide>
             Cost
           </th>
           <th scope="col" data-minor>
@@ -63,8 +64,15 @@ export function ConfigurationRuns({ runs, chosen, onChoose }: ConfigurationRunsP
 }
 
 function RunRow({ run, chosen, onChoose }: { run: Run; chosen: boolean; onChoose: (runId: string) => void }) {
+  const narrow = useNarrow()
   const evaluation = run.request?.evaluation
   const name = runName(run)
+  const before = useQuery({
+    ...documentQuery('/api/runs/{run_id}/previous', { params: { run_id: run.id } }),
+    enabled: !isGoing(run),
+    staleTime: 60_000,
+  }).data
+  const earlier = before?.run
   return (
     <tr data-chosen={chosen || undefined}>
       <td>
@@ -86,15 +94,29 @@ function RunRow({ run, chosen, onChoose }: { run: Run; chosen: boolean; onChoose
           </span>
         )}
       </th>
-      <td data-minor>
+      <td data-minor data-wide>
         <bdi title={run.model}>{modelText(run.model)}</bdi>
       </td>
-      <td>{run.state === 'finished' ? <Score metric={run.primary} show="stack" /> : <Unfinished run={run} />}</td>
-      <Since run={run} />
-      <td data-numeric data-minor>
-        {run.counts.failed}
+      <td>
+        {run.state === 'finished' ? <Score metric={run.primary} show="stack" /> : <Unfinished run={run} />}
+        {narrow && (
+          <span className={styles.change}>
+            change <Since compared={before?.change} note={before?.note} />
+          </span>
+        )}
       </td>
       <td data-numeric data-minor>
+        <Since compared={before?.change} note={before?.note} />
+      </td>
+      <td data-minor>
+        <span className={styles.words}>
+          {before && (earlier ? changeWords(changesBetween(earlier, run)) : 'the first run')}
+        </span>
+      </td>
+      <td data-numeric data-minor data-wide>
+        {run.counts.failed}
+      </td>
+      <td data-numeric data-minor data-wide>
         <Money usd={run.usage.cost_usd} />
       </td>
       <td data-minor>
@@ -113,30 +135,12 @@ function Unfinished({ run }: { run: Run }) {
   )
 }
 
-/** How the run did against the last finished one before it, and what changed. */
-function Since({ run }: { run: Run }) {
-  const before = useQuery({
-    ...documentQuery('/api/runs/{run_id}/previous', { params: { run_id: run.id } }),
-    enabled: !isGoing(run),
-    staleTime: 60_000,
-  }).data
-  const earlier = before?.run
+/** How a run did against the last finished one before it. */
+function Since({ compared, note = '' }: { compared: Compared | null | undefined; note?: string }) {
+  if (compared) return <Difference compared={compared} />
   return (
-    <>
-      <td data-numeric>
-        {before?.change ? (
-          <Difference compared={before.change} />
-        ) : (
-          <span className="muted" title={before?.note || undefined}>
-            –
-          </span>
-        )}
-      </td>
-      <td data-minor>
-        <span className={styles.words}>
-          {before && (earlier ? changeWords(changesBetween(earlier, run)) : 'the first run')}
-        </span>
-      </td>
-    </>
+    <span className="muted" title={note || undefined}>
+      –
+    </span>
   )
 }

@@ -231,7 +231,7 @@ function VersionBody({ workspace, dataset }: DatasetProps) {
       <PreviewPanel workspaceId={workspace.id} datasetId={dataset.id} version={current.version} />
       <Panel
         title="Columns"
-        note={current.duplicates ? `${plural(current.duplicates, 'row')} repeat another` : undefined}
+        note={current.duplicates ? `${plural(current.duplicates, 'row repeats', 'rows repeat')} another` : undefined}
         flush
       >
         <ColumnTable version={current} />

@@ -29,7 +29,7 @@ export function ConfigurationTable({ workspaceId, configurations, branch, works 
       <thead>
         <tr>
           <th scope="col">Configuration</th>
-          <th scope="col" data-minor>
+          <th scope="col" data-minor data-wide>
             Dataset
           </th>
           <th scope="col" data-minor>
@@ -52,7 +52,7 @@ export function ConfigurationTable({ workspaceId, configurations, branch, works 
             <th scope="row">
               <ConfigurationLink workspaceId={workspaceId} path={path} />
             </th>
-            <td data-minor>
+            <td data-minor data-wide>
               <bdi>{dataset || '–'}</bdi>
             </td>
             <td data-minor>

@@ -13,8 +13,8 @@ import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
 import { VisibilityBadge } from './VisibilityBadge'
 
-/** Columns that can be left out. */
-export type Optional = 'domain' | 'owner' | 'visibility'
+/** Columns that can be left out; the state then stands below the name. */
+export type Optional = 'domain' | 'owner' | 'visibility' | 'state' | 'progress'
 
 /** A run with its state, score and owner. */
 export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (column: Optional) => boolean }) {
@@ -29,6 +29,7 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
           <div className={styles.model}>{[codeWords(run), modelText(run.model)].filter(Boolean).join(', ')}</div>
         )}
         <div className={styles.mark}>
+          {!shown('state') && <Status state={stateOf(run)} stopping={run.stop_requested} />}
           <OfficialBadge protocol={run.protocol} />
           <ImportedBadge imported={run.imported} />
         </div>
@@ -44,15 +45,19 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
           )}
         </td>
       )}
-      <td>
-        <Status state={stateOf(run)} stopping={run.stop_requested} />
-      </td>
+      {shown('state') && (
+        <td>
+          <Status state={stateOf(run)} stopping={run.stop_requested} />
+        </td>
+      )}
       <td data-breaks>
         <Score metric={run.primary} going={run.state === 'running'} />
       </td>
-      <td data-minor>
-        <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} numbers />
-      </td>
+      {shown('progress') && (
+        <td data-minor>
+          <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} numbers />
+        </td>
+      )}
       {shown('owner') && (
         <td data-minor>
           <bdi>{ownerWords(run)}</bdi>

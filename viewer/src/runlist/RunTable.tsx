@@ -1,5 +1,7 @@
 import type { Schema } from '../api/types'
 import { PlainTable } from '../parts/PlainTable'
+import { useNarrow } from '../parts/useNarrow'
+import { isGoing } from '../run/headline'
 import { type Optional, RunRow } from './RunRow'
 import styles from './RunRow.module.css'
 
@@ -10,22 +12,27 @@ interface RunTableProps {
   hide?: readonly Optional[]
 }
 
-/** Runs with their state, score and owner. */
+/** Runs with their state, score and owner; how far they are, while any of them goes on. */
 export function RunTable({ label, runs, hide = [] }: RunTableProps) {
-  const shown = (column: Optional) => !hide.includes(column)
+  const narrow = useNarrow()
+  const going = runs.some(isGoing)
+  const shown = (column: Optional) =>
+    !hide.includes(column) && (column !== 'progress' || going) && (column !== 'state' || !narrow)
   return (
     <PlainTable label={label} className={styles.table}>
       <thead>
         <tr>
           <th scope="col">Run</th>
           {shown('domain') && <th scope="col">Domain</th>}
-          <th scope="col">State</th>
+          {shown('state') && <th scope="col">State</th>}
           <th scope="col" data-breaks>
             Score
           </th>
-          <th scope="col" data-minor>
-            Episodes
-          </th>
+          {shown('progress') && (
+            <th scope="col" data-minor>
+              Episodes
+            </th>
+          )}
           {shown('owner') && (
             <th scope="col" data-minor>
               By

@@ -1,5 +1,7 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useRef } from 'react'
+import { documentQuery } from '../api/query'
 import { RUN_SORT_KEYS } from '../api/words'
 import { useShortcut } from '../keys/useShortcut'
 import { useNarrow } from '../parts/useNarrow'
@@ -42,7 +44,8 @@ export function RunList({ search, onChange, pages, selection, onView }: RunListP
   const { rows, open, onFold } = useFolding(pages.runs, search.attempts === 'folded')
   const scales = useMemo(() => scalesOf(pages.runs), [pages.runs])
   const published = pages.runs.some((run) => run.published !== null)
-  const rollouts = onlyRollouts(search)
+  const kinds = useQuery(documentQuery('/api/runs/facets')).data?.kind.map(({ value }) => value)
+  const rollouts = onlyRollouts(search, kinds)
   const columns = useMemo(
     () =>
       (narrow ? narrowRunColumns : runColumns)({ chosen: search.columns, scales, published, rollouts, open, onFold }),

@@ -11,6 +11,10 @@ test('runs of rollouts have a dataset and a rollout', () => {
 test('a list with other runs in it keeps its words', () => {
   expect(onlyRollouts({ kind: ['rollout', 'environment'] })).toBe(false)
   expect(onlyRollouts({})).toBe(false)
+  expect(onlyRollouts({}, ['rollout'])).toBe(true)
+  expect(onlyRollouts({}, ['rollout', 'environment'])).toBe(false)
+  expect(onlyRollouts({ kind: ['environment'] }, ['rollout'])).toBe(false)
+  expect(onlyRollouts({ configuration: ['configs/eval/a.toml'] }, ['rollout', 'environment'])).toBe(true)
   expect(titleOf('benchmark', 'Benchmark', false)).toBe('Benchmark')
 })
 

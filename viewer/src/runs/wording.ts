@@ -5,9 +5,13 @@ import type { RunsSearch } from './search'
 /** What a filter or a column is called where all runs are of rollouts; anything else keeps its name. */
 const ROLLOUT: Record<string, string> = { benchmark: 'Dataset', agent: 'Rollout' }
 
-/** Whether the list is limited to runs of rollouts: only those have a configuration. */
-export function onlyRollouts({ kind, configuration }: Pick<RunsSearch, 'kind' | 'configuration'>): boolean {
-  return (kind?.length === 1 && kind[0] === 'rollout') || configuration !== undefined
+/** Whether the list has only runs of rollouts, by its filters and the kinds that there are; others have no configuration. */
+export function onlyRollouts(
+  search: Pick<RunsSearch, 'kind' | 'configuration'>,
+  known: readonly string[] = [],
+): boolean {
+  const kinds = search.kind ?? known
+  return (kinds.length === 1 && kinds[0] === 'rollout') || search.configuration !== undefined
 }
 
 /** What these are called where runs of rollouts stand among others. */

@@ -11,7 +11,7 @@ import { WorkspaceCard } from './WorkspaceCard'
 export function WorkspacesPage() {
   const workspaces = useDocument('/api/workspaces')
   return (
-    <Page title="Workspaces" note="Members of a workspace share its datasets and secrets.">
+    <Page title="Workspaces" note="Members of a workspace share its rollouts, datasets and secrets, and see its runs.">
       <div className={styles.columns}>
         <Loaded query={workspaces} title="Your workspaces could not be loaded">
           {(found) =>
