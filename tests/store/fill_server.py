@@ -2,7 +2,7 @@
 
 `python -m tests.store.fill_server tests/store/released/NNNN-filled.sqlite` writes `.sql.xz`, a dump, and `.json.xz`,
 the answers and the key of its secrets. With MESOCOSM_TEST_POSTGRES set and `….postgresql` it does so with PostgreSQL,
-which needs `pg_dump`. It needs bubblewrap and Git. `test_upgrade_0009` reads the samples with later code.
+which needs `pg_dump`. It needs bubblewrap and Git. `test_upgrade_server` reads the samples with later code.
 """
 
 import contextlib
@@ -17,9 +17,11 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +29,7 @@ from urllib.parse import quote
 import httpx
 import psycopg
 
+from mesocosm.client import Client
 from mesocosm.server.key_ring import FILE_NAME
 from mesocosm.server.service import opened
 from mesocosm.server.settings import Settings, read_settings
@@ -44,7 +47,46 @@ ROWS = [
     for count in (3, 5)
 ]
 """Two versions of a dataset."""
-PATIENCE_S = 90.0
+PATIENCE_S = 300.0
+MAIN = """
+import json
+import os
+import urllib.request
+
+from osmosis_ai.rollout import AgentWorkflow, AgentWorkflowConfig, Grader, get_rollout_context
+
+
+class Player(AgentWorkflow[AgentWorkflowConfig]):
+    async def run(self, ctx):
+        context = get_rollout_context()
+        headers = {"authorization": f"Bearer {context.api_key}", "content-type": "application/json"}
+        body = json.dumps({"model": "any", "messages": ctx.prompt}).encode()
+        address = f"{context.chat_completions_url}/chat/completions"
+        print("asks", ctx.prompt[-1]["content"], "with", os.environ["SHARED_KEY"])
+        with urllib.request.urlopen(urllib.request.Request(address, body, headers)) as answer:
+            return [*ctx.prompt, json.load(answer)["choices"][0]["message"]]
+
+
+class Judge(Grader):
+    async def grade(self, ctx):
+        ctx.artifacts_dir.mkdir(parents=True, exist_ok=True)
+        (ctx.artifacts_dir / "label.txt").write_text(ctx.label)
+        ctx.set_reward(float(int(ctx.label) % 2))
+"""
+EVALUATION = """
+[experiment]
+rollout = "sums"
+entrypoint = "main.py"
+model_path = "builtin/empty"
+dataset = "hard"
+[evaluation]
+limit = "all"
+[secrets]
+required = ["SHARED_KEY"]
+"""
+OF_EVALUATIONS = ("/episodes", "/results", "/series", "/output", "/artifacts", "/previous")
+EVALUATED = {"rollouts/sums/main.py": MAIN, "configs/eval/sums.toml": EVALUATION}
+"""Code that is uploaded and run; that of the repository is only listed."""
 
 
 class Person:
@@ -89,6 +131,29 @@ def serving(settings: Path, url: str, log: Path) -> Iterator[None]:
             server.wait(60)
 
 
+@contextlib.contextmanager
+def receiver() -> Iterator[str]:
+    """Accept messages while the block runs, and yield the address for them."""
+
+    class Accepted(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Accepted) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/hook"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 def _answers(url: str) -> bool:
     with contextlib.suppress(httpx.HTTPError):
         return httpx.get(f"{url}/health").is_success
@@ -101,29 +166,39 @@ def git(place: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=place, env={**os.environ, **me}, check=True, capture_output=True)
 
 
-def repository(place: Path, files: dict[str, str]) -> Path:
-    """Return a Git repository with files in one commit."""
+def written(place: Path, files: dict[str, str]) -> Path:
+    """Return a folder with files."""
     for name, content in files.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(content)
+    return place
+
+
+def repository(place: Path, files: dict[str, str]) -> Path:
+    """Return a Git repository with files in one commit."""
+    written(place, files)
     git(place, "init", "--initial-branch=main")
     git(place, "add", "--all")
     git(place, "commit", "-m", "first")
     return place
 
 
-def fill(place: Path, url: str, tokens: dict[str, str]) -> dict[str, list[str]]:
+def fill(place: Path, url: str, tokens: dict[str, str], hook: str) -> dict[str, list[str]]:
     """Make one thing of each kind. Return the paths whose answers are kept, by the name of who asks."""
     root, ada, ben, cid, _dee = (Person(url, tokens[name]) for name in PEOPLE)
     ids = {one["username"]: one["id"] for one in root.ask("GET", "/api/admin/users")["users"]}
     root.ask("POST", f"/api/admin/users/{ids['ben']}/budget", {"budget_usd": 2.5})
     ada.ask("POST", "/api/auth/login", {"username": "ada", "password": PASSWORD})
+    ada.ask("POST", "/api/auth/device", {"device": "laptop"})
     team = _team(root, ada, ben)
     workspace = _workspace(root, ada, ben, cid)
     _secrets(workspace, ada)
     datasets = _datasets(workspace, ben)
     _repository(workspace, ada, ben, repository(place / "evals", FILES))
     domain, environment, runs = _runs(root, ada, ben, team, place)
+    workspace_id = workspace.rpartition("/")[2]
+    evaluated, changing = _evaluations(workspace, ada, ben, Client(url, tokens["ben"]), place, hook)
+    pushed = _push(url, tokens["ben"], workspace_id, place)
     everybody = [
         *("/api/workspaces", workspace, f"{workspace}/members", f"{workspace}/datasets", f"{workspace}/secrets"),
         *(f"{workspace}/{rest}" for rest in ("repository", "syncs", "syncs/1", "syncs/2", "rollouts")),
@@ -132,8 +207,11 @@ def fill(place: Path, url: str, tokens: dict[str, str]) -> dict[str, list[str]]:
         *("/api/teams", f"/api/teams/{team}/members", f"/api/teams/{team}/environments"),
         *("/api/tokens", "/api/domains", f"/api/domains/{domain}", f"/api/domains/{domain}/protocols"),
         *("/api/environments", f"/api/environments/{environment}/versions"),
+        *(f"{workspace}/{rest}" for rest in ("code", "schedules", "notifications", *changing)),
+        *(f"{workspace}/runs/smoke", "/api/run-imports"),
         *("/api/runs", "/api/runs/facets", f"/api/leaderboards/{domain}", f"/api/leaderboards/{domain}/official"),
-        *(f"/api/runs/{run}{rest}" for run in runs for rest in ("", "/episodes", "/results", "/series")),
+        *(f"/api/runs/{run}{rest}" for run in [*runs, *pushed] for rest in ("", "/episodes", "/results", "/series")),
+        *(f"/api/runs/{run}{rest}" for run in evaluated for rest in ("", *OF_EVALUATIONS)),
     ]
     return {name: [*everybody, *_of_admins(name)] for name in PEOPLE}
 
@@ -201,10 +279,66 @@ def _synced(workspace: str, ada: Person) -> None:
     until(lambda: ada.ask("GET", f"{workspace}/syncs")[0]["status"] in {"success", "failed"})
 
 
+def _evaluations(
+    workspace: str, ada: Person, ben: Person, client: Client, place: Path, hook: str
+) -> tuple[list[str], list[str]]:
+    """Run a rollout and a benchmark, make rows of them, schedule them, announce them.
+
+    Return the runs, and the paths below the workspace of what was made beside them.
+    """
+    name = ada.ask("GET", workspace)["name"]
+    code = client.snapshots.upload(name, written(place / "code", EVALUATED))
+    ada.ask("POST", f"{workspace}/notifications", {"url": hook, "name": "ci"})
+    wanted = {"kind": "rollout", "workspace": name, "configuration": "configs/eval/sums.toml", "snapshot": code.id}
+    first = ben.ask("POST", "/api/runs", {**wanted, "name": "smoke", "limit": 2, "tags": ["smoke"]})
+    _over(ben, first["id"])
+    second = ada.ask("POST", "/api/runs", {"kind": "rollout", "workspace": name, "from_run": "smoke", "limit": 0})
+    third = {"kind": "benchmark", "workspace": name, "benchmark": "eliza-format", "model": "builtin/empty"}
+    runs = [first["id"], second["id"], ben.ask("POST", "/api/runs", {**third, "max_examples": 2})["id"]]
+    for run in runs:
+        _over(ben, run)
+    ben.ask("POST", f"{workspace}/datasets/failed/rows", {"run": runs[1], "where": {"outcome": "fail"}})
+    until(lambda: ben.ask("GET", f"{workspace}/datasets/failed?version=1")["current"]["status"] == "uploaded")
+    log = f"{workspace}/notifications/ci/deliveries"
+    until(lambda: all(one["ended_at"] for one in ada.ask("GET", log)))
+    paused = {"name": "nightly", "configuration": "configs/eval/hard.toml", "cron": "0 3 * * 1-5"}
+    ben.ask("POST", f"{workspace}/schedules", {**paused, "timezone": "Europe/Berlin", "overrides": {"limit": 1}})
+    ben.ask("PATCH", f"{workspace}/schedules/nightly", {"enabled": False})
+    ada.ask(
+        "POST", f"{workspace}/schedules", {"name": "each", "configuration": "configs/eval/hard.toml", "trigger": "sync"}
+    )
+    rest = [f"schedules/{one}" for one in ("nightly", "each")]
+    return runs, [*rest, f"snapshots/{code.id}", "datasets/failed", "datasets/failed/preview"]
+
+
+def _over(person: Person, run: str) -> None:
+    over = {"finished", "partial", "failed", "stopped"}
+    until(lambda: person.ask("GET", f"/api/runs/{run}")["state"] in over)
+
+
+def _push(url: str, token: str, workspace: str, place: Path) -> list[str]:
+    """Play an environment on this machine, push it, and return the ids of the imported runs."""
+    game = written(place / "local-game", _example())
+    own = {"HOME": str(place), "MESOCOSM_BASE_URL": url, "SWECC_BENCH_TOKEN": token}
+    variables = {**os.environ, **own, "MESOCOSM_RESULTS_DIR": str(place / "results")}
+    for words in (
+        ["run", "local", "--model", "builtin/random", "--episodes", "2"],
+        ["push", "last", "--workspace", workspace],
+    ):
+        command = [sys.executable, "-m", "mesocosm", *words]
+        done = subprocess.run(command, cwd=game, env=variables, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stdout + done.stderr)
+    return [str(one["run_id"]) for one in Person(url, token).ask("GET", "/api/run-imports")["items"]]
+
+
+def _example() -> dict[str, str]:
+    return {one.name: one.read_text() for one in (ROOT / "examples" / "word-game").iterdir() if one.is_file()}
+
+
 def _runs(root: Person, ada: Person, ben: Person, team: str, place: Path) -> tuple[str, str, list[str]]:
     """Return a domain, its environment, and runs: public, of the team, official, private."""
-    game = {one.name: one.read_text() for one in (ROOT / "examples" / "word-game").iterdir() if one.is_file()}
-    source = repository(place / "word-game", game)
+    source = repository(place / "word-game", _example())
     made = ada.ask("POST", "/api/environments", {"name": "Word game", "github_url": str(source)})
     ada.ask("POST", "/api/environments", {"name": "Team's", "github_url": str(place / "evals"), "team_id": team})
     path = f"/api/environments/{made['id']}"
@@ -221,8 +355,8 @@ def _runs(root: Person, ada: Person, ben: Person, team: str, place: Path) -> tup
         ben.ask("POST", "/api/runs", {**wanted, "num_episodes": 1}),
     ]
     ids = [str(run["id"]) for run in runs]
-    over = {"finished", "partial", "failed", "stopped"}
-    until(lambda: all(root.ask("GET", f"/api/runs/{run}")["state"] in over for run in ids))
+    for run in ids:
+        _over(root, run)
     return str(domain), str(made["id"]), ids
 
 
@@ -246,16 +380,16 @@ def main(sample: str) -> None:
     config = place / "server.toml"
     config.write_text(
         f'port = {port}\nlogin_port = "none"\ndata_dir = "{place / "data"}"\ndatabase_url = "{database}"\n'
-        "local_git = true\ngit_poll_s = 0\ncooldown_s = 0\nmax_missing = 1\n"
-        '[[models]]\nname = "builtin/random"\n'
+        "local_git = true\ngit_poll_s = 0\ncooldown_s = 0\nmax_missing = 1\nprivate_webhooks = true\n"
+        '[[models]]\nname = "builtin/random"\n[[models]]\nname = "builtin/empty"\n'
     )
     settings, url = read_settings(config), f"http://127.0.0.1:{port}"
     try:
         with opened(settings) as service:
             users = {name: service.accounts.add_user(name, PASSWORD, role=role) for name, role in PEOPLE.items()}
             tokens = {name: service.accounts.access_token(user) for name, user in users.items()}
-        with serving(config, url, place / "log"):
-            paths = fill(place, url, tokens)
+        with serving(config, url, place / "log"), receiver() as hook:
+            paths = fill(place, url, tokens, hook)
             people = {name: Person(url, token) for name, token in tokens.items()}
             found = {"key": (place / "data" / FILE_NAME).read_text(), "answers": answers(people, paths)}
         _write(f"{sample}.json.xz", json.dumps(found, indent=1))

@@ -1,4 +1,7 @@
-"""A server's database of schema 0009, filled through its API by `fill_server`, answers as it did then, with its key."""
+"""Databases of servers of earlier schemas, filled through their API by `fill_server`, answer as they did.
+
+Secrets open with the key of then.
+"""
 
 import json
 import lzma
@@ -16,13 +19,25 @@ from tests.store.answers import missing
 from tests.store.conftest import own_schema
 from tests.store.fill_server import FILES, ROWS, SECRETS, document
 
+from mesocosm.server import adapters
 from mesocosm.server.key_ring import FILE_NAME
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workspace_secrets import secrets_for
-from mesocosm.store import open_store
+from mesocosm.store import migrations, open_store
 
 RELEASED = Path(__file__).parent / "released"
+MIGRATIONS = Path(migrations.__file__).parent / "versions"
+BEFORE_SAMPLES = {f"{number:04}" for number in range(1, 9)}
+
+
+def samples(*schemas: str) -> list[Any]:
+    """The samples of schemas, for each kind of database."""
+    return [
+        pytest.param(f"{schema}-filled.{kind}", marks=[pytest.mark.postgres] if kind == "postgresql" else [])
+        for schema in schemas
+        for kind in ("sqlite", "postgresql")
+    ]
 
 
 class Upgraded:
@@ -39,31 +54,46 @@ class Upgraded:
 
 
 def read(name: str) -> str:
-    return lzma.decompress((RELEASED / f"0009-filled.{name}.xz").read_bytes()).decode()
+    return lzma.decompress((RELEASED / f"{name}.xz").read_bytes()).decode()
 
 
-@pytest.fixture(scope="module", params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
+@pytest.fixture(scope="module", params=samples("0009", "0010"))
 def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
-    """The sample, opened by today's code. Do not change it."""
-    folder, sample = tmp_path_factory.mktemp("filled"), json.loads(read(f"{request.param}.json"))
+    """A sample, opened by today's code. Do not change it."""
+    name = str(request.param)
+    folder, sample = tmp_path_factory.mktemp("filled"), json.loads(read(f"{name}.json"))
     (folder / FILE_NAME).write_text(sample["key"])
     (folder / FILE_NAME).chmod(0o600)
     with ExitStack() as stack:
-        if request.param == "sqlite":
+        if name.endswith(".sqlite"):
             place = str(folder / "results.sqlite")
             with closing(sqlite3.connect(place)) as file:
-                file.executescript(read("sqlite.sql"))
+                file.executescript(read(f"{name}.sql"))
         else:
             place = stack.enter_context(own_schema())
             schema = place.rpartition("%3D")[2]
             with psycopg.connect(place, autocommit=True) as connection:
                 connection.execute(f"DROP SCHEMA {schema} CASCADE".encode())
-                connection.execute(read("postgresql.sql").replace("released", schema).encode())
+                connection.execute(read(f"{name}.sql").replace("released", schema).encode())
         store = open_store(place)
         stack.callback(store.close)
-        settings = read_settings(data_dir=folder, local_git=True, max_missing=1.0, models=[{"name": "builtin/random"}])
+        models = [{"name": "builtin/random"}, {"name": "builtin/empty"}]
+        settings = read_settings(data_dir=folder, local_git=True, max_missing=1.0, models=models)
         portal = stack.enter_context(start_blocking_portal())
-        yield Upgraded(Hosted(Service(settings, store), portal), sample["answers"])
+        service = Service(settings, store)
+        adapters.bind(service)
+        yield Upgraded(Hosted(service, portal), sample["answers"])
+
+
+def test_every_schema_has_a_sample_that_a_server_filled() -> None:
+    wanted = {file.name[:4] for file in MIGRATIONS.glob("[0-9]*.py")} - BEFORE_SAMPLES
+
+    kept = {(file.name[:4], file.name[12:].partition(".")[0]) for file in RELEASED.glob("*-filled.*.sql.xz")}
+
+    assert {(schema, kind) for schema in wanted for kind in ("sqlite", "postgresql")} <= kept, (
+        "fill samples of the new schema: python -m tests.store.fill_server tests/store/released/NNNN-filled.sqlite, "
+        "and NNNN-filled.postgresql"
+    )
 
 
 @pytest.mark.parametrize("name", ["root", "ada", "ben", "cid", "dee"])
@@ -103,3 +133,25 @@ def test_files_of_a_snapshot_are_there(upgraded: Upgraded) -> None:
     found = {file.path: store.snapshots.content(file).decode() for file in files}
 
     assert found == FILES
+
+
+@pytest.mark.parametrize("upgraded", samples("0010"), indirect=True)
+def test_an_evaluation_can_be_repeated_with_its_code_and_dataset(upgraded: Upgraded) -> None:
+    body = {"kind": "rollout", "workspace": "Reefs", "from_run": "smoke"}
+
+    answer = upgraded.people["ben"].post("/api/runs/estimate", body)
+
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+
+    assert (found["samples"], found["missing_secrets"]) == (2, [])
+
+
+@pytest.mark.parametrize("upgraded", samples("0010"), indirect=True)
+def test_files_of_samples_are_there(upgraded: Upgraded) -> None:
+    ben = upgraded.people["ben"]
+    run = ben.get(f"/api/workspaces/{upgraded.reefs['id']}/runs/smoke").json()["id"]
+
+    files = ben.get(f"/api/runs/{run}/artifacts").json()["items"]
+
+    assert [ben.get(f"/api/blobs/{file['digest']}").content for file in files] == [b"1", b"2"]
