@@ -15,7 +15,7 @@ from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureEr
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import HoldsSecrets, Journal, Model, Observer, Pausable, Planned
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import HOSTED, RunStatus
 from mesocosm.engine.episode import Player
 from mesocosm.engine.episode_end import Withdrawn, of_the_world
 from mesocosm.engine.limits import Budget
@@ -235,6 +235,7 @@ class _Execution:
             if self._state.away and self._run.counts.pending and not await self._reach():
                 return
             with rare_collection():
+                await self._try_out(pending)
                 for left in reversed(range(ROUNDS)):
                     await self._scheduler.run(pending)
                     if self.stopped or not self._again or not left:
@@ -249,6 +250,15 @@ class _Execution:
             with suppress(asyncio.CancelledError):
                 await keeper
             await self._proxies.close()
+
+    async def _try_out(self, pending: Iterator[Planned]) -> None:
+        """Run the rows of a rollout on a server one by one until one does not fail, or differently from the others.
+
+        So a rollout that is broken costs as few model calls as possible. Raises as `run` does.
+        """
+        hosted = self._run.spec.benchmark.kind == HOSTED and self._parts.benchmark.info.kind == "rollout"
+        while hosted and self._alike.all_failed and not self.stopped and (first := next(pending, None)) is not None:
+            await self._scheduler.run(iter([first]))
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Start no new episodes; cancel the running ones after `grace` seconds."""
@@ -333,10 +343,11 @@ class SameFailures:
     """Detects that all first episodes fail for the same reason (ignoring numbers and ids) that is not the agent's.
 
     An agent whose code fails before it asks a model has not been measured, so that counts as not the agent's here.
+    `all_failed` says whether all episodes so far did, also before the first one.
     """
 
     def __init__(self, *, nothing_yet: bool) -> None:
-        self._open = nothing_yet
+        self.all_failed = nothing_yet
         self._kind: tuple[str, str] | None = None
         self._keys: set[EpisodeKey] = set()
 
@@ -345,25 +356,29 @@ class SameFailures:
 
         Raises RunAborted if the agent's code cannot be loaded, or fails in each of the first episodes.
         """
-        if not self._open:
+        if not self.all_failed:
             return ""
         failed = _not_the_agents(episode)
         if failed is None:
-            self._open = False
+            self.all_failed = False
             return ""
         cause, message = failed
         kind = (cause, _VARYING.sub("#", message))
-        self._open = self._kind in {None, kind}
+        self.all_failed = self._kind in {None, kind}
         self._kind = kind
         self._keys.add(episode.key)
         count = len(self._keys)
-        if episode.valid and self._open and (count >= ALIKE or _not_loaded(episode)):
-            assert episode.failure is not None
+        if (
+            episode.failure is not None
+            and episode.valid
+            and self.all_failed
+            and (count >= ALIKE or _not_loaded(episode))
+        ):
             first = "the first episode failed" if count == 1 else f"the first {count} episodes all failed"
             lines = (episode.failure.detail or episode.failure.message).strip().splitlines()[-LINES:]
             words = "\n".join(f"  | {line}" for line in lines)
             raise RunAborted(f"{first} before a model was asked, so every other one would: {cause}:\n{words}")
-        if not self._open or count < ALIKE:
+        if not self.all_failed or count < ALIKE:
             return ""
         return f"the first {count} episodes all failed alike: {cause}: {message.splitlines()[0][:300]}"
 

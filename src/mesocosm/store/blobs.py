@@ -61,7 +61,7 @@ class Blobs:
     def get(self, digest: str) -> Blob:
         """Return a blob. Raises UnknownName; InfrastructureError if it is in an object store that is not configured."""
         wanted = select(blobs.c.content_type, blobs.c.data, blobs.c.outside).where(blobs.c.digest == digest)
-        row = self._database.read(lambda connection: connection.execute(wanted).one_or_none())
+        row = self._database.query(lambda connection: connection.execute(wanted).one_or_none())
         if row is None:
             raise UnknownName(f"there is no blob {digest!r} in {self._database.place}")
         data = self._database.outside(digest) if row.outside else row.data
@@ -154,7 +154,7 @@ class Artifacts:
     def of_run(self, run_id: str) -> tuple[Artifact, ...]:
         """Return the files of a run and of its episodes, oldest first."""
         wanted = select(artifacts).where(artifacts.c.run_id == run_id).order_by(artifacts.c.created_at, artifacts.c.id)
-        return self._database.read(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
+        return self._database.query(lambda connection: tuple(_artifact(*row) for row in connection.execute(wanted)))
 
     def page(self, run_id: str, cursor: str | None, limit: int) -> Page:
         """Return a page of StoredFile of a run, oldest first. Raises UsageError for a cursor of another listing."""

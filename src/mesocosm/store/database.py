@@ -84,6 +84,13 @@ class Database:
         """
         return self._patiently(work)
 
+    def query(self, work: Callable[[Connection], Result]) -> Result:
+        """Do as `read` does for `work` of a single statement, which needs no transaction: PostgreSQL is asked once.
+
+        Raises InfrastructureError.
+        """
+        return self._patiently(work, **({"isolation_level": "AUTOCOMMIT"} if self.postgres else {}))
+
     def write(self, work: Callable[[Connection], Result]) -> Result:
         """Run `work` in one write transaction, commit, and return its result.
 
@@ -95,11 +102,11 @@ class Database:
 
     def one(self, wanted: Executable) -> RowMapping | None:
         """Return the first row of a query as a mapping by column name, None if there is none."""
-        return self._query(lambda connection: connection.execute(wanted).mappings().first())
+        return self.query(lambda connection: connection.execute(wanted).mappings().first())
 
     def all(self, wanted: Executable) -> Sequence[RowMapping]:
         """Return the rows of a query as mappings by column name."""
-        return self._query(lambda connection: connection.execute(wanted).mappings().all())
+        return self.query(lambda connection: connection.execute(wanted).mappings().all())
 
     def among(self, wanted: Select[Any], column: ColumnElement[Any], values: Collection[Any]) -> Iterator[RowMapping]:
         """Return the rows of a query in which `column` is one of `values`; there may be any number of values."""
@@ -112,7 +119,7 @@ class Database:
 
     def scalar(self, wanted: Executable) -> Any:
         """Return the first column of the first row of a query, None if there is no row."""
-        return self._query(lambda connection: connection.scalar(wanted))
+        return self.query(lambda connection: connection.scalar(wanted))
 
     def execute(self, statement: Executable) -> int:
         """Run one statement in a write transaction; return the number of changed rows."""
@@ -129,10 +136,6 @@ class Database:
                 f"{URL_VARIABLE}"
             )
         return self.objects.get(digest)
-
-    def _query(self, work: Callable[[Connection], Result]) -> Result:
-        """Read with a single statement, which needs no transaction: PostgreSQL is asked once instead of three times."""
-        return self._patiently(work, **({"isolation_level": "AUTOCOMMIT"} if self.postgres else {}))
 
     def _patiently(self, work: Callable[[Connection], Result], **options: Any) -> Result:
         start, pause = time.monotonic(), 0.02

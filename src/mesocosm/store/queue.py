@@ -98,8 +98,8 @@ class RunQueue:
         def work(connection: Connection) -> Denial | None:
             if self._database.postgres:
                 # Two concurrent requests must not both take the last free slot.
-                for key in (f"orders:{order.actor}", run.signature):
-                    connection.execute(select(func.pg_advisory_xact_lock(int(digest(key)[:15], 16))))
+                keys = (f"orders:{order.actor}", run.signature)
+                connection.execute(select(*(func.pg_advisory_xact_lock(int(digest(key)[:15], 16)) for key in keys)))
             if connection.scalar(select(requests.c.run_id).where(requests.c.run_id == order.run_id)) is not None:
                 return None
             at = time.time()

@@ -82,16 +82,16 @@ class Users:
         """Return a user by id; None if there is none."""
         if not 0 <= user_id <= LARGEST_ID:
             return None
-        return self._database.read(lambda connection: _first(connection, users.c.id == user_id))
+        return self._database.query(lambda connection: _first(connection, users.c.id == user_id))
 
     def named(self, username: str) -> User | None:
         """Return a user by name, ignoring case; None if there is none."""
         key = plain(username).casefold()
-        return self._database.read(lambda connection: _first(connection, users.c.name_key == key))
+        return self._database.query(lambda connection: _first(connection, users.c.name_key == key))
 
     def by_subject(self, subject: str) -> User | None:
         """Return the user with this OIDC identity; None if there is none."""
-        return self._database.read(lambda connection: _first(connection, users.c.subject == plain(subject)))
+        return self._database.query(lambda connection: _first(connection, users.c.subject == plain(subject)))
 
     def count(self) -> int:
         """Return the number of users."""

@@ -272,6 +272,36 @@ def test_a_rollout_that_cannot_start_fails_with_its_traceback_and_keeps_its_epis
 
 
 @sandboxed
+def test_a_grader_that_fails_on_every_row_stops_the_run_after_a_few_rows_one_by_one(team: Team, tmp_path: Path) -> None:
+    judge = MAIN.replace(
+        "        ctx.artifacts_dir.mkdir", "        raise KeyError('no label')\n        ctx.artifacts_dir.mkdir"
+    )
+    team.snapshot = team.add_code({**FILES, "rollouts/sums/main.py": judge}, tmp_path / "other")
+    team.add_dataset(data=b"".join(ROWS.replace(b"what", b"what %d" % n) for n in range(4)))
+    run = team.submitted()
+    team.work()
+    done = team.run(run["id"])
+    assert (done["state"], done["counts"]["done"], done["counts"]["planned"]) == ("stopped", 6, 32)
+    assert done["error"] == "the first 6 episodes all failed alike: grader_error: KeyError: 'no label'"
+    assert done["primary"]["value"] is None
+    assert team.model.served == 6
+    # Its place in the queue is free again.
+    assert team.service.store.workers.queue().runs_queued == 0
+    request = team.service.store.run_requests.get(run["id"])
+    assert request is not None
+    assert not request.open
+
+
+@sandboxed
+def test_the_first_row_is_over_before_the_others_begin(team: Team) -> None:
+    run = team.submitted()
+    team.work()
+    first, *others = team.service.store.episodes.list(run["id"]).items
+    assert len(others) == 7
+    assert all(first.ended_at <= other.started_at for other in others)
+
+
+@sandboxed
 def test_a_run_of_a_member_who_left_gets_no_secrets(team: Team, tmp_path: Path) -> None:
     ben = team.hosted.member("ben")
     path = f"/api/workspaces/{team.workspace}"

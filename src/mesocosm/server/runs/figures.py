@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.run import Run
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import of_rows
 from mesocosm.server.cache import Cache
@@ -64,6 +64,9 @@ def _state(run: Run) -> tuple[Any, ...]:
 
 
 def _measured(run: VisibleRun) -> Figures:
+    if run.record.status is RunStatus.PENDING and not run.record.counts.done:
+        # A submit answers with the run, of which nothing is stored yet that would have to be read.
+        return Figures(of_rows(run.record, ()), (), (None, None), ())
     metrics = (
         _so_far(run) if run.record.status in GOING else run.record.metrics or of_rows(run.record, run.score_rows())
     )
