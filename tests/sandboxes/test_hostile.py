@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import socket
 import tempfile
 from dataclasses import replace
@@ -11,8 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.sandboxes import sandboxed_process
 from mesocosm.sandboxes.bubblewrap import available
-from mesocosm.sandboxes.tree import below
+from mesocosm.sandboxes.tree import below, is_ending, parent
 
 if TYPE_CHECKING:
     from tests.sandboxes.conftest import Strangers
@@ -219,6 +222,28 @@ for number in porters():
 time.sleep(60)
 """)
     assert await strangers.ended(sandboxed) == "ended the process that hands connections over to it"
+
+
+async def test_a_server_whose_end_is_noticed_late_is_not_said_to_have_killed_its_porter(
+    strangers: Strangers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = asyncio.Event()
+
+    def seen(pid: int) -> bool:
+        judged.set()
+        return is_ending(pid)
+
+    monkeypatch.setattr(sandboxed_process, "is_ending", seen)
+    sandboxed = await strangers.serve("print('ready', flush=True)\ntime.sleep(600)")
+    await strangers.says(sandboxed, "ready")
+    # Its supervisor, which would report the end.
+    os.kill(parent(sandboxed.pid), signal.SIGSTOP)
+    os.kill(below(sandboxed.pid)[-1], signal.SIGKILL)
+    async with asyncio.timeout(120):
+        await judged.wait()
+    os.kill(parent(sandboxed.pid), signal.SIGCONT)
+    assert await strangers.ended(sandboxed) == ""
+    assert sandboxed.returncode == 128 + signal.SIGKILL
 
 
 async def test_forks_without_end_are_ended_and_told(strangers: Strangers) -> None:

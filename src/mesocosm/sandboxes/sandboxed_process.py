@@ -11,6 +11,7 @@ from mesocosm.sandboxes.isolation import Isolation
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.relay import Relay
 from mesocosm.sandboxes.socket_forwarder import SocketForwarder
+from mesocosm.sandboxes.tree import is_ending
 from mesocosm.sandboxes.watches import Watch, guard
 
 How = Literal["ok", "failed", "timeout", "limit"]
@@ -111,6 +112,8 @@ class SandboxedProcess:
     async def _left_alone(self) -> str:
         """Return once the port forwarder is gone while the program is still running."""
         await self._forwarder.serve()
-        # If everything ends together, the port forwarder may be noticed first.
+        # If everything ends together, the port forwarder may be noticed first, on a busy machine long before the rest.
         await asyncio.sleep(_LAST_S)
+        if is_ending(self.process.pid):
+            await asyncio.Event().wait()
         return "ended the process that hands connections over to it"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")
-_PARENT, _USER, _SYSTEM, _OF_USER, _OF_SYSTEM, _THREADS, _RESIDENT = 1, 11, 12, 13, 14, 17, 21
+_PARENT, _FLAGS, _USER, _SYSTEM, _OF_USER, _OF_SYSTEM, _THREADS, _RESIDENT = 1, 6, 11, 12, 13, 14, 17, 21
 """Fields of /proc/PID/stat after the name; see proc(5)."""
 
+_EXITING = 4
+"""The flag of a process that runs no code of its own any more: PF_EXITING of Linux."""
 _NO_FOLDER = "00:01"
 """The device of shared memory without a file name, as shown in /proc/PID/maps."""
 _UNIX_SOCKET = 2 * 212_992
@@ -31,6 +33,12 @@ def parent(pid: int) -> int:
     """Return the parent of a process, or the process itself if it has ended."""
     fields = _fields(pid)
     return int(fields[_PARENT]) if fields else pid
+
+
+def is_ending(pid: int) -> bool:
+    """Return whether a process has ended, or runs no code of its own any more."""
+    fields = _fields(pid)
+    return not fields or bool(int(fields[_FLAGS]) & _EXITING)
 
 
 def below(root: int) -> list[int]:
