@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from mesocosm.proxy.server import ProxyReply, ProxyRequest, ProxyServer
 from mesocosm.rollouts.executor import LineLog, ModelAccess, RowJob, RowOutcome
 from mesocosm.rollouts.processes.executor import ProcessExecutor
 from mesocosm.rollouts.processes.sandboxed import WorkerSandbox
+from mesocosm.sandboxes import sandbox as sandbox_module
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
 from mesocosm.sandboxes.tree import below
+from mesocosm.sandboxes.watches import Flood
 
 pytestmark = pytest.mark.skipif(not available(), reason=available().reason)
 
@@ -371,8 +374,10 @@ if os.fork() == 0:
     ],
 )
 async def test_who_takes_too_much_loses_its_process_and_no_other_row_suffers(
-    boxed: Opened, working: Working, script: str, words: str
+    boxed: Opened, working: Working, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
+    # On a busy machine a program prints no faster than it may.
+    monkeypatch.setattr(sandbox_module, "Flood", partial(Flood, burst=4 * MIB, rate=0))
     limits = ProgramLimits(processes=64, file_bytes=32 * MIB, open_files=4096, scratch_bytes=8 * MIB)
     place = await boxed(sandbox=WorkerSandbox(allowance=limits, most_memory=512 * MIB, most_disk=64 * MIB), workers=1)
     # Without a time limit, which a busy machine could reach before the script reaches its own.
