@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.datasets import blocks, open_table
@@ -155,6 +157,25 @@ def test_a_large_file_is_read_in_less_memory_than_it_has(tmp_path: Path) -> None
 def test_a_file_that_needs_too_much_memory_is_refused(tmp_path: Path) -> None:
     found = run_check(written(tmp_path, b'{"user_prompt": [' + b"[]," * 5_000_000 + b"[]]}"), 200)
     assert [one.message for one in found.faults] == ["needs more than 200 MiB of memory to be read"]
+
+
+def test_a_parquet_file_whose_values_find_no_room_is_not_called_another_format(tmp_path: Path) -> None:
+    path = tmp_path / "zeros.parquet"
+    values = [b"\0" * (200 << 20)] * 3
+    parquet.write_table(pyarrow.table({"user_prompt": ["q"] * 3, "pad": values}), path, compression="zstd")
+    (fault,) = run_check(path, 300).faults
+    assert fault.message.startswith("needs more memory than there is")
+    assert "row groups" in fault.fix
+
+
+def test_a_small_parquet_file_with_very_many_bytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "same.parquet"
+    prompts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 1_000, pyarrow.int32()), ["x" * 4_000])
+    parquet.write_table(pyarrow.table({"user_prompt": prompts}), path)
+    assert check_dataset(path, "parquet").rows == 1_000
+    monkeypatch.setattr(dataset_check, "MOST_BYTES", 1 << 20)
+    (fault,) = check_dataset(path, "parquet").faults
+    assert "decompressed" in fault.message
 
 
 def test_splits_are_counted_with_the_places_of_their_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

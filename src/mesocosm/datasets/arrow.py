@@ -58,16 +58,25 @@ def parquet_blocks(name: str, source: IO[bytes], faults: DatasetProblems) -> Ite
         for batch in batches:
             try:
                 rows: list[dict[str, Any]] = batch.to_pylist()
+            except MemoryError:
+                raise
             except (ArrowException, ValueError, TypeError, OverflowError) as error:
-                faults.add("", f"holds values that cannot be read: {error}")
+                faults.add("", f"holds values that cannot be read: {_line(error)}")
                 return
             for column in strange:
                 missing[column] += _translate(rows, before, column, faults)
             before += len(rows)
             notes = (f"column {column}: {count:,} NaN read as null" for column, count in missing.items() if count)
             yield FileRows(rows, columns=columns, notes=tuple(notes))
+    except MemoryError as error:
+        words = f"needs more memory than there is: {_line(error) or 'no room for its values'}"
+        faults.add("", words, "make its rows, or its row groups, smaller")
     except (ArrowException, OSError, ValueError, OverflowError, RecursionError, KeyError) as error:
-        faults.add("", f"is not a parquet file: {error}")
+        faults.add("", f"is not a parquet file: {_line(error)}")
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())
 
 
 def _batch_size(metadata: Any) -> int:

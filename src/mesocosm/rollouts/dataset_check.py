@@ -27,6 +27,8 @@ __all__ = ["MOST_COLUMNS", "MOST_ROWS", "PREVIEWED", "CheckedDataset", "PreviewR
 
 MOST_COLUMNS = 1_000
 MOST_ROWS = 20_000_000
+MOST_BYTES = 5 << 30
+"""Maximum size of the rows of a parquet file, which may be much smaller; of other files it is limited by their own."""
 MOST_SPLITS = 100
 MOST_SPANS = 10_000
 PREVIEWED = 20
@@ -105,6 +107,7 @@ class _Reading:
         self._unlabelled = 0
         self._unlabelled_at = ""
         self._played = hashlib.sha256()
+        self._bytes = 0
         self._splits: dict[str, int] = {}
         self._spans: dict[str, list[int]] = {}
         self._span_count = 0
@@ -139,8 +142,16 @@ class _Reading:
         if self._faults.total == before:
             self._count_splits(table, first)
             for row in rows_of:
-                self._played.update(canonical_json([row.prompt, row.label, row.metadata]) + b"\n")
-        return True
+                text = canonical_json([row.prompt, row.label, row.metadata])
+                self._played.update(text + b"\n")
+                self._bytes += len(text)
+        return self._is_small()
+
+    def _is_small(self) -> bool:
+        if self._kind != "parquet" or self._bytes <= MOST_BYTES:
+            return True
+        self._faults.add("", f"its rows have more than {MOST_BYTES / 2**30:.0f} GiB, decompressed", "split the file")
+        return False
 
     def _count_splits(self, table: DataTable, first: int) -> None:
         """Count the splits of valid rows, of which the first has the index `first`."""
