@@ -200,9 +200,9 @@ def test_the_one_person_of_a_server_without_accounts_reads_and_changes_all(
 
 def test_runs_are_found_by_workspace_dataset_and_configuration(store: Store, samples: "Samples", crowd: Crowd) -> None:
     given: list[dict[str, Any]] = [
-        {"dataset_id": "d1", "configuration": "rollouts/a/eval.toml"},
-        {"dataset_id": "d1", "configuration": "rollouts/b/eval.toml"},
-        {"dataset_id": "d2", "configuration": "rollouts/a/eval.toml"},
+        {"dataset_id": "d1", "dataset_version": 1, "configuration": "rollouts/a/eval.toml"},
+        {"dataset_id": "d1", "dataset_version": 2, "configuration": "rollouts/b/eval.toml"},
+        {"dataset_id": "d2", "dataset_version": 2, "configuration": "rollouts/a/eval.toml"},
     ]
     ids = []
     for fields in given:
@@ -215,6 +215,8 @@ def test_runs_are_found_by_workspace_dataset_and_configuration(store: Store, sam
     both = RunFilter(datasets=("d1",), configurations=("rollouts/a/eval.toml",))
     assert crowd.listed("viewer", wanted=both) == {ids[0]}
     assert not crowd.listed("stranger", wanted=both)
+    second = RunFilter(datasets=("d1",), dataset_versions=(2,))
+    assert crowd.listed("viewer", wanted=second) == {ids[1]}
     here = crowd.listed("viewer", wanted=RunFilter(workspace=crowd.workspace))
     assert here == crowd.listed("viewer", wanted=RunFilter(workspace="REEFS")) == crowd.listed("viewer", "workspace")
     assert store.runs.count(RunFilter(workspace="nul\0")) == (0, True)

@@ -84,9 +84,9 @@ class RunFilter:
     Any of several values of a field matches, except for `tags`, which a run must all have. All words of `text` must
     occur in id, name, benchmark, title, model, agent or tags, ignoring case. `since` (inclusive) and `until`
     (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see; `team`,
-    `environment`, `workspace` (ids), `datasets` (ids), `configurations` (paths) and `branches` those submitted for
-    them; `creators` those that accounts of these names submitted, as far as the person sees all of them; without
-    `tests`, test episodes are left out.
+    `environment`, `workspace` (ids), `datasets` (ids), `dataset_versions` (numbers), `configurations` (paths) and
+    `branches` those submitted for them; `creators` those that accounts of these names submitted, as far as the person
+    sees all of them; without `tests`, test episodes are left out.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -104,6 +104,7 @@ class RunFilter:
     environment: str = ""
     workspace: str = ""
     datasets: tuple[str, ...] = ()
+    dataset_versions: tuple[int, ...] = ()
     configurations: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
     creators: tuple[str, ...] = ()
@@ -117,6 +118,7 @@ class RunFilter:
             (self.environment, requests.c.environment_id == plain(self.environment)),
             (self.workspace, requests.c.workspace_id == plain(self.workspace)),
             (self.datasets, _among(requests.c.dataset_id, self.datasets)),
+            (self.dataset_versions, requests.c.dataset_version.in_(self.dataset_versions)),
             (self.configurations, _among(requests.c.configuration, self.configurations)),
             (self.branches, _among(requests.c.branch, self.branches)),
             (self.creators, and_(_among(requests.c.actor_name, self.creators), self._named())),

@@ -23,6 +23,7 @@ import { WorkspaceTrail } from '../workspaces/WorkspaceTrail'
 import { ColumnTable } from './ColumnTable'
 import { DatasetActions } from './DatasetActions'
 import { DatasetBadge } from './DatasetBadge'
+import { DatasetRuns } from './DatasetRuns'
 import { FaultPanel } from './FaultPanel'
 import { PreviewPanel } from './PreviewPanel'
 import { UploadForm } from './UploadForm'
@@ -229,6 +230,7 @@ function VersionBody({ workspace, dataset }: DatasetProps) {
         </Panel>
       )}
       <PreviewPanel workspaceId={workspace.id} datasetId={dataset.id} version={current.version} />
+      <DatasetRuns workspaceId={workspace.id} datasetId={dataset.id} version={current.version} />
       <Panel
         title="Columns"
         note={current.duplicates ? `${plural(current.duplicates, 'row repeats', 'rows repeat')} another` : undefined}

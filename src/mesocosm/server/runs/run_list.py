@@ -36,6 +36,7 @@ def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
         environment=query.environment,
         workspace=query.workspace,
         datasets=tuple(query.dataset),
+        dataset_versions=tuple(query.dataset_version),
         configurations=tuple(query.configuration),
         branches=tuple(query.branch),
         creators=tuple(query.creator),

@@ -1,6 +1,6 @@
 """Query parameters of the API's lists."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -58,6 +58,9 @@ class RunQuery(RunFilterQuery):
         "", max_length=200, description="ID or name of one of the caller's workspaces: only its runs."
     )
     dataset: list[str] = Field([], description="IDs of datasets: only their runs.")
+    dataset_version: list[Annotated[int, Field(ge=1, lt=2**31)]] = Field(
+        [], description="Versions of datasets: only runs on one of these."
+    )
     configuration: list[str] = Field([], description="Paths of configuration files of rollouts: only their runs.")
     branch: list[str] = Field([], description="Branches of the code of rollouts: only their runs.")
     creator: list[str] = Field([], description="User names: only runs that they submitted, and that you see all of.")
