@@ -102,7 +102,7 @@ def test_a_published_rollout_gives_on_a_server_what_its_author_expects(team: Tea
     done = team.run(run["id"])
     output = team.owner.get(f"/api/runs/{run['id']}/output").json()["items"]
     assert done["state"] == "finished", (done["error"], "".join(piece["text"] for piece in output)[-4_000:])
-    assert differences(rows(team, run["id"]), expected(name)) == [], done["failures"]
+    assert differences(rows(team, run["id"]), expected(name)) == [], failures(team, run["id"])
 
 
 def rows(team: Team, run_id: str) -> list[Row]:
@@ -110,6 +110,12 @@ def rows(team: Team, run_id: str) -> list[Row]:
     listed = team.owner.get(f"/api/runs/{run_id}/episodes", params={"limit": 500}).json()["items"]
     first = sorted((one for one in listed if one["trial"] == 0), key=lambda one: int(one["task_id"]))
     return [_row(one) for one in first]
+
+
+def failures(team: Team, run_id: str) -> str:
+    """Return why the episodes of a run failed."""
+    listed = team.owner.get(f"/api/runs/{run_id}/episodes", params={"limit": 500}).json()["items"]
+    return "\n".join(f"{one['failure']['message']}\n{one['failure']['detail']}" for one in listed if one["failure"])
 
 
 def _row(episode: dict[str, Any]) -> Row:

@@ -93,4 +93,8 @@ def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, fi
             "First administrator" if service.store.users.count() == 1 else "There was no administrator, so one was made"
         )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
+        click.echo(f"Next: mesocosm auth login --base-url {addresses.api}")
+        click.echo("      mesocosm admin user add NAME     for each of the others, here, with the same settings")
+    if not service.settings.models:
+        click.echo("Only built-in models are offered: add others as [[models]] to the file of --config.")
     click.echo("Ctrl-C stops it.")

@@ -176,7 +176,9 @@ def _workspace(path: Path) -> WorkspaceDirectory:
     if path.suffix != ".toml":
         raise UsageError(f"{path} is not a .toml file; configurations of evaluations are configs/eval/NAME.toml")
     if not path.is_file():
-        raise UsageError(f"there is no file {path}; `mesocosm eval init NAME` makes a first one")
+        near = nearest(path.name, [one.name for one in path.parent.glob("*.toml")])
+        hint = f"did you mean {path.parent / near}?" if near else "`mesocosm eval init NAME` makes a first one"
+        raise UsageError(f"there is no file {path}; {hint}")
     workspace = find_workspace(path.parent)
     if not path.resolve().is_relative_to(workspace.configs.resolve()):
         raise UsageError(f"{path} lies elsewhere than in {workspace.configs}; move it there")

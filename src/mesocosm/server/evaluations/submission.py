@@ -387,9 +387,11 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
     """Return a dataset of a workspace in a version, None for the newest. Raises Refusal 422."""
     dataset = service.store.datasets.get(workspace.id, name)
     if dataset is None:
+        near = nearest(name, [one.name for one in service.store.datasets.list(workspace.id)])
+        hint = f"did you mean {near!r}? Or upload it" if near else "upload it"
         raise Refusal(
             422,
-            f"the workspace {workspace.name!r} has no dataset {name!r}; upload it with `mesocosm dataset upload FILE`, "
+            f"the workspace {workspace.name!r} has no dataset {name!r}; {hint} with `mesocosm dataset upload FILE`, "
             "whose name becomes that of the dataset",
             field="dataset",
         )
@@ -397,6 +399,9 @@ def find_dataset(service: Service, workspace: Workspace, name: str, number: int 
     version = None if wanted is None else service.store.datasets.version(dataset.id, wanted)
     if version is None or version.state is not DatasetState.UPLOADED or not version.rows:
         which = f"version {wanted} of the dataset" if wanted else "the dataset"
+        if version is None and number and dataset.version:
+            words = f"the dataset {dataset.name!r} has no version {number}; its newest one is {dataset.version}"
+            raise Refusal(422, words, field="dataset_version")
         raise Refusal(
             422,
             f"{which} {dataset.name!r} cannot be used: it is not uploaded and checked; see "
