@@ -344,8 +344,8 @@ def test_an_address_is_for_one_file_and_needs_its_signature(team: Team, put: Put
     put()
     (address,) = addresses(team, manifest(team, types="metrics")).values()
     place = address.removeprefix("http://127.0.0.1:8010")
-    for changed in (place.replace("metrics.json", "logs.txt"), place.partition("&signature")[0]):
-        assert team.hosted.request("GET", changed).status_code == 401
+    for changed, status in ((place.replace("metrics.json", "logs.txt"), 403), (place.partition("&signature")[0], 401)):
+        assert team.hosted.request("GET", changed).status_code == status
     assert team.hosted.request("GET", place).status_code == 200
 
 

@@ -7,11 +7,15 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 from tests.compat.osmosis_client import OsmosisClient, OsmosisError
 from tests.server.routes.conftest import Hosted, Person, cheap_passwords, hosted, open_hosted
 
+from mesocosm.compat.osmosis_platform import datasets
+from mesocosm.server.auth import device_flow
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
+from mesocosm.store.tenancy import personal_tokens
 
 __all__ = ["cheap_passwords", "hosted", "open_hosted"]
 
@@ -94,6 +98,30 @@ def test_a_repository_without_a_workspace_is_verified_without_one(team: Team) ->
 def test_a_wrong_token_asks_for_a_login(team: Team, token: str, code: str) -> None:
     error = refused(OsmosisClient(team.hosted, token), "GET", "/verify")
     assert (error.code, error.details["code"]) == ("AUTH_REQUIRED", code)
+
+
+def test_an_expired_token_is_told_from_a_wrong_one(team: Team) -> None:
+    token = team.owner.post("/api/tokens", {"name": "ci"}).json()["token"]
+    team.hosted.service.store.database.execute(update(personal_tokens).values(expires_at=1.0))
+    error = refused(OsmosisClient(team.hosted, token), "GET", "/verify")
+    assert (error.code, error.details["code"]) == ("AUTH_REQUIRED", "TOKEN_EXPIRED")
+
+
+def test_what_is_refused_before_it_reaches_a_route_is_said_in_words(open_hosted: Any) -> None:
+    hosted = open_hosted(public_url="https://bench.example.org")
+    headers = OsmosisClient(hosted, "").headers()
+    far = hosted.request("GET", "/api/cli/verify", headers={**headers, "Host": "elsewhere.example.org"})
+    large = hosted.request("POST", "/api/cli/eval-runs", headers=headers, content=b" " * (2 << 20) + b"{}")
+    assert (far.status_code, large.status_code) == (421, 413)
+    assert "host name 'elsewhere.example.org'" in far.json()["error"]
+    assert "send less" in large.json()["error"]
+
+
+def test_too_many_logins_are_told_as_such(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_flow, "_STARTS", 1)
+    body = {"deviceName": "laptop"}
+    team.client.call("POST", "/device/authorize", body, scoped=False, token=False)
+    assert refused(team.client, "POST", "/device/authorize", body, scoped=False, token=False).code == "RATE_LIMITED"
 
 
 def test_a_missing_token_asks_for_a_login(team: Team) -> None:
@@ -264,10 +292,30 @@ def test_an_address_for_bytes_is_of_that_request_alone(team: Team) -> None:
         ("PUT", address[:-3]),
         ("GET", "/api/me/context?" + address.partition("?")[2]),
     ):
-        assert team.hosted.request(method, other, content=DATA).status_code == 401
+        assert team.hosted.request(method, other, content=DATA).status_code == 403
     token = address.partition("signature=")[2]
     answer = team.hosted.request("GET", "/api/me/context", headers={"Authorization": f"Bearer {token}"})
     assert answer.status_code == 401
+
+
+def test_an_expired_address_for_bytes_is_refused_as_object_stores_do(
+    team: Team, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # At 403 the program asks for another address; at any other status it gives up.
+    monkeypatch.setattr(datasets, "UPLOAD_S", -60.0)
+    begun = team.client.call("POST", "/datasets", {"file_name": "hard", "file_size": len(DATA), "extension": "jsonl"})
+    answer = team.hosted.request("PUT", begun["upload"]["presigned_url"].partition("8010")[2], content=DATA)
+    assert (answer.status_code, "ask for another one" in answer.json()["detail"]) == (403, True)
+
+
+def test_an_upload_that_is_ended_again_is_the_same(team: Team) -> None:
+    # The program repeats this request when it got no answer.
+    begun = team.client.call("POST", "/datasets", {"file_name": "hard", "file_size": len(DATA), "extension": "jsonl"})
+    team.client.send_all(begun["upload"], DATA)
+    ends = [team.client.call("POST", f"/datasets/{begun['id']}/complete", {"file_extension": "jsonl"}) for _ in "12"]
+    team.check()
+    ends.append(team.client.call("POST", f"/datasets/{begun['id']}/complete", {"file_extension": "jsonl"}))
+    assert len({end["id"] for end in ends}) == 1
 
 
 def test_an_address_for_bytes_ends_with_the_rights_of_its_owner(team: Team) -> None:

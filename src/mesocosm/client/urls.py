@@ -5,6 +5,7 @@ import re
 import urllib.request
 from urllib.parse import SplitResult, urlsplit
 
+from mesocosm import __version__
 from mesocosm.core.failure import UsageError
 
 PRODUCTION = "https://api.swecc.org/bench"
@@ -37,9 +38,11 @@ def is_local(url: str) -> bool:
 
 
 def opener_for(url: str, *handlers: urllib.request.BaseHandler) -> urllib.request.OpenerDirector:
-    """Return a URL opener for a server; this machine is never reached through a proxy."""
+    """Return a URL opener for a server, which lists logins by our name; this machine is never reached by a proxy."""
     direct = (urllib.request.ProxyHandler({}),) if is_local(url) else ()
-    return urllib.request.build_opener(*handlers, *direct)
+    opener = urllib.request.build_opener(*handlers, *direct)
+    opener.addheaders = [("User-Agent", f"mesocosm/{__version__}")]
+    return opener
 
 
 def same_host(url: str, other: str) -> bool:

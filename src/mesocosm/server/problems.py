@@ -10,6 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 from starlette.routing import BaseRoute, Match
+from starlette.types import Scope
 
 from mesocosm.compat.osmosis_platform.errors import osmosis_error
 from mesocosm.compat.swecc.errors import older_error
@@ -100,6 +101,11 @@ def problem_response(
     )
     kept = {"Cache-Control": "no-store", **(headers or {})}
     return Response(document.model_dump_json(), status, kept, media_type=MEDIA_TYPE)
+
+
+def early_response(scope: Scope, status: int, detail: str, code: ProblemCode | None = None) -> Response:
+    """Return the response of a middleware that refuses a request before it reaches a route."""
+    return osmosis_error(Request(scope), problem_response(status, detail, code))
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import select, update
 
+from mesocosm import __version__
 from mesocosm.client import Client, login
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.login import log_in
@@ -348,6 +349,7 @@ def test_a_login_in_a_browser_is_as_good_as_one_with_a_password(
     assert (seen.code, seen.out) == (0, "Logged in.\n")
     assert seen.err.startswith(f"Open {ada.url}/device?code=")
     assert seen.err.endswith(f"ada at {ada.url}\n")
+    assert [one.label for one, _ in ada.service.store.sessions.of(1)] == [f"mesocosm/{__version__}"]
     saved = json.loads(alone.read_text())
     assert list(saved) == ["mode", "token", "server_url", "bench_url", "refresh_token", "username"]
     assert ada("auth", "whoami").document["username"] == "ada"

@@ -137,11 +137,12 @@ def _parted(upload: str) -> tuple[str, int]:
 @router.get("/{dataset:path}/download", **access(Access.INSIDER))
 def download_dataset(dataset: Name, place: Place, request: Request, grant: Granted, service: Served) -> dict[str, Any]:
     """Return an address from which the file can be downloaded for an hour."""
+    base = base_url(request, service.settings)
+    check_transport(base)
     found = grant.workspace(place).dataset(dataset)
     file = found.file(None)
     path = f"/api/workspaces/{place}/datasets/{found.document().id}/download"
     address = grant.account().signed_address("GET", path, {"version": str(file.version)}, DOWNLOAD_S)
-    base = base_url(request, service.settings)
     return {"presigned_url": base + address, "file_name": file.file_name, "expires_in": int(DOWNLOAD_S)}
 
 
@@ -208,7 +209,7 @@ def _item(item: DatasetItem, place: str, base: str) -> dict[str, Any]:
         "creator_name": item.creator,
         "created_at": item.created_at.isoformat(),
         "updated_at": item.updated_at.isoformat(),
-        "platform_url": f"{base}/workspaces/{quote(place)}",
+        "platform_url": f"{base}/workspaces/{quote(place)}/datasets/{item.id}",
         "version": item.version,
         "sha256": item.digest,
     }

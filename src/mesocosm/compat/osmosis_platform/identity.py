@@ -98,7 +98,7 @@ def authorize_device(body: DeviceName, request: Request, grant: Granted) -> dict
         "user_code": started.user_code,
         "verification_uri": started.page,
         "verification_uri_complete": started.page_with_code,
-        "expires_in": int(started.expires_at.timestamp() - time.time()),
+        "expires_in": round(started.expires_at.timestamp() - time.time()),
         "interval": started.interval_seconds,
     }
 

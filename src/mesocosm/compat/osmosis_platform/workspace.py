@@ -56,7 +56,7 @@ def list_secrets(
     """List the secrets of a workspace and the caller's own in it, without their values."""
     found = grant.workspace(place).secrets().list(_OURS[scope])
     page = offset_page("environment_secrets", found, limit, offset, _secret)
-    return {**page, "platform_url": f"{base_url(request, service.settings)}/workspaces/{place}"}
+    return {**page, "platform_url": f"{base_url(request, service.settings)}/workspaces/{place}/secrets"}
 
 
 @router.post("/environment-secrets", **access(Access.INSIDER))

@@ -84,6 +84,9 @@ async def _anyone(request: Request, caller: Caller) -> None:
 
 
 async def _guest(request: Request, caller: Caller) -> None:
+    if caller.anonymous and SIGNATURE in request.query_params and "authorization" not in request.headers:
+        # As object stores answer: programs ask for another address then.
+        raise Refusal(403, "this signed address is not valid, or not any more; ask for another one")
     if caller.anonymous:
         raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
     _check_scope(request, caller)

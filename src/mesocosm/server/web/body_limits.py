@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mesocosm.core.foreign import too_much_work
-from mesocosm.server.problems import problem_response
+from mesocosm.server.problems import early_response
 
 MOST_WORK = 200_000
 """Maximum work of parsing a body, in units of `core.foreign`. Each takes about 100 ns of the server's event loop."""
@@ -37,7 +37,7 @@ class Bodies:
             return
         length = Headers(scope=scope).get("content-length", "0")
         if not length.isdecimal() or len(length) > 20 or int(length) > MOST:
-            await problem_response(413, _WORDS)(scope, receive, send)
+            await early_response(scope, 413, _WORDS)(scope, receive, send)
             return
         come = bytearray()
 

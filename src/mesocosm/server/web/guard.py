@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mesocosm.server.problems import problem_response
+from mesocosm.server.problems import early_response
 from mesocosm.server.refusal import AUTH_STATE
 from mesocosm.server.schemas.problem import ProblemCode
 from mesocosm.server.settings import Settings
@@ -126,7 +126,7 @@ class Guard:
         elif refusal is None:
             await Response(status_code=204, headers=_PREFLIGHT if shared else {})(scope, receive, dressed)
         else:
-            await problem_response(refusal.status, refusal.detail, refusal.code)(scope, receive, dressed)
+            await early_response(scope, refusal.status, refusal.detail, refusal.code)(scope, receive, dressed)
 
     def refusal(self, scope: Scope, headers: Headers) -> RequestRefusal | None:
         """Return the reason to refuse a request; None if it is accepted."""

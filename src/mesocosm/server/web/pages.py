@@ -67,7 +67,7 @@ SERVER_PAGES = (
     *("/workspaces/$workspaceId/notifications", "/workspaces/$workspaceId/members"),
     *("/workspaces/$workspaceId/rollouts", "/workspaces/$workspaceId/rollouts/$rollout"),
     "/workspaces/$workspaceId/configuration",
-    *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/admin"),
+    *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/device", "/admin"),
 )
 """Additional paths of the app on a server."""
 
