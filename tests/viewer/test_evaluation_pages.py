@@ -361,6 +361,35 @@ def test_a_configuration_that_is_not_in_the_code_says_so(page: Page, team: Team)
     expect(page.get_by_text("It is not in the newest synced code of this workspace.")).to_be_visible()
 
 
+def test_the_page_of_a_dataset_lists_the_runs_on_it(page: Page, team: Team) -> None:
+    sign_in(page, team.platform)
+    page.goto(f"{team.platform.url}{team.path}/datasets/hard")
+    runs = panel(page, "Runs on it")
+    expect(runs.get_by_role("link", name="first")).to_be_visible()
+    runs.get_by_role("link", name="All runs").click()
+    expect(page.get_by_role("list", name="Active filters").get_by_role("button", name="dataset hard")).to_be_visible()
+    expect(page.get_by_text("6 runs found")).to_be_visible()
+
+
+def test_a_viewer_sees_everything_and_is_offered_nothing_to_start(window: Window, team: Team) -> None:
+    password = "correct horse battery staple"
+    team.owner.ask("POST", "/api/admin/users", {"username": "vera", "password": password})
+    team.owner.ask("POST", f"/api{team.path}/members", {"username": "vera", "role": "viewer"})
+    with window.page() as (page, seen):
+        sign_in(page, Platform(team.platform.url, "vera", password))
+        page.goto(f"{team.platform.url}{team.path}")
+        expect(panel(page, "Newest runs").get_by_role("link", name="first")).to_be_visible()
+        expect(panel(page, "Budget")).to_contain_text("spent of no limit")
+        configuration(page, team)
+        expect(page.get_by_role("link", name="Schedule", exact=True)).to_have_count(0)
+        expect(page.get_by_role("link", name=re.compile("^Run "))).to_have_count(0)
+        rollout(page, team)
+        expect(panel(page, "What it needs")).to_contain_text("JUDGE_KEY")
+        expect(page.get_by_text("missing")).to_have_count(0)
+        expect(page.get_by_role("link", name=re.compile("^Run "))).to_have_count(0)
+    assert (seen.outside, seen.errors) == ([], [])
+
+
 def test_the_list_of_runs_leads_to_a_configuration_it_is_filtered_by(page: Page, team: Team) -> None:
     sign_in(page, team.platform)
     page.goto(f"{team.platform.url}/?workspace={team.workspace}&configuration=configs/eval/sums.toml")

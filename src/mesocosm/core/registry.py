@@ -120,9 +120,9 @@ class OptionRoles:
     """What a kind of benchmark declares about its options, for code that handles runs of any kind.
 
     `secrets` is the option that lists names of variables with secrets, `variables` the option with a table of
-    variables, which may have secret values; empty for none. `local` options only say where files are or how this
-    machine runs episodes, so they do not distinguish runs. `kept` options are paths of files that a run leaves outside
-    the store.
+    variables, which may have secret values; empty for none. `local` options (`table.key` inside of another one) only
+    say where files are, how this machine runs episodes or for whom, so they do not distinguish runs. `kept` options
+    are paths of files that a run leaves outside the store.
     """
 
     secrets: str = ""

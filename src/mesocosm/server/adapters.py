@@ -24,6 +24,7 @@ from mesocosm.core.failure import (
     UsageError,
 )
 from mesocosm.core.ports import Benchmark
+from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import HOSTED, BenchmarkRef
 from mesocosm.core.task import Task
 from mesocosm.environments.adapter import Adapter, AdapterSettings
@@ -80,6 +81,7 @@ def bind(service: Service, pool: "AdapterPool | None" = None) -> None:
     _binding.service, _binding.pool = service, pool
 
 
+@declares_options(OptionRoles(local=frozenset({"rollout.run_id", "rollout.user_id", "rollout.options.workers"})))
 def open_hosted(ref: BenchmarkRef) -> Benchmark:
     """Return the benchmark of `ref`, with the id of its domain, rollout or benchmark in `source`.
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.server.evaluations.conftest import CONFIG, FILES, ROWS, OpenTeam, Team
+from tests.server.evaluations.conftest import COMMIT, CONFIG, FILES, ROWS, OpenTeam, Team
 from tests.server.evaluations.test_evaluations import sandboxed
 
 
@@ -33,6 +33,28 @@ def test_a_run_is_compared_with_the_last_finished_one_of_its_configuration(team:
     assert change["verdict"] == "worse"
     again = team.submitted(name="other", configuration="", config=_tables())
     assert previous(team, again)["run"] is None
+
+
+def differences(team: Team, *runs: Any) -> dict[str, list[Any]]:
+    """Return the settings in which runs differ."""
+    found = team.owner.get("/api/compare", params={"run": [run["id"] for run in runs]}).json()
+    return {one["field"]: one["values"] for one in found["differences"]}
+
+
+@sandboxed
+def test_compared_runs_differ_in_their_commits_but_not_in_their_ids(team: Team, tmp_path: Path) -> None:
+    first, again = team.submitted(name="first", limit=2), team.submitted(name="again", limit=2)
+    files = {**FILES, "README.md": "more"}
+    team.snapshot = team.add_code(files, tmp_path / "other", commit="b" * 40, dirty=True)
+    second = team.submitted(name="second", limit=2)
+    team.work()
+    assert differences(team, first, again) == {}
+    assert differences(team, first, second) == {
+        "commit": [f"main {COMMIT[:12]}", f"main {'b' * 12}+"],
+        "benchmark.options.rollout.snapshot": [
+            run["request"]["evaluation"]["snapshot"] for run in map(team.run, (first["id"], second["id"]))
+        ],
+    }
 
 
 def _tables() -> dict[str, Any]:

@@ -19,6 +19,7 @@ import { When } from '../parts/When'
 import { useMe } from '../session/useMe'
 import { mayAs } from '../workspaces/roles'
 import { WorkspaceNav } from '../workspaces/WorkspaceNav'
+import { WorkspaceRuns } from '../workspaces/WorkspaceRuns'
 import { WorkspaceTrail } from '../workspaces/WorkspaceTrail'
 import { ColumnTable } from './ColumnTable'
 import { DatasetActions } from './DatasetActions'
@@ -120,6 +121,7 @@ function DatasetView({ workspace, dataset }: DatasetProps) {
       <div className={styles.columns}>
         <div className={styles.stack}>
           <VersionBody workspace={workspace} dataset={dataset} />
+          <WorkspaceRuns workspaceId={workspace.id} title="Runs on it" filter={{ dataset: [dataset.id] }} />
         </div>
         <div className={styles.stack}>
           <Panel title="Versions">

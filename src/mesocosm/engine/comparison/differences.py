@@ -1,6 +1,6 @@
 """The settings of runs, and how they differ."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -52,9 +52,9 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     yield "benchmark.version", run.benchmark_version
     yield "benchmark.digest", run.benchmark_digest
     yield "benchmark.kind", run.kind
-    local = option_roles(spec.benchmark.kind).local
-    options = {name: value for name, value in spec.benchmark.options.items() if name not in local}
-    yield from _flat("benchmark.options", options)
+    local = {f"benchmark.options.{name}" for name in option_roles(spec.benchmark.kind).local}
+    options = _flat("benchmark.options", spec.benchmark.options)
+    yield from ((name, value) for name, value in options if not _is_below(name, local))
     yield from _flat("inputs", run.info.get("inputs", {}))
     yield "model", run.model
     model = _fields(spec.model)
@@ -68,6 +68,11 @@ def configuration(run: Run) -> Iterator[tuple[str, Any]]:
     limits.pop("outage_seconds", None)
     yield from _flat("limits", limits)
     yield from _flat("provenance", {name: value for name, value in run.provenance.items() if name in _PROVENANCE})
+
+
+def _is_below(name: str, places: Collection[str]) -> bool:
+    """Return whether a dotted name is one of the places, or lies below one."""
+    return any(name == place or name.startswith(f"{place}.") for place in places)
 
 
 def format_value(value: Any) -> Any:

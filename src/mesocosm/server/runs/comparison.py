@@ -25,6 +25,7 @@ from mesocosm.server.schemas.comparison import (
 from mesocosm.server.schemas.document import shortened
 from mesocosm.server.schemas.metric import MetricDocument
 from mesocosm.store.episodes import PlayedTask
+from mesocosm.store.run_requests import RunRequest
 
 Lookup = Callable[[str, Sequence[str]], Mapping[str, PlayedTask]]
 """Returns the episodes of a run for some tasks, by task digest."""
@@ -45,7 +46,8 @@ def compare_visible(find: Callable[[str], VisibleRun], run_ids: Sequence[str], m
 
     def make() -> bytes:
         reader = RunReader(*read.values())
-        document = _document(compare_runs(reader.score_rows, runs, metric), reader.played)
+        code = _code([read[run.id] for run in runs])
+        document = _document(compare_runs(reader.score_rows, runs, metric), code, reader.played)
         return document.__pydantic_serializer__.to_json(document)
 
     if any(map(going_on, runs)):
@@ -55,12 +57,28 @@ def compare_visible(find: Callable[[str], VisibleRun], run_ids: Sequence[str], m
     return _comparisons.get(key, make)
 
 
-def _document(found: RunComparison, played: Lookup) -> ComparisonDocument:
+def _code(runs: Sequence[VisibleRun]) -> list[DifferenceDocument]:
+    """Return the commits of evaluations, if they differ and the caller sees all of the runs."""
+    texts = [None if run.request is None else _commit(run.request) for run in runs]
+    return [] if len(set(texts)) == 1 else [DifferenceDocument(field="commit", values=list(texts))]
+
+
+def _commit(request: RunRequest) -> str:
+    """Return the code of an evaluation in words; empty for other runs."""
+    at = request.commit_id[:12] + ("+" if request.config.get("dirty") else "")
+    return " ".join(filter(None, (request.branch, at, str(request.config.get("message", "")))))
+
+
+def _document(found: RunComparison, code: list[DifferenceDocument], played: Lookup) -> ComparisonDocument:
     """Return a comparison as a document."""
     return ComparisonDocument(
         runs=[run_summary(run) for run in found.runs],
         differences=[
-            DifferenceDocument(field=item.field, values=list(map(shortened, item.values))) for item in found.differences
+            *code,
+            *(
+                DifferenceDocument(field=one.field, values=list(map(shortened, one.values)))
+                for one in found.differences
+            ),
         ],
         benchmarks=[_benchmark(group, played) for group in found.groups],
     )
