@@ -260,10 +260,11 @@ class Syncs:
         """Return the last successful sync of a branch's newest commit; an empty branch is the default one."""
         return self._last(repository_id, syncs.c.branch == plain(branch), syncs.c.wanted == "")
 
-    def last_tried(self, repository_id: str, branch: str) -> Sync | None:
-        """Return the last sync of a branch's newest commit, in any state."""
+    def last_tried(self, repository_id: str, branch: str, commit: str = "") -> Sync | None:
+        """Return the last sync for a commit, or without one of a branch's newest commit; in any state."""
+        what = syncs.c.wanted == plain(commit)
         wanted = select(syncs).where(
-            syncs.c.repository_id == plain(repository_id), syncs.c.branch == plain(branch), syncs.c.wanted == ""
+            syncs.c.repository_id == plain(repository_id), what if commit else what & (syncs.c.branch == plain(branch))
         )
         row = self._database.one(wanted.order_by(syncs.c.number.desc()).limit(1))
         return None if row is None else _sync(row)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -230,6 +231,31 @@ def test_submission_gets_the_snapshot_or_the_sync_to_wait_for(hosted: "Hosted") 
     with pytest.raises(Refusal, match=r"commit bbbbbbbbbbbb of .* is being synced \(sync 2\)"):
         synced_commit(hosted.service, found.workspace, "", "b" * 40, ada.user_id)
     assert numbers(ada, path) == [2, 1]
+
+
+def test_a_submission_that_is_repeated_learns_why_the_sync_failed(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    store = hosted.service.store
+    path = connected(ada)
+    synced(hosted)
+    found = store.workspaces.membership("Reefs", ada.user_id)
+    assert found is not None
+
+    def told(branch: str = "", commit: str = "") -> str:
+        with pytest.raises(Refusal) as refused:
+            synced_commit(hosted.service, found.workspace, branch, commit, ada.user_id)
+        return str(refused.value)
+
+    for number, given in ((2, {"branch": "nope"}), (3, {"commit": "b" * 40})):
+        assert f"is being synced (sync {number})" in told(**given)
+        claimed = store.syncs.claim("worker", 30.0)
+        assert claimed is not None
+        over = msgspec.structs.replace(claimed, state=SyncState.FAILED, error="there is none", ended_at=time.time())
+        store.syncs.save(over)
+        assert f"could not be synced (sync {number}): there is none; mend that" in told(**given)
+    assert numbers(ada, path) == [3, 2, 1]
+    store.database.execute(update(syncs).values(ended_at=time.time() - 61))
+    assert "is being synced (sync 4)" in told(branch="nope")
 
 
 TOKEN = "glpat-swordfish-0123456789"
