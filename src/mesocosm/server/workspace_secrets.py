@@ -73,7 +73,9 @@ def provide_secrets(
 def secrets_for(
     service: Service, workspace_id: str, user_id: int | None, names: Iterable[str], run_id: str = ""
 ) -> dict[str, SecretStr]:
-    """Return the values that a run gets, by name, and note that they are used. Only for what starts the run.
+    """Return the values that a run gets, by name; that they are used is noted and in the audit log.
+
+    Only for what starts the run.
 
     Those that it was submitted with take precedence over secrets of the user, and these over those of the workspace;
     `user_id` None: none of a user. Raises
@@ -91,6 +93,11 @@ def secrets_for(
     ring = read_keys(service.settings)
     values = {name: _opened(ring, found[name]) for name in wanted}
     service.store.workspace_secrets.note_used(found[name].id for name in wanted)
+    scopes = {WORKSPACE: "workspace", run_holder(run_id): "run"}
+    used = {name: scopes.get(found[name].holder, "personal") for name in wanted}
+    what = f"run:{run_id}" if run_id else f"workspace:{workspace_id}"
+    actor = "system:worker" if user_id is None else f"user:{user_id}"
+    service.store.audit.note(actor, "secret.use", what, {"secrets": used})
     return values
 
 

@@ -55,6 +55,8 @@ def test_output_and_artifacts_are_kept_without_secrets(team: Team, tmp_path: Pat
         assert content.startswith("label ")
         whole += content
     assert value not in whole
+    (used,) = [one for one in team.hosted.service.store.audit.list(limit=100) if one.action == "secret.use"]
+    assert (used.target, used.detail) == (f"run:{run['id']}", {"secrets": {"TOKEN": "workspace"}})
     assert team.run(run["id"])["request"]["evaluation"]["scopes"] == {"TOKEN": "workspace"}
 
 

@@ -82,7 +82,7 @@ def export(client: "Client", run_id: str, output: str | None) -> None:
 
 def listed(limit: int, cursor: str | None, domain: str | None, team: str | None = None) -> None:
     """List the caller's runs on the server, or those of a team, newest first."""
-    from mesocosm.cli.remote.watch import state
+    from mesocosm.cli.remote.watch import word_of
     from mesocosm.compat.swecc.mapping import older_item
 
     client = known_client()
@@ -112,7 +112,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"
         made = when(one.created_at.timestamp() if one.created_at else None)
         played = [one.config.domain_id or run.benchmark, one.config.agent_config.model]
-        status = state(one) if run.imported is None else f"{state(one)}, imported"
+        status = word_of(one, run) if run.imported is None else f"{word_of(one, run)}, imported"
         rows.append([one.id, status, *played, score, bounds, done, made])
     columns = ["id", "status", "domain", "model", "score", "95 % interval", "episodes", "started"]
     table(columns, rows, options(), right=(4, 6), whole=(0, 1, 4, 5, 6, 7), spare=(2, 7, 5))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
     from mesocosm.client.client import Client
     from mesocosm.compat.swecc.documents import Episode, Metric, Run
-    from mesocosm.server.schemas.run import RunDetail
+    from mesocosm.server.schemas.run import RunDetail, RunSummary
     from mesocosm.server.schemas.run_import import Imported
 
 GOING = frozenset({"pending", "running"})
@@ -172,7 +172,7 @@ def state(run: "Run") -> str:
     return "stopped" if run.stopped else run.status.value
 
 
-def word_of(run: "Run", found: "RunDetail") -> str:
+def word_of(run: "Run", found: "RunSummary") -> str:
     """Return the display status of a run: evaluations have their own words, the rest those of the older interface."""
     return found.state if found.kind == "rollout" else state(run)
 
