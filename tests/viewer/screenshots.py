@@ -19,6 +19,7 @@ from tests.viewer.conftest import (
     play,
     serving,
 )
+from tests.viewer.evaluating import evaluate, evaluating
 from tests.viewer.hosting import Member, Platform, commit, hosting
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
@@ -113,6 +114,17 @@ def platform_pages(page: Page, folder: Path) -> None:
             page.close()
 
 
+def evaluation_pages(page: Page, folder: Path) -> None:
+    """Show a configuration of a rollout whose history was evaluated, commit by commit."""
+    with evaluating(folder) as team:
+        evaluate(team)
+        sign_in(page, team.platform)
+        page.goto(f"{team.platform.url}{team.path}/configuration?path=configs/eval/sums.toml")
+        expect(page.get_by_role("row", name="first")).to_contain_text("the first run")
+        keep(page, "configuration")
+        page.close()
+
+
 def call_elsewhere(route: Route, source: Path) -> None:
     """Let a page read of a repository on a host where it lies on this machine."""
     answer = route.fetch()
@@ -146,8 +158,8 @@ def open_page(browser: Browser) -> Page:
 
 
 def main() -> None:
-    """Write one PNG for each page; with the words `record` or `platform` those of one of them alone."""
-    wanted = set(sys.argv[1:]) or {"record", "platform"}
+    """Write one PNG for each page; with the words `record`, `platform` or `evaluation` those of one of them alone."""
+    wanted = set(sys.argv[1:]) or {"record", "platform", "evaluation"}
     IMAGES.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as place, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
@@ -155,6 +167,8 @@ def main() -> None:
             record_pages(open_page(browser), Path(place) / "results")
         if "platform" in wanted:
             platform_pages(open_page(browser), Path(place) / "platform")
+        if "evaluation" in wanted:
+            evaluation_pages(open_page(browser), Path(place) / "evaluation")
         browser.close()
 
 

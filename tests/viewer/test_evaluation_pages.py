@@ -212,7 +212,7 @@ def compare_with_the_last_run(story: Story) -> None:
     page = story.page
     since = panel(page, "Since the last run")
     expect(since).to_contain_text("changed: model")
-    expect(since).to_contain_text(re.compile("May be chance|A real difference"))
+    expect(since).to_contain_text(re.compile("May be chance|beyond chance"))
     since.get_by_role("link", name="Compare task by task").click()
     expect(page.get_by_role("grid", name="Tasks of both runs").get_by_role("link").first).to_be_visible()
     page.go_back()
@@ -343,7 +343,7 @@ def test_two_chosen_runs_are_compared_and_what_changed_is_named(page: Page, team
     careful = page.get_by_role("row").filter(has_text="careful: check the sum once more")
     careful.get_by_role("checkbox").check()
     chosen = panel(page, "The chosen runs")
-    expect(chosen).to_contain_text(re.compile(r"May be chance|A real difference"))
+    expect(chosen).to_contain_text(re.compile(r"May be chance|beyond chance"))
     code = chosen.get_by_role("row", name="Code")
     expect(code).to_contain_text("First evaluation")
     expect(code).to_contain_text("careful: check the sum once more")

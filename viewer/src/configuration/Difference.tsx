@@ -13,8 +13,8 @@ export interface Compared {
 }
 
 const MEANINGS = {
-  better: 'A real difference: better.',
-  worse: 'A real difference: worse.',
+  better: 'Better, beyond chance.',
+  worse: 'Worse, beyond chance.',
   tie: 'May be chance.',
 }
 
