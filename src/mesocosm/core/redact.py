@@ -162,19 +162,24 @@ class Redactor:
     def text(self, text: str) -> str:
         """Return `text` with every secret replaced."""
         data = _bytes(text)
+        clean = self.content(data)
+        return text if clean is data else clean.decode("utf-8", "replace")
+
+    def content(self, data: bytes) -> bytes:
+        """Return bytes with every secret replaced, whether they are text or not; the same object if there is none."""
         spans = [
             found.span() for secret in self._secrets if secret in data for found in re.finditer(re.escape(secret), data)
         ]
         spans += _credentials(data)
         if not spans:
-            return text
+            return data
         clean: list[bytes] = []
         end = 0
         for start, stop in sorted(spans):
             if start >= end:
                 clean += (data[end:start], self._mark)
             end = max(end, stop)
-        return b"".join((*clean, data[end:])).decode("utf-8", "replace")
+        return b"".join((*clean, data[end:]))
 
     def value(self, value: T, shape: Shape | None = None) -> T:
         """Return a JSON value or struct with every secret replaced; the same object if there is none.

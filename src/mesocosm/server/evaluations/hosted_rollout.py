@@ -17,6 +17,7 @@ import msgspec
 from mesocosm.core.content import Content
 from mesocosm.core.failure import InvalidInput, RunAborted, UnknownName, UsageError
 from mesocosm.core.ids import DIGEST_HEX, new_id
+from mesocosm.core.redact import Redactor
 from mesocosm.datasets.blocks import read_blocks
 from mesocosm.datasets.faults import DatasetProblems
 from mesocosm.datasets.splits import split_places, unknown_split
@@ -191,7 +192,7 @@ class HostedExecutor:
         self._rows = rows
         self._folder = folder
         self._content = content
-        self._redact: Callable[[str], str] = str
+        self._redactor = Redactor(())
         self._hidden: frozenset[str] = frozenset()
         self._keeper = RunKeeper(service.store, rollout.run_id)
         self._stack = AsyncExitStack()
@@ -230,7 +231,8 @@ class HostedExecutor:
         except (Refusal, InvalidInput) as error:
             raise RunAborted(f"the run has no secrets: {error}") from error
         values = {name: secret.get_secret_value() for name, secret in secrets.items()}
-        self._redact = redact = redactor_for(secrets).text
+        self._redactor = redactor_for(secrets)
+        redact = self._redactor.text
         self._hidden = frozenset(hidden_texts(secrets))
         log = BuildLog(self._folder)
         async with self._keeper.following(BuildOutput(log, redact)):
@@ -263,7 +265,7 @@ class HostedExecutor:
             outcome = await processes.run(job, log)
         finally:
             slots.release()
-        await self._keeper.keep_artifacts(job.id, job.artifacts, self._redact)
+        await self._keeper.keep_artifacts(job.id, job.artifacts, self._redactor)
         if not self._options.grader:
             # A ready-made grader, which grades after this, reads them where they are.
             await asyncio.to_thread(remove, job.artifacts)

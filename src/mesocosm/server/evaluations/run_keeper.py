@@ -4,12 +4,13 @@ import asyncio
 import logging
 import mimetypes
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.ids import digest_bytes
+from mesocosm.core.redact import Redactor
 from mesocosm.server.builds.log import BuildLog
 from mesocosm.store import Store
 
@@ -62,9 +63,9 @@ class RunKeeper:
             # Output is not worth the end of a run, which fails by itself if the store stays away.
             _log.warning("output of run %s is lost: %s", self._run_id, error)
 
-    async def keep_artifacts(self, episode_id: str, folder: Path, redact: Callable[[str], str]) -> None:
-        """Store the files below a folder as artifacts of an episode; texts through `redact`."""
-        files = await asyncio.to_thread(_files, folder, redact)
+    async def keep_artifacts(self, episode_id: str, folder: Path, redactor: Redactor) -> None:
+        """Store the files below a folder as artifacts of an episode, without secrets in names and contents."""
+        files = await asyncio.to_thread(_files, folder, redactor)
         if not files:
             return
         deadline = asyncio.get_running_loop().time() + _PATIENCE_S
@@ -114,14 +115,17 @@ class FileOutput:
         return self._redact(new.decode("utf-8", "replace"))
 
 
-def _files(folder: Path, redact: Callable[[str], str]) -> dict[str, Blob]:
+def _files(folder: Path, redactor: Redactor) -> dict[str, Blob]:
     """Return the regular files below a folder by path."""
-    found = {}
+    found = dict[str, Blob]()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.is_symlink():
-            data = path.read_bytes()
-            with suppress(UnicodeDecodeError):
-                data = redact(data.decode()).encode()
+            data = redactor.content(path.read_bytes())
             kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-            found[path.relative_to(folder).as_posix()] = Blob(digest_bytes(data), kind, data)
+            given = path.relative_to(folder).as_posix()
+            name = redactor.text(given)
+            # Two names that differ only in a secret must not become one.
+            while name != given and name in found:
+                name += redactor.mark
+            found[name] = Blob(digest_bytes(data), kind, data)
     return found
