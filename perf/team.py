@@ -25,12 +25,14 @@ from typing import Any
 import httpx
 from sqlalchemy.exc import SQLAlchemyError
 
+from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server.service import Service, opened
 from mesocosm.server.settings import read_settings
 from mesocosm.store.datasets import DatasetFile
+from mesocosm.store.pagination import MAX_LIMIT
 from mesocosm.store.parts import PART_BYTES
 from mesocosm.store.snapshot_uploads import SnapshotUpload
 from perf.machine import ROOT, line
@@ -183,20 +185,21 @@ class _Exercise:
     def _submit(self, name: str, token: str, workspace: str, snapshot: str, begun: float) -> None:
         """Submit the runs of a member, as a client does that repeats a request without an answer."""
         each = RUNS // MEMBERS
+        # A client is made before it is needed, because its certificates take longer to load than a submit takes.
+        client = httpx.Client(base_url=self.url, headers={"Authorization": f"Bearer {token}"}, trust_env=False)
         place = int(name.removeprefix("person"))
         for number in range(each):
             due = begun + SPREAD_S * (number + place / MEMBERS) / each
             time.sleep(max(due - time.monotonic(), 0))
             body = {"kind": "rollout", "workspace": workspace, "configuration": "configs/eval/sums.toml"}
             body |= {"snapshot": snapshot, "name": f"{name}-{number}"}
-            self.runs[self._post(token, body)] = name
+            self.runs[self._post(client, body)] = name
 
-    def _post(self, token: str, body: dict[str, Any]) -> str:
-        headers = {"Authorization": f"Bearer {token}"}
+    def _post(self, client: httpx.Client, body: dict[str, Any]) -> str:
         while True:
             start = time.monotonic()
             try:
-                answer = httpx.post(f"{self.url}/api/runs", json=body, headers=headers, timeout=60, trust_env=False)
+                answer = client.post("/api/runs", json=body, timeout=60)
             except httpx.HTTPError:
                 self.again += 1
                 time.sleep(0.5)
@@ -264,7 +267,7 @@ class _Exercise:
         print(f"  states: {dict(Counter(run.status.value for run in found.values()))}")
         lost = twice = 0
         for run_id in self.runs:
-            rows = Counter(episode.task_id for episode in self.service.store.episodes.at(run_id, 0, 2 * ROWS))
+            rows = Counter(self._rows(run_id))
             lost += ROWS - len(rows)
             twice += sum(rows.values()) - len(rows)
         wrong = sum(
@@ -280,6 +283,16 @@ class _Exercise:
                 f"all, the last ones within {max(lasts) - min(lasts):.0f} s of each other"
             )
         print(f"  {len(self.runs) * ROWS / seconds:,.0f} rows/s, kills included")
+
+    def _rows(self, run_id: str) -> Iterator[str]:
+        """Yield the row of each stored episode of a run."""
+        cursor: str | None = None
+        while True:
+            page = self.service.store.episodes.list(run_id, cursor=cursor, limit=MAX_LIMIT)
+            yield from (episode.task_id for episode in page.items if episode.status in FINISHED)
+            cursor = page.cursor
+            if cursor is None:
+                return
 
 
 def _p95(values: list[float]) -> float:

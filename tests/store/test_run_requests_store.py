@@ -100,6 +100,21 @@ def test_who_has_fewest_runs_going_comes_first_then_who_waits_longest(line: RunQ
     assert claimed(line, 7) == [greedy[0], other, later, greedy[1], greedy[2], greedy[3]]
 
 
+def test_a_newcomer_comes_before_who_has_waited_longer_and_has_had_a_run(line: RunQueue, queue: Any) -> None:
+    now = time.time()
+    greedy = [queue("user:1", created_at=now + number / 100) for number in range(4)]
+    other = [queue("user:2", created_at=now + 1 + number / 100) for number in range(2)]
+    later = queue("user:3", created_at=now + 2)
+    taken = []
+    for _ in range(7):
+        waiting = [run_id for run_id in (*greedy, *other, later) if run_id not in taken]
+        place = {line.place(run_id).position: run_id for run_id in waiting}  # type: ignore[union-attr]
+        taken += claimed(line, 1)
+        assert place[1] == taken[-1]
+        line.end(taken[-1])
+    assert taken == [greedy[0], other[0], later, greedy[1], other[1], greedy[2], greedy[3]]
+
+
 def test_nobody_has_more_at_once_than_allowed(line: RunQueue, queue: Any) -> None:
     mine = [queue("user:1", created_at=float(number)) for number in range(3)]
     assert claimed(line, 3, per_actor=2) == mine[:2]

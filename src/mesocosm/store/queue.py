@@ -124,9 +124,9 @@ class RunQueue:
     ) -> RunRequest | None:
         """Lease a request to this worker and return it, None if there is nothing to run.
 
-        Fair between people: first the actor with the fewest claimed runs, then the one who has waited longest; at most
-        `per_actor` claimed runs each. An actor's test episodes precede their other runs. Requests with an expired lease
-        of another worker can be claimed again.
+        Fair between people: first the actor with the fewest claimed runs, then the one whose last run ended longest
+        ago, then the one who has waited longest; at most `per_actor` claimed runs each. An actor's test episodes
+        precede their other runs. Requests with an expired lease of another worker can be claimed again.
 
         `playing` are the runs that this worker executes; it does not get them again if it renewed them too late. If the
         next run may have killed its workers (`SUSPECT`), a worker with other runs gets nothing unless they are all
@@ -251,9 +251,9 @@ class RunQueue:
             length = connection.scalar(select(func.count()).select_from(requests).where(waits)) or 0
             columns = (requests.c.actor, requests.c.purpose != "test", requests.c.created_at, requests.c.run_id)
             rows = connection.execute(select(*columns).where(waits).order_by(requests.c.created_at).limit(MOST)).all()
-            order = _in_turn(
-                [(row[0], bool(row[1]), float(row[2]), row[3]) for row in rows], _held(connection, time.time())
-            )
+            at = time.time()
+            waiting = [(row[0], bool(row[1]), float(row[2]), row[3]) for row in rows]
+            order = _in_turn(waiting, _held(connection, at), _served(connection, {row[0] for row in rows}, at))
             return Waiting(order.index(run_id) + 1 if run_id in order else None, length)
 
         return self._database.read(work)
@@ -317,16 +317,14 @@ def _next(connection: Connection, at: float, per_actor: int, playing: Collection
     ready = (requests.c.state == "queued") | lapsed
     held = _held(connection, at)
     waiting = select(requests.c.actor, func.min(requests.c.created_at)).where(ready).group_by(requests.c.actor)
-    fair = [
-        (held.get(actor, 0), since, actor)
-        for actor, since in connection.execute(waiting)
-        if held.get(actor, 0) < per_actor
-    ]
+    fair = [(actor, since) for actor, since in connection.execute(waiting) if held.get(actor, 0) < per_actor]
     if not fair:
         return None
-    mine = select(requests).where(ready, requests.c.actor == min(fair)[2])
-    first = mine.order_by((requests.c.purpose != "test"), requests.c.created_at, requests.c.run_id).limit(1)
-    row = connection.execute(first).mappings().one_or_none()
+    served = _served(connection, {actor for actor, _ in fair}, at)
+    first = min(fair, key=lambda one: (held.get(one[0], 0), served.get(one[0], 0.0), one[1], one[0]))
+    mine = select(requests).where(ready, requests.c.actor == first[0])
+    oldest = mine.order_by((requests.c.purpose != "test"), requests.c.created_at, requests.c.run_id).limit(1)
+    row = connection.execute(oldest).mappings().one_or_none()
     return None if row is None else dict(row)
 
 
@@ -336,24 +334,35 @@ def _held(connection: Connection, at: float) -> dict[str, int]:
     return {row[0]: int(row[1]) for row in connection.execute(busy.group_by(requests.c.actor))}
 
 
+def _served(connection: Connection, actors: Collection[str], at: float) -> dict[str, float]:
+    """Return when the last run of the last day of each of these actors ended here."""
+    recent = (requests.c.actor.in_(list(actors)), requests.c.created_at > at - _DAY)
+    ended = (requests.c.state == "ended", requests.c.kind != "imported")
+    last = select(requests.c.actor, func.max(requests.c.ended_at)).where(*recent, *ended).group_by(requests.c.actor)
+    return {row[0]: float(row[1] or 0.0) for row in connection.execute(last)}
+
+
 def _claimed_by(worker_id: str) -> ColumnElement[bool]:
     return (requests.c.claimed_by == worker_id) & (requests.c.state == "claimed")
 
 
-def _in_turn(rows: list[tuple[str, bool, float, str]], held: dict[str, int]) -> list[str]:
+def _in_turn(rows: list[tuple[str, bool, float, str]], held: dict[str, int], served: dict[str, float]) -> list[str]:
     """Return run ids in the order in which they would be claimed. Rows are (actor, is no test, time, run id)."""
     theirs: dict[str, list[tuple[bool, float, str]]] = {}
     for actor, ordinary, since, run_id in rows:
         theirs.setdefault(actor, []).append((ordinary, since, run_id))
     for line in theirs.values():
         line.sort(reverse=True)
-    first = [(held.get(actor, 0), min(item[1] for item in line), actor) for actor, line in theirs.items()]
+    first = [
+        (held.get(actor, 0), served.get(actor, 0.0), min(item[1] for item in line), actor)
+        for actor, line in theirs.items()
+    ]
     heapify(first)
     found = []
     while first:
-        count, _, actor = heappop(first)
+        count, last, _, actor = heappop(first)
         line = theirs[actor]
         found.append(line.pop()[2])
         if line:
-            heappush(first, (count + 1, min(item[1] for item in line), actor))
+            heappush(first, (count + 1, last, min(item[1] for item in line), actor))
     return found
