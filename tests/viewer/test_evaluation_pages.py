@@ -334,6 +334,16 @@ def test_a_configuration_shows_its_runs_over_commits(page: Page, team: Team) -> 
     expect(page.get_by_role("heading", name="first", level=1)).to_be_visible()
 
 
+def difference(team: Team, earlier: str, later: str) -> float:
+    """Return by how much the run of a commit, named by its message, did better than that of an earlier one."""
+    runs = team.owner.ask("GET", f"/api/runs?workspace={team.workspace}&limit=10")["items"]
+    ids = {run["request"]["evaluation"]["message"]: run["id"] for run in runs}
+    found = team.owner.ask("GET", f"/api/compare?run={ids[earlier]}&run={ids[later]}")
+    delta: float = found["benchmarks"][0]["pairs"][0]["delta"]
+    assert delta > 0
+    return delta
+
+
 def test_two_chosen_runs_are_compared_and_what_changed_is_named(page: Page, team: Team) -> None:
     sign_in(page, team.platform)
     configuration(page, team)
@@ -344,9 +354,10 @@ def test_two_chosen_runs_are_compared_and_what_changed_is_named(page: Page, team
     careful.get_by_role("checkbox").check()
     chosen = panel(page, "The chosen runs")
     expect(chosen).to_contain_text(re.compile(r"May be chance|beyond chance"))
-    code = chosen.get_by_role("row", name="Code")
-    expect(code).to_contain_text("First evaluation")
-    expect(code).to_contain_text("careful: check the sum once more")
+    before, after = chosen.get_by_role("row", name="Code").get_by_role("cell").all_inner_texts()
+    assert before.endswith("First evaluation")
+    assert after.endswith("careful: check the sum once more")
+    expect(chosen).to_contain_text(f"{difference(team, 'First evaluation', 'careful: check the sum once more'):+.3f}")
     page.reload()
     expect(panel(page, "The chosen runs").get_by_role("row", name="Code")).to_contain_text("First evaluation")
     page.keyboard.press("c")
