@@ -130,7 +130,8 @@ class Team:
         self.owner.put(f"{version}/parts/1?digest={body['digest']}", data)
         self.owner.ask("POST", f"{version}/complete")
         self.owner.reached(
-            f"/api{self.path}/datasets/{begun['id']}", lambda found: found["current"]["status"] == "uploaded"
+            f"/api{self.path}/datasets/{begun['id']}?version={begun['version']}",
+            lambda found: found["current"]["status"] == "uploaded",
         )
         return str(begun["id"])
 

@@ -300,7 +300,13 @@ def evaluation_run(page: Page, team: Team) -> None:
     expect(panel(page, "Since the last run")).to_contain_text("changed: ")
 
 
-LOOKS: tuple[Open, ...] = (configuration, rollout, rollouts, overview, evaluation_run)
+def dataset(page: Page, team: Team) -> None:
+    found = team.owner.ask("GET", f"/api{team.path}/datasets/hard")
+    page.goto(f"{team.platform.url}{team.path}/datasets/{found['id']}?version=1")
+    expect(panel(page, "Runs on version 1").get_by_role("link", name="first")).to_be_visible()
+
+
+LOOKS: tuple[Open, ...] = (configuration, rollout, rollouts, overview, evaluation_run, dataset)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -324,9 +330,9 @@ def test_a_configuration_shows_its_runs_over_commits(page: Page, team: Team) -> 
     commits = [one["commit"][:7] for one in team.owner.ask("GET", f"/api{team.path}/syncs")]
     assert set(commits) < set(labels)
     runs = page.get_by_role("region", name="Table of runs")
-    newest = runs.get_by_role("row").nth(1)
-    expect(newest).to_contain_text("dataset v2")
-    expect(newest).to_contain_text("Two tries, with a key")
+    first_on_it = runs.get_by_role("row").filter(has_text="dataset v2")
+    expect(first_on_it).to_have_count(1)
+    expect(first_on_it).to_contain_text("Two tries, with a key")
     page.get_by_role("group", name=re.compile("^reward over commits")).focus()
     page.keyboard.press("Home")
     expect(page.get_by_role("figure").locator("output")).to_contain_text("First evaluation, openai/gpt-4o-mini: ")
@@ -364,22 +370,27 @@ def test_two_chosen_runs_are_compared_and_what_changed_is_named(page: Page, team
     expect(page.get_by_role("grid", name="Tasks of both runs").get_by_role("link").first).to_be_visible()
 
 
+def test_a_dataset_shows_the_runs_on_each_version_with_their_scores(page: Page, team: Team) -> None:
+    sign_in(page, team.platform)
+    dataset(page, team)
+    first = panel(page, "Runs on version 1").get_by_role("row").filter(has_text="first")
+    expect(first).to_contain_text("finished")
+    expect(first).to_contain_text(re.compile(r"0\.\d+"))
+    page.get_by_role("link", name="Version 2").click()
+    rows = panel(page, "Runs on version 2").get_by_role("row")
+    expect(rows).to_have_count(3)
+    expect(rows.filter(has_text="first")).to_have_count(0)
+    page.get_by_role("link", name="Runs on all versions").click()
+    expect(page.get_by_role("list", name="Active filters").get_by_role("button", name="dataset hard")).to_be_visible()
+    expect(page.get_by_text("6 runs found")).to_be_visible()
+
+
 def test_a_configuration_that_is_not_in_the_code_says_so(page: Page, team: Team) -> None:
     sign_in(page, team.platform)
     page.goto(f"{team.platform.url}{team.path}/configuration?path=configs/eval/none.toml")
     expect(page.get_by_text("There is no configs/eval/none.toml in the code.")).to_be_visible()
     page.goto(f"{team.platform.url}{team.path}/rollouts/none")
     expect(page.get_by_text("It is not in the newest synced code of this workspace.")).to_be_visible()
-
-
-def test_the_page_of_a_dataset_lists_the_runs_on_it(page: Page, team: Team) -> None:
-    sign_in(page, team.platform)
-    page.goto(f"{team.platform.url}{team.path}/datasets/hard")
-    runs = panel(page, "Runs on it")
-    expect(runs.get_by_role("link", name="first")).to_be_visible()
-    runs.get_by_role("link", name="All runs").click()
-    expect(page.get_by_role("list", name="Active filters").get_by_role("button", name="dataset hard")).to_be_visible()
-    expect(page.get_by_text("6 runs found")).to_be_visible()
 
 
 def test_a_viewer_sees_everything_and_is_offered_nothing_to_start(window: Window, team: Team) -> None:

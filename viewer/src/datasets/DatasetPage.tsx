@@ -24,7 +24,6 @@ import { WorkspaceTrail } from '../workspaces/WorkspaceTrail'
 import { ColumnTable } from './ColumnTable'
 import { DatasetActions } from './DatasetActions'
 import { DatasetBadge } from './DatasetBadge'
-import { DatasetRuns } from './DatasetRuns'
 import { FaultPanel } from './FaultPanel'
 import { PreviewPanel } from './PreviewPanel'
 import { UploadForm } from './UploadForm'
@@ -121,7 +120,6 @@ function DatasetView({ workspace, dataset }: DatasetProps) {
       <div className={styles.columns}>
         <div className={styles.stack}>
           <VersionBody workspace={workspace} dataset={dataset} />
-          <WorkspaceRuns workspaceId={workspace.id} title="Runs on it" filter={{ dataset: [dataset.id] }} />
         </div>
         <div className={styles.stack}>
           <Panel title="Versions">
@@ -232,7 +230,12 @@ function VersionBody({ workspace, dataset }: DatasetProps) {
         </Panel>
       )}
       <PreviewPanel workspaceId={workspace.id} datasetId={dataset.id} version={current.version} />
-      <DatasetRuns workspaceId={workspace.id} datasetId={dataset.id} version={current.version} />
+      <WorkspaceRuns
+        workspaceId={workspace.id}
+        title={`Runs on version ${current.version}`}
+        filter={{ dataset: [dataset.id] }}
+        version={current.version}
+      />
       <Panel
         title="Columns"
         note={current.duplicates ? `${plural(current.duplicates, 'row repeats', 'rows repeat')} another` : undefined}

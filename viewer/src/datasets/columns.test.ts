@@ -29,6 +29,8 @@ test('numbers have a range, texts have lengths', () => {
   expect(rangeOf(TEXT)).toBe(`1 to ${count(4_000)} characters, median ${measure(2.5)}`)
   expect(rangeOf({ ...TEXT, range: { min: -1, max: 2, mean: 0.5 } })).toBe(`${count(-1)} to 2, mean ${measure(0.5)}`)
   expect(rangeOf({ ...TEXT, lengths: null })).toBe('–')
+  expect(rangeOf({ ...TEXT, lengths: { min: 1, median: 1, max: 1 } })).toBe('1 character')
+  expect(rangeOf({ ...TEXT, range: { min: 3, max: 3, mean: 3 } })).toBe('always 3')
 })
 
 test('columns know their role', () => {

@@ -1,6 +1,6 @@
 /** What is known of the columns of a dataset, in words. */
 import type { Schema } from '../api/types'
-import { count, measure } from '../format'
+import { count, measure, plural } from '../format'
 
 type Column = Schema<'DatasetColumn'>
 
@@ -23,11 +23,13 @@ export function gapsOf(column: Column): string {
 
 /** The lengths of texts and the range of numbers. */
 export function rangeOf({ lengths, range }: Column): string {
-  const parts: string[] = []
-  if (range) parts.push(`${figure(range.min)} to ${figure(range.max)}, mean ${figure(range.mean)}`)
-  else if (lengths)
-    parts.push(`${count(lengths.min)} to ${count(lengths.max)} characters, median ${figure(lengths.median)}`)
-  return parts.join('') || '–'
+  if (range) {
+    if (range.min === range.max) return `always ${figure(range.min)}`
+    return `${figure(range.min)} to ${figure(range.max)}, mean ${figure(range.mean)}`
+  }
+  if (!lengths) return '–'
+  if (lengths.min === lengths.max) return plural(lengths.min, 'character')
+  return `${count(lengths.min)} to ${count(lengths.max)} characters, median ${figure(lengths.median)}`
 }
 
 /** The role that each column has. */

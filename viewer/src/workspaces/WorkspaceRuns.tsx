@@ -17,15 +17,17 @@ interface WorkspaceRunsProps {
   title: string
   /** Which runs of the workspace; all without. */
   filter?: { agent?: string[]; dataset?: string[] }
+  /** The version of the dataset; those on all versions are a click away. */
+  version?: number
   /** What is run where there are none yet. */
   configuration?: string
 }
 
 /** The newest runs of a workspace, those in progress as they go on. */
-export function WorkspaceRuns({ workspaceId, title, filter = {}, configuration }: WorkspaceRunsProps) {
+export function WorkspaceRuns({ workspaceId, title, filter = {}, version, configuration }: WorkspaceRunsProps) {
   const query = { workspace: workspaceId, ...filter }
   const runs = useQuery({
-    ...documentQuery('/api/runs', { query: { ...query, limit: SHOWN } }),
+    ...documentQuery('/api/runs', { query: { ...query, dataset_version: version ? [version] : undefined, limit: SHOWN } }),
     refetchInterval: ({ state }) => (state.data?.items.some(isGoing) ? SOON_MS : LATER_MS),
   })
   return (
@@ -34,7 +36,7 @@ export function WorkspaceRuns({ workspaceId, title, filter = {}, configuration }
       note={runs.data && runs.data.total > SHOWN ? `${SHOWN} of ${runs.data.total}` : undefined}
       actions={
         <Link to="/" search={query}>
-          All runs
+          {version ? 'Runs on all versions' : 'All runs'}
         </Link>
       }
       flush
