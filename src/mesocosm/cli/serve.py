@@ -94,7 +94,7 @@ def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, fi
         )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
         click.echo(f"Next: mesocosm auth login --base-url {addresses.api}")
-        click.echo("      mesocosm admin user add NAME     for each of the others, here, with the same settings")
+        click.echo("      mesocosm admin user add NAME     # for each of the others, here, with the same settings")
     if not service.settings.models:
         click.echo("Only built-in models are offered: add others as [[models]] to the file of --config.")
     click.echo("Ctrl-C stops it.")
