@@ -70,12 +70,12 @@ def test_a_benchmark_runs_on_the_server_and_is_shown_as_a_local_one(busy: "Platf
     seen = bench(busy, *FORMAT, *ORACLE)
     assert seen.code == 0, seen.err
     run = newest(busy)
-    assert f"on {busy.url}, in the workspace" in seen.out
+    assert f"on {busy.url}, in the workspace reefs\n" in seen.out
     (row,) = [line for line in seen.out.splitlines() if line.startswith("eliza-format")]
     assert row.split()[1] == "succeeded"
     assert "Summary: succeeded=1 failed=0 skipped=0 incompatible=0" in seen.out
     assert (run.state, run.counts.planned, run.workspace_id is not None) == ("finished", 3, True)
-    assert "eliza-format completed: 3/3 done" in seen.err
+    assert "eliza-format finished: 3/3 done" in seen.err
 
 
 def test_the_json_document_has_the_fields_of_the_local_command(busy: "Platform", tmp_path: Path) -> None:

@@ -234,12 +234,12 @@ class RemoteWork:
     def _progress(self) -> str:
         over = sum(member not in self._left and not member.going for member in self.members)
         parts = [
-            f"{member.benchmark} {progress(older_run(member.run))}"
+            f"{member.benchmark} {progress(older_run(member.run), member.run.state)}"
             for member in self.members
             if member.going and member.run is not None
         ]
         if len(self.members) == 1 and self.members[0].run is not None:
-            return f"{self.members[0].benchmark} {progress(older_run(self.members[0].run))}"
+            return f"{self.members[0].benchmark} {progress(older_run(self.members[0].run), self.members[0].run.state)}"
         return " · ".join([f"{over:,}/{len(self.members):,} benchmarks", *parts])
 
     def _tell_going(self) -> None:
@@ -272,7 +272,8 @@ def run_remote(given: Mapping[str, Any]) -> int:
     if options().json:
         emit_results(results, failures, None, None, {"gate": judged.document()} if judged.verdicts else {})
     else:
-        place = f"in the workspace {members[0].wanted.workspace}" if members[0].wanted.workspace else "your own runs"
+        workspace = members[0].wanted.workspace
+        place = f"in the workspace {client.workspaces.get(workspace).name}" if workspace else "your own runs"
         click.echo(f"\non {client.base_url}, {place}\n")
         tell_results(results, failures, hide=given["skip_incompatible"] and not request.chosen)
         for line in judged.lines():

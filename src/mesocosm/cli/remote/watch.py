@@ -173,8 +173,9 @@ def state(run: "Run") -> str:
 
 
 def word_of(run: "Run", found: "RunSummary") -> str:
-    """Return the display status of a run: evaluations have their own words, the rest those of the older interface."""
-    return found.state if found.kind == "rollout" else state(run)
+    """Return the display status of a run: those of environments have the words of the older interface."""
+    kind = "environment" if found.request is None else found.request.kind
+    return found.state if kind in ("rollout", "benchmark") or found.kind == "rollout" else state(run)
 
 
 def print_run(run: "Run", found: "RunDetail | None" = None) -> None:
