@@ -245,6 +245,28 @@ def test_a_repeated_run_keeps_the_version_of_its_dataset(team: Team) -> None:
     assert team.submitted()["request"]["evaluation"]["dataset_version"] == 2
 
 
+def test_a_repeated_run_follows_its_dataset_to_another_name(team: Team) -> None:
+    team.submitted(name="first")
+    place = f"/api/workspaces/{team.workspace}/datasets/hard"
+    assert team.owner.request("PATCH", place, json={"name": "harder"}).status_code == 200
+    team.add_dataset("hard", ROWS * 2)
+    again = team.submitted(from_run="first", configuration="")["request"]["evaluation"]
+    assert (again["dataset"], again["dataset_version"]) == ("harder", 1)
+
+
+def test_a_run_of_a_deleted_dataset_still_names_it_and_is_repeated_with_another_one_alone(team: Team) -> None:
+    first = team.submitted(name="first")
+    team.owner.request("DELETE", f"/api/workspaces/{team.workspace}/datasets/hard")
+    evaluation = team.run(first["id"])["request"]["evaluation"]
+    assert (evaluation["dataset"], evaluation["dataset_version"]) == ("hard", 1)
+    refused = team.submit(from_run="first", configuration="")
+    assert refused.status_code == 422
+    assert "the dataset 'hard' of the run 'first' was deleted; upload its file again" in refused.json()["detail"]
+    team.add_dataset("other", ROWS)
+    again = team.submitted(from_run="first", configuration="", dataset="other")["request"]["evaluation"]
+    assert (again["dataset"], again["dataset_version"]) == ("other", 1)
+
+
 @sandboxed
 def test_an_evaluation_is_the_same_experiment_as_a_local_run(team: Team, tmp_path: Path) -> None:
     run = team.submitted()

@@ -236,7 +236,10 @@ def same_request(viewer: Viewer, known: RunRequest, asked: Mapping[str, Any]) ->
 def _with_earlier(
     service: Service, workspace: Workspace, wanted: RolloutInput
 ) -> tuple[RolloutInput, RunRequest | None]:
-    """Return a request with what it takes from an earlier run, and that run. Raises Refusal 404."""
+    """Return a request with what it takes from an earlier run, and that run.
+
+    Raises Refusal: 404 for an unknown run, 422 if its dataset was deleted.
+    """
     if not wanted.from_run:
         return wanted, None
     earlier = find_evaluation(service, workspace, wanted.from_run)
@@ -250,6 +253,9 @@ def _with_earlier(
     if not given & {"rows", "limit"}:
         update |= {"rows": before["rows"], "limit": before["limit"]}
     if not given & {"dataset", "dataset_version"} and "experiment.dataset" not in wanted.assignments:
+        if service.store.datasets.get(workspace.id, earlier.dataset_id or "") is None:
+            words = f"the dataset {before.get('dataset', '')!r} of the run {wanted.from_run!r} was deleted"
+            raise Refusal(422, f"{words}; upload its file again and name it, or name another dataset", field="dataset")
         update |= {"dataset": earlier.dataset_id, "dataset_version": earlier.dataset_version}
     if "tags" not in given:
         run = service.store.run_requests.runs([earlier.run_id]).get(earlier.run_id)
