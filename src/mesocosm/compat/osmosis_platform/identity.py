@@ -49,8 +49,11 @@ def verify(request: Request, grant: Granted) -> dict[str, Any]:
     """Return the caller, with the workspace of the repository in which the command was called."""
     caller = grant.caller
     answer: dict[str, Any] = {"user": _user(caller.user_id, caller.username)}
-    if token := grant.account().token_in_use(bearer_token(request.headers) or ""):
+    account, secret = grant.account(), bearer_token(request.headers) or ""
+    if token := account.token_in_use(secret):
         answer |= {"token_id": token.id, "expires_at": _end(token)}
+    elif ends := account.access_ends(secret):
+        answer["expires_at"] = ends.isoformat()
     repository = request.headers.get(GIT, "")
     found = workspace_with(grant, repository) if repository else None
     if found is not None:

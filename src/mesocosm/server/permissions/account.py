@@ -1,12 +1,14 @@
 """The caller's own account: limits, logins, personal tokens, password."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from urllib.parse import quote, urlencode
 
 from fastapi import Request, Response
 
 from mesocosm.server.auth.sign_ins import fingerprint
 from mesocosm.server.auth.signed_addresses import signed_address
+from mesocosm.server.auth.token_signing import BadToken
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.authentication import create_personal_token, personal_token, signed_in, start_browser
 from mesocosm.server.refusal import Refusal
@@ -91,6 +93,13 @@ class OwnAccount(GrantedObject):
         """Return the caller's personal token with this secret; None if it is no personal token of theirs."""
         found = self._store.personal_tokens.find(fingerprint(secret))
         return personal_token(found) if found is not None and found.user_id == self._viewer.user_id else None
+
+    def access_ends(self, secret: str) -> datetime | None:
+        """Return when an access token ends; None for anything else."""
+        try:
+            return instant(self._service.accounts.signer.read(secret)["exp"])
+        except BadToken:
+            return None
 
     def signed_address(self, method: str, path: str, query: Mapping[str, str], seconds: float) -> str:
         """Return an address, without its host, that lets whoever has it send one kind of request as the caller.

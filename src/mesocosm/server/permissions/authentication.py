@@ -161,7 +161,8 @@ class Authentication(GrantedObject):
         """
         settings = self._service.settings
         if settings.auth_disabled:
-            raise Refusal(409, "accounts are disabled on this server; programs use it without a login")
+            words = "accounts are disabled on this server, so nobody logs in"
+            raise Refusal(409, f"{words}; a program that wants a token takes any word for one")
         flow, program = self._service.accounts.device_flow, request.headers.get("user-agent", "")
         codes = flow.start(program, device, self._viewer.address)
         page = f"{base_url(request, settings)}{DEVICE_PAGE}"

@@ -93,6 +93,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
         account.change_password(PasswordInput(old=PASSWORD, new=f"{PASSWORD}!"), _request(), Response())
     ),
     "OwnAccount.token_in_use": lambda account, _world: account.token_in_use("mct_other"),
+    "OwnAccount.access_ends": lambda account, _world: account.access_ends("of-nobody"),
     "OwnAccount.device_login": lambda account, _world: account.device_login("BBBB-BBBB"),
     "OwnAccount.decide_device": lambda account, _world: account.decide_device("BBBB-BBBB", approve=True),
     "Authentication.start_device": lambda authentication, _world: authentication.start_device(_request(), "laptop"),

@@ -222,4 +222,4 @@ def test_what_was_decided_and_who_logged_in_is_in_the_audit_log(hosted: Hosted, 
 
 def test_without_accounts_there_is_nobody_to_ask(open_hosted: Any) -> None:
     answer = open_hosted(auth_disabled=True).anonymous.post("/api/auth/device", {})
-    assert (answer.status_code, "without a login" in answer.json()["detail"]) == (409, True)
+    assert (answer.status_code, "nobody logs in" in answer.json()["detail"]) == (409, True)
