@@ -27,7 +27,9 @@ interface WorkspaceRunsProps {
 export function WorkspaceRuns({ workspaceId, title, filter = {}, version, configuration }: WorkspaceRunsProps) {
   const query = { workspace: workspaceId, ...filter }
   const runs = useQuery({
-    ...documentQuery('/api/runs', { query: { ...query, dataset_version: version ? [version] : undefined, limit: SHOWN } }),
+    ...documentQuery('/api/runs', {
+      query: { ...query, dataset_version: version ? [version] : undefined, limit: SHOWN },
+    }),
     refetchInterval: ({ state }) => (state.data?.items.some(isGoing) ? SOON_MS : LATER_MS),
   })
   return (
