@@ -206,8 +206,9 @@ class Tenants:
         for table, rows in self.before.items():
             gone = [row for row in rows if row not in after[table] and not any(one in str(row) for one in theirs)]
             new = [row for row in after[table] if row not in rows and any(one in str(row) for one in self.ours)]
-            # Guests are nobody's. An import keeps which id its run has elsewhere.
-            found += [(table, row) for row in ([] if table == "guests" else gone)]
+            # Guests are nobody's, and a program belongs to whoever confirms its code. An import keeps which id its run
+            # has elsewhere.
+            found += [(table, row) for row in ([] if table in ("guests", "device_logins") else gone)]
             found += [(table, row) for row in ([] if table == "run_imports" else new)]
         return found
 
