@@ -98,28 +98,30 @@ $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+# The lists name all that is needed. Without --no-deps, pip takes the newest release of what another package asks for
+# with an extra, and refuses it because the list has another.
 $(VENV)/.installed: $(VENV)/bin/python requirements/base.txt pyproject.toml $(VIEWER)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements/base.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements/base.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
 # What no test imports is never compiled: a third of pip's time.
 $(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml $(VIEWER)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/test.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/test.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@ $(VENV)/.installed
 
 $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign-servers.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-servers.txt
 	touch $@
 
 $(FOREIGN)/clients/.packages: requirements/foreign.txt
 	rm -rf $(@D) && $(FOREIGN_PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/foreign.txt
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign.txt
 	touch $@
 
-# All that it needs is listed; one release asks for a package of a day that an index may not have.
+# One release asks for a package of a day that an index may not have.
 $(FOREIGN)/osmosis/%/.installed: requirements/foreign-osmosis.txt
 	rm -rf $(@D) && $(call python_of,$*) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-osmosis.txt
