@@ -1,6 +1,7 @@
 """`mesocosm eval submit | list | info | stop | logs | download` for runs of a workspace on a server with a worker."""
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from tests.cli.remote.conftest import working
 
 from mesocosm.client import Client
+from mesocosm.client.credentials import Credentials, write
 from mesocosm.client.error import ApiError
 from mesocosm.client.runs import RunsResource
 from mesocosm.sandboxes.bubblewrap import available
@@ -303,6 +305,37 @@ def test_runs_of_this_machine_and_of_the_workspace_are_one_list_of_equal_documen
     assert set(here) - set(there) == set()
 
 
+def test_last_is_the_newest_run_of_this_machine_and_of_the_workspace(busy: "Platform") -> None:
+    Path("data").mkdir()
+    Path("data/hard.jsonl").write_text('{"user_prompt": "3?", "ground_truth": "3"}\n')
+    assert busy("eval", "run-local", "configs/eval/sums.toml", "--name", "here").code == 0
+    seen = busy("eval", "info", "last")
+    assert "note: the newest evaluation is here, on this machine" in seen.err
+    assert re.search(r"where +on this machine\n", seen.out)
+    assert submit(busy, "--wait", "--name", "there").code == 0
+    seen = busy("eval", "info", "last")
+    assert "note: the newest evaluation is there, in the workspace reefs" in seen.err
+    assert re.search(r"where +in the workspace reefs on http", seen.out)
+    assert busy("eval", "run-local", "configs/eval/sums.toml", "--name", "later", "--fresh").code == 0
+    assert "is later, on this machine" in busy("eval", "logs", "last").err
+    assert "is there" not in busy("eval", "info", "last", "--remote").err
+
+
+def test_a_server_that_is_away_is_said_where_last_is_looked_for(
+    busy: "Platform", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("data").mkdir()
+    Path("data/hard.jsonl").write_text('{"user_prompt": "3?", "ground_truth": "3"}\n')
+    assert busy("eval", "run-local", "configs/eval/sums.toml", "--name", "here").code == 0
+    away = "http://127.0.0.1:9"
+    write(Credentials("member", busy.add("ada"), away, away, username="ada"))
+    monkeypatch.setenv("MESOCOSM_WORKSPACE", "reefs")
+    seen = busy("eval", "info", "last")
+    assert seen.code == 0
+    assert "warning: only this machine was looked at: " in seen.err
+    assert "note: the newest evaluation is here, on this machine" in seen.err
+
+
 def test_a_stopped_run_is_called_stopped_with_who_stopped_it_and_how_to_go_on(busy: "Platform") -> None:
     Path("rollouts/sums/main.py").write_text(
         MAIN.replace(
@@ -327,7 +360,12 @@ def test_the_only_workspace_of_a_member_need_not_be_chosen_to_find_its_runs(busy
     assert busy("workspace", "clear").code == 0
     assert "first" in busy("eval", "list").out
     assert "sums on hard" in busy("eval", "info", "first").out
+    assert busy("run", "show", "first", "--remote", "--json").document["run"]["name"] == "first"
+    assert "did you mean 'first'?" in busy("run", "delete", "frist", "--remote", "--yes").err
+    assert busy("run", "delete", "first", "--remote", "--yes").code == 0
     busy.is_now("bob")
+    seen = busy("run", "show", "first", "--remote")
+    assert (seen.code, "that you may see" in seen.err, "log in" in seen.err) == (1, True, False)
     seen = busy("eval", "list")
     assert (seen.code, seen.out) == (2, "")
     assert "there are no results at" in seen.err

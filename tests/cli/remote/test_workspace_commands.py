@@ -64,7 +64,13 @@ def test_the_workspace_is_the_given_one_then_the_variable_then_the_active_one(
 
 def test_the_only_workspace_needs_no_choice_but_is_named(platform: "Platform", reefs: str) -> None:
     seen = platform("workspace", "show")
-    assert (seen.document["id"], seen.err) == (reefs, "note: in the workspace 'Reefs', the only one you are in\n")
+    use = "to choose it: mesocosm workspace use Reefs"
+    assert (seen.document["id"], seen.err) == (
+        reefs,
+        f"note: in the workspace 'Reefs', the only one you are in; {use}\n",
+    )
+    assert platform("workspace", "use", "Reefs").code == 0
+    assert platform("workspace", "show").err == ""
 
 
 def test_without_a_workspace_the_error_says_how_to_create_one(platform: "Platform") -> None:

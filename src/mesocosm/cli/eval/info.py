@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options
-from mesocosm.cli.eval.on_server import found_on_server, server_option
+from mesocosm.cli.eval.on_server import HERE, found_on_server, server_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.render import GOING, emit, scored, table, when
 from mesocosm.cli.results import command_store, find_evaluation
@@ -98,6 +98,7 @@ def _show_configuration(run: "Run", chosen: CommonOptions) -> None:
     seconds = (options.get("workflow_seconds", 450.0), options.get("grader_seconds", 150.0))
     rows = [
         ("run", run.id),
+        ("where", HERE),
         ("config", str(facts.get("config", "–"))),
         ("rollout", f"{run.agent} ({options.get('entrypoint', '')})"),
         ("commit", _commit(facts)),

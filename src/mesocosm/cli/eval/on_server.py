@@ -20,11 +20,13 @@ from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
     from mesocosm.client.client import Client
+    from mesocosm.core.run import Run
     from mesocosm.server.schemas.evaluation import PreviousRun
     from mesocosm.server.schemas.metric import MetricDocument
     from mesocosm.server.schemas.results import RunResultsDocument
     from mesocosm.server.schemas.run import RunDetail, RunSummary
 
+HERE = "on this machine"
 FOLLOW_S = 1.0
 STATES = {"failed": ("failed", "partial"), "stopped": ("stopped", "interrupted")}
 _GOING = ("pending", "running")
@@ -40,21 +42,47 @@ def server_option(command: Any) -> Any:
 
 
 def found_on_server(
-    name: str, workspace: str | None, *, remote: bool, local: Callable[[], Any]
+    name: str, workspace: str | None, *, remote: bool, local: "Callable[[], Run]"
 ) -> "WorkspaceRun | None":
     """Return a run of a workspace by its name or id; None if this machine has it, as `local` finds out.
 
-    With `remote` or a workspace only the server is asked. Raises UnknownName if neither has it.
+    `last` is the newest run of both. With `remote` or a workspace only the server is asked. Raises UnknownName if
+    neither has it.
     """
     if remote or workspace:
         return WorkspaceRun.of(name, workspace)
     try:
-        local()
+        here = local()
     except UnknownName:
         if not has_workspace():
             raise
         return WorkspaceRun.of(name, None)
-    return None
+    if name != "last":
+        return None
+    there = _newer(here)
+    if there is None:
+        called, place = here.name or here.id, HERE
+    else:
+        called, place = there.run.name or there.run.id, there.place
+    click.echo(f"note: the newest evaluation is {called}, {place}", err=True)
+    return there
+
+
+def _newer(here: "Run") -> "WorkspaceRun | None":
+    """Return the newest run of the workspace if it is newer than one of this machine.
+
+    A server that does not answer is said on standard error.
+    """
+    from mesocosm.client.error import ApiError
+
+    try:
+        there = WorkspaceRun.of("last", None) if has_workspace() else None
+    except UnknownName:
+        return None
+    except (ApiError, UsageError) as error:
+        click.echo(f"warning: only this machine was looked at: {error}", err=True)
+        return None
+    return there if there is not None and there.run.created_at.timestamp() > here.created_at else None
 
 
 def has_workspace() -> bool:
@@ -88,6 +116,11 @@ class WorkspaceRun:
                 )
             name = newest[0].id
         return cls(client, place, client.runs.of_workspace(place, name))
+
+    @property
+    def place(self) -> str:
+        """Where the run is, in words."""
+        return f"in the workspace {self.client.workspaces.get(self.workspace).name}"
 
     def follow(self) -> int:
         """Follow the run to its end, print its results, and return the exit code.
@@ -169,7 +202,8 @@ class WorkspaceRun:
             (word, when(None if at is None else at.timestamp()) if at else "")
             for word, at in (("submitted", run.created_at), ("started", run.started_at), ("ended", run.ended_at))
         ]
-        rows = [("run", run.id), ("name", run.name), ("by", run.owner or "")]
+        where = f"{self.place} on {self.client.base_url}"
+        rows = [("run", run.id), ("name", run.name), ("where", where), ("by", run.owner or "")]
         if asked is not None:
             commit = f"{asked.commit[:12]}{f' of {asked.branch}' if asked.branch else ''}"
             rows += [

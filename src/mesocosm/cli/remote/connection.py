@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -24,6 +25,10 @@ LOGIN = "Run: mesocosm auth login  (member)  or  mesocosm auth guest"
 
 class NotLoggedIn(MesocosmError):
     """The command needs a login, or a different kind of login."""
+
+
+class NoWorkspace(UsageError):
+    """The caller is in no workspace."""
 
 
 class Remote(MesocosmCommand):
@@ -120,20 +125,24 @@ def workspace_for(client: "Client", workspace: str | None) -> str:
     """Return the id or name of the workspace to work in.
 
     It is the given one, else that of MESOCOSM_WORKSPACE, else the active one, else the only one that the caller is a
-    member of, which is said on standard error. Raises UsageError if that leaves it open.
+    member of, which is said once on standard error. Raises UsageError if that leaves it open.
     """
     chosen = workspace or os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id
     if chosen:
         return chosen
     own = [one for one in client.workspaces.list() if one.role is not None]
     if not own:
-        raise UsageError("you are in no workspace; create one with: mesocosm workspace create NAME --use")
+        raise NoWorkspace("you are in no workspace; create one with: mesocosm workspace create NAME --use")
     if len(own) > 1:
         names = ", ".join(one.name for one in own)
         raise UsageError(
             f"you are in several workspaces ({names}); choose one by --workspace NAME or: mesocosm workspace use NAME"
         )
-    click.echo(f"note: in the workspace {own[0].name!r}, the only one you are in", err=True)
+    said = click.get_current_context().meta
+    if own[0].id not in said:
+        said[own[0].id] = True
+        use = f"mesocosm workspace use {quote(own[0].name)}"
+        click.echo(f"note: in the workspace {own[0].name!r}, the only one you are in; to choose it: {use}", err=True)
     return own[0].id
 
 

@@ -1,15 +1,14 @@
 """Find the run that a command names: in the local results, or on a server."""
 
-import os
 import re
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import options
-from mesocosm.cli.remote.connection import WORKSPACE_VARIABLE, any_client
+from mesocosm.cli.remote.connection import NoWorkspace, any_client, workspace_for
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import MesocosmError, UnknownName
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -59,12 +58,16 @@ def named(client: "Client", run_id: str) -> str:
     """Return the id of a server's run; `last` is the caller's newest one. Raises UnknownName.
 
     A name is looked up in the workspace that the caller works in, an id prefix among the NEWEST newest runs of theirs.
+    Raises UsageError if the caller is in several workspaces, and ApiError if the one has no such run.
     """
     if run_id == "last":
         return _newest(client)
-    if client.caller.mode == "member" and not _ID.fullmatch(run_id) and (known := _in_workspace(client, run_id)):
-        return known
-    if not client.caller.mode or not _BEGINNING.fullmatch(run_id):
+    beginning = _BEGINNING.fullmatch(run_id) is not None
+    if client.caller.mode == "member" and not _ID.fullmatch(run_id):
+        known = _in_workspace(client, run_id, required=not beginning)
+        if known:
+            return known
+    if not client.caller.mode or not beginning:
         return run_id
     found = [run.id for run in client.runs.list(whose="mine", limit=NEWEST).items if run.id.startswith(run_id)]
     if len(found) > 1:
@@ -72,16 +75,18 @@ def named(client: "Client", run_id: str) -> str:
     return found[0] if found else run_id
 
 
-def _in_workspace(client: "Client", name: str) -> str:
-    """Return the id of the run with a name in the workspace that the caller works in; empty if there is none."""
-    from mesocosm.client.error import ApiError
+def _in_workspace(client: "Client", name: str, *, required: bool) -> str:
+    """Return the id of the run with a name in the workspace that the caller works in.
 
-    place = os.environ.get(WORKSPACE_VARIABLE) or client.caller.workspace_id
-    if not place:
-        return ""
+    If there is none, return an empty text, or raise the reason if it is `required` of those who are in a workspace.
+    """
     try:
-        return client.runs.of_workspace(place, name).id
-    except ApiError:
+        return client.runs.of_workspace(workspace_for(client, None), name).id
+    except NoWorkspace:
+        return ""
+    except MesocosmError:
+        if required:
+            raise
         return ""
 
 

@@ -529,7 +529,7 @@ class VisibleRuns(GrantedObject):
             episode = self._store.episodes.get(episode_id)
             return self.get(episode.run_id)._granted(episode)  # noqa: SLF001 - a run grants its episodes
         whole = "" if len(episode_id) == _ID else "; give its whole id"
-        words = f"there is no episode {episode_id[:_ID]!r} that you may see; log in, or ask its owner{whole}"
+        words = f"there is no episode {episode_id[:_ID]!r} that you may see; {_advice(self._viewer)}{whole}"
         if whole:
             raise UnknownName(words)
         try:
@@ -651,7 +651,12 @@ def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, Ru
         if viewer.may_read_run(request, run.status):
             return run, request
     whole = "" if len(run_id) == _ID else "; give its whole id"
-    raise UnknownName(f"there is no run {run_id[:_ID]!r} that you may see; log in, or ask its owner{whole}")
+    raise UnknownName(f"there is no run {run_id[:_ID]!r} that you may see; {_advice(viewer)}{whole}")
+
+
+def _advice(viewer: Viewer) -> str:
+    """Return what to do about a run that is hidden from the viewer, or unknown."""
+    return "log in, or ask its owner" if viewer.caller.anonymous else "if it is somebody else's, ask them for access"
 
 
 def all_runs(service: Service) -> VisibleRuns:
