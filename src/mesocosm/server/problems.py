@@ -121,8 +121,17 @@ def add_handlers(app: FastAPI) -> None:
 async def _refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)
     problems = [InputProblem(path=error.field, message=_encodable(error.detail))] if error.field else ()
-    response = problem_response(error.status, error.detail, error.code, problems, error.headers, error.more)
+    detail = _without_places(request, error.detail)
+    response = problem_response(error.status, detail, error.code, problems, error.headers, error.more)
     return _shaped(request, response)
+
+
+def _without_places(request: Request, text: str) -> str:
+    """Return `text` without the path of the server's data directory; a laptop shows its own."""
+    service = getattr(request.app.state, "service", None)
+    if service is None or service.local:
+        return text
+    return text.replace(str(service.settings.data_dir.absolute()), "…")
 
 
 async def _core_error(request: Request, error: Exception) -> Response:
@@ -135,8 +144,13 @@ async def _core_error(request: Request, error: Exception) -> Response:
         # Location and error of the database are only for administrators, who can read the log.
         if service is not None and not service.local and service.store.database.place in detail:
             detail = _UNUSABLE
+    detail = _without_places(request, detail)
     problems = [
-        InputProblem(path=problem.path, message=_encodable(problem.message), fix=_encodable(problem.fix))
+        InputProblem(
+            path=problem.path,
+            message=_encodable(_without_places(request, problem.message)),
+            fix=_encodable(problem.fix),
+        )
         for problem in (error.problems if isinstance(error, InvalidInput) else ())
     ]
     return _shaped(request, problem_response(status, detail, code, problems))

@@ -1,17 +1,24 @@
 """Evaluations of rollouts on a server: submitted, run by workers in a sandbox, and what of them can be read."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 from tests.server.evaluations.conftest import COMMIT, CONFIG, FILES, MAIN, ROWS, OpenTeam, Team
+from tests.server.routes.test_listeners import request_of
 
+from mesocosm.core.failure import InfrastructureError, MesocosmError, UsageError
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.rollouts import dataset_check
 from mesocosm.rollouts.configuration import read_config
 from mesocosm.rollouts.spec import SpecOverrides, run_spec
 from mesocosm.sandboxes.bubblewrap import available
+from mesocosm.server.permissions.grant import grant
+from mesocosm.server.permissions.visible_runs import all_runs
+from mesocosm.server.runs.watch import Watch
+from mesocosm.server.schemas.run import RunChange
 from mesocosm.store.tenancy import dataset_versions
 
 sandboxed = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
@@ -293,6 +300,47 @@ def test_a_rollout_that_cannot_start_fails_with_its_traceback_and_keeps_its_epis
     assert "broken at import" in done["error"]
     assert done["counts"]["done"] == 0
     assert str(team.service.settings.data_dir) not in done["error"]
+
+
+def test_refusals_and_faults_of_the_server_name_none_of_its_paths(team: Team, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = team.service.settings.data_dir
+    for error in (InfrastructureError, UsageError):
+
+        def fail(*_given: Any, error: type[MesocosmError] = error, **_named: Any) -> None:
+            raise error(f"{place}/content/x cannot be written: no space left")
+
+        monkeypatch.setattr(team.service.store.runs, "list", fail)
+        detail = team.owner.get("/api/runs").json()["detail"]
+        assert detail == "…/content/x cannot be written: no space left"
+
+
+@sandboxed
+def test_why_a_run_failed_is_told_alike_in_lists_and_streams_without_paths_of_the_server(
+    team: Team, tmp_path: Path
+) -> None:
+    code = MAIN.replace("        context = get_rollout_context()", "        os.environ['SEARCH_API_KEY']")
+    team.snapshot = team.add_code({**FILES, "rollouts/sums/main.py": code}, tmp_path / "other")
+    run = team.submitted()
+    team.work()
+    vic = team.hosted.member("vic")
+    added = team.owner.post(f"/api/workspaces/{team.workspace}/members", {"username": "vic", "role": "viewer"})
+    assert added.status_code < 300
+    place = str(team.service.settings.data_dir)
+    assert place in team.service.store.runs.get(run["id"]).error
+    # What the stream of changes reads, before it is narrowed to a listener.
+    with closing(Watch(all_runs(team.service))) as watch:
+        found = watch.present(run["id"])
+    change = RunChange(runs=list(found.runs), deleted=list(found.deleted))
+    for person in (team.owner, vic):
+        assert person.user_id is not None
+        told = grant(team.service, team.service.recognise(request_of(team.hosted, person))).runs().seen(change)
+        assert told is not None
+        listed = person.get("/api/runs").json()["items"][0]
+        assert told.runs[0].error == listed["error"]
+        assert "KeyError: 'SEARCH_API_KEY'" in listed["error"]
+        texts = [told.model_dump_json()]
+        texts += [person.get(f"/api/runs/{run['id']}{rest}").text for rest in ("", "/log", "/output", "/episodes")]
+        assert [text for text in texts if place in text] == []
 
 
 @sandboxed

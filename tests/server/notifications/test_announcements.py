@@ -101,11 +101,12 @@ async def test_what_did_not_finish_says_so_and_why(
     place: Place, records: "Records", status: RunStatus, kind: str
 ) -> None:
     hook, _ = place.notify("http://127.0.0.1:1/hook")
-    await played(place, records, 10, status=status, error="the model server https://u:p4ss@models.example is away")
+    said = f"the model server https://u:p4ss@models.example is away; see {place.service.settings.data_dir}/content/x"
+    await played(place, records, 10, status=status, error=said)
     announce_ended(place.service)
     (message,) = bodies(place, hook.id)
     assert (message["type"], message["data"]["status"]) == (kind, status.value)
-    assert message["data"]["error"] == "the model server https://u:[redacted]@models.example is away"
+    assert message["data"]["error"] == "the model server https://u:[redacted]@models.example is away; see …/content/x"
 
 
 async def test_each_notification_is_told_what_it_asked_for(place: Place, records: "Records") -> None:

@@ -4,6 +4,7 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from starlette.requests import Request
 from tests.server.routes.conftest import Hosted, OpenHosted, Person
@@ -35,11 +36,14 @@ def request_of(hosted: Hosted, person: Person) -> Request:
     return Request({**scope, "app": hosted.app, "headers": headers, "state": {}})
 
 
-def test_the_words_of_a_failure_are_not_told_to_outsiders(world: World) -> None:
+def test_the_words_of_a_failure_are_told_to_its_owner_without_paths_and_not_to_outsiders(world: World) -> None:
     service = world.hosted.service
     runs = all_runs(service)
+    said = f'File "{service.settings.data_dir.absolute()}/content/main.py": words'
+    service.store.runs.save(msgspec.structs.replace(service.store.runs.get(world.public), error=said))
     (row,) = summaries(runs, [runs.get(world.public)])
-    change = RunChange(runs=[row.model_copy(update={"error": "words"})], deleted=[])
+    assert row.error == said
+    change = RunChange(runs=[row], deleted=[])
     ann = service.recognise(request_of(world.hosted, world.ann))
 
     def heard(who: Principal) -> str:
@@ -47,7 +51,7 @@ def test_the_words_of_a_failure_are_not_told_to_outsiders(world: World) -> None:
         assert told is not None
         return told.runs[0].error
 
-    assert heard(ann) == "words"
+    assert heard(ann) == 'File "…/content/main.py": words'
     assert heard(NOBODY) == MARK
 
 

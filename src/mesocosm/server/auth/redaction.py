@@ -119,6 +119,11 @@ class Mask:
         return data if self.pattern is None else self.pattern.sub("…".encode(), data)
 
 
+def without_places(text: str, places: Iterable[Path]) -> str:
+    """Return `text` with the home directory, this installation and `places` each replaced by `…`."""
+    return Mask.of([], places)(text.encode("utf-8", "backslashreplace")).decode()
+
+
 class Discretion:
     """Removes from JSON what only administrators may read: server paths, model addresses and provider accounts."""
 

@@ -19,6 +19,7 @@ from mesocosm.http.errors import HttpError
 from mesocosm.http.public import check_public
 from mesocosm.http.retry_after import retry_after
 from mesocosm.http.target import target
+from mesocosm.server.auth.redaction import without_places
 from mesocosm.server.key_ring import read_keys
 from mesocosm.server.notifications.signing import signed_headers
 from mesocosm.server.refusal import Refusal
@@ -93,7 +94,7 @@ async def deliver(service: Service, message: Delivery, notification: Notificatio
     try:
         url, secret = await asyncio.to_thread(_read_target, service, notification)
     except InfrastructureError as error:
-        outcome = _Outcome(done=False, status=None, answer=str(error))
+        outcome = _Outcome(done=False, status=None, answer=without_places(str(error), [service.settings.data_dir]))
     else:
         outcome = await _send(service.settings, message, url, secret)
     await asyncio.to_thread(_store, service, message, outcome)

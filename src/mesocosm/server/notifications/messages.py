@@ -11,6 +11,7 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.comparison.pair import Winner
 from mesocosm.engine.comparison.runs import compare
+from mesocosm.server.auth.redaction import Discretion
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.notification import (
     EndStatus,
@@ -64,12 +65,18 @@ def run_message(service: Service, workspace: Workspace, request: RunRequest, run
         branch=request.branch,
         commit=request.commit_id,
         started_by=request.actor_name,
-        error="" if run.status is RunStatus.FINISHED else discreet(run.error or request.reason)[:_LONGEST_ERROR],
+        error="" if run.status is RunStatus.FINISHED else _error(service, request, run)[:_LONGEST_ERROR],
         score=None if run.primary is None else _score(run.primary),
         compared=_compared(service, request, run),
         cost_usd=run.usage.cost_usd,
     )
     return _message(f"run.{EVENTS[run.status]}", run.ended_at or request.ended_at, data)
+
+
+def _error(service: Service, request: RunRequest, run: Run) -> str:
+    """Return why a run did not finish, without paths and addresses of the server: messages leave it."""
+    said = discreet(run.error or request.reason)
+    return Discretion(run, [service.settings.data_dir])(said.encode()).decode()
 
 
 def schedule_message(workspace: Workspace, schedule: Schedule, fault: str, *, paused: bool) -> NotificationMessage:

@@ -103,11 +103,13 @@ class VisibleRun(GrantedObject):
 
     def __init__(self, service: Service, viewer: Viewer, run: Run, request: RunRequest | None) -> None:
         super().__init__(service, viewer)
-        self._request = request
         self._inside = viewer.sees_inside(request)
         self._mask: Callable[[bytes], bytes] | None = None
         if not viewer.sees_all:
             self._mask = Discretion(run, [service.settings.data_dir])
+        if request is not None:
+            request = msgspec.structs.replace(request, reason=self._shown(request.reason))
+        self._request = request
         self._record = self._redacted(run)
         # Ids of the last page of `all_episodes`: an export reads their events next, which need no lookup then.
         self._page_ids: frozenset[str] = frozenset()
@@ -191,10 +193,7 @@ class VisibleRun(GrantedObject):
         """Return the owner and the request of the run; None on a laptop. Prompts are included only with `prompts`."""
         if self._request is None:
             return None
-        request = self._request
-        if self._mask is not None:
-            request = msgspec.structs.replace(request, reason=self._mask(request.reason.encode()).decode())
-        return ownership(self._viewer, request, prompts=prompts)
+        return ownership(self._viewer, self._request, prompts=prompts)
 
     def episode(self, reference: str) -> "VisibleEpisode":
         """Return an episode of this run by its id. Raises UnknownName."""
@@ -574,12 +573,26 @@ class VisibleRuns(GrantedObject):
         viewer = self._service.viewer(self._viewer.caller)
         requests = self._service.recent_requests([run.id for run in change.runs])
         runs = [
-            _seen_by(viewer, run, requests.get(run.id))
+            self._seen_by(viewer, run, requests.get(run.id))
             for run in change.runs
             if viewer.may_read_run(requests.get(run.id), run.state)
         ]
         # Deleted ids are sent to all callers: an id alone reveals nothing about a run.
         return RunChange(runs=runs, deleted=change.deleted) if runs or change.deleted else None
+
+    def _seen_by(self, viewer: Viewer, run: RunSummary, request: RunRequest | None) -> RunSummary:
+        if request is None:
+            return run
+        owned = ownership(viewer, msgspec.structs.replace(request, reason=""))
+        error = run.error if viewer.sees_all or not run.error else self._error_for(viewer, run.id, request)
+        return run.model_copy(update={**owned, "model": request.model, "error": error})
+
+    def _error_for(self, viewer: Viewer, run_id: str, request: RunRequest) -> str:
+        try:
+            run = self._store.runs.get(run_id)
+        except UnknownName:  # deleted meanwhile
+            return MARK
+        return discreet(VisibleRun(self._service, viewer, run, request).record.error)
 
     def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
         """Return the ids of the runs that the caller may read."""
@@ -628,14 +641,6 @@ def _submitted(run: Run, request: RunRequest | None) -> str:
     words += f": domain {request.domain_id}, vow {request.vow_version}"
     where = f", environment {request.environment_id} version {request.environment_version}"
     return words + (where if request.environment_id else "")
-
-
-def _seen_by(viewer: Viewer, run: RunSummary, request: RunRequest | None) -> RunSummary:
-    if request is None:
-        return run
-    owned = ownership(viewer, msgspec.structs.replace(request, reason=""))
-    error = MARK if run.error and not viewer.sees_inside(request) else run.error
-    return run.model_copy(update={**owned, "model": request.model, "error": error})
 
 
 def readable_run(service: Service, viewer: Viewer, run_id: str) -> tuple[Run, RunRequest | None]:

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfoNotFoundError
 from mesocosm.core.failure import InfrastructureError, MesocosmError
 from mesocosm.core.redact import Redactor
 from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.auth.redaction import without_places
 from mesocosm.server.evaluations.submission import submit_evaluation
 from mesocosm.server.notifications.announcements import messages_for
 from mesocosm.server.notifications.messages import schedule_message
@@ -69,9 +70,9 @@ def _submit(service: Service, owed: ScheduledRun, schedule: Schedule) -> None:
     try:
         request = _submitted(service, viewer, workspace, schedule, owed)
     except InfrastructureError as error:
-        store.scheduled_runs.retry(owed, _clean(error), LAST_RETRY_S)
+        store.scheduled_runs.retry(owed, _clean(service, error), LAST_RETRY_S)
     except MesocosmError as error:
-        fault = _clean(error)
+        fault = _clean(service, error)
         if isinstance(error, Refusal) and error.status == _NO_ROOM:
             store.scheduled_runs.retry(owed, fault, _wait(error))
         else:
@@ -136,5 +137,5 @@ def _messages(
     return messages_for(service, workspace.id, "schedule", message)
 
 
-def _clean(error: MesocosmError) -> str:
-    return Redactor().text(str(error))
+def _clean(service: Service, error: MesocosmError) -> str:
+    return Redactor().text(without_places(str(error), [service.settings.data_dir]))
