@@ -39,7 +39,7 @@ def test_preview_shows_the_first_rows_and_what_rollouts_make_of_them(mesocosm: "
     done = mesocosm("dataset", "preview", rows, "--rows", "9", *MAPPED)
     assert done.code == 0
     assert f"{rows} · 2 rows · 3 columns" in done.out
-    assert "2  What is the capital of a country whose name is …  x" in done.out
+    assert "1  What is the capital of a country whose name is …  x" in done.out
     assert "prompt mode: user_prompt ← question, ground_truth ← answer" in done.out
     assert "reach the workflow as metadata: level" in done.out
 
@@ -56,7 +56,7 @@ def test_preview_as_a_document_holds_cells_and_rows(mesocosm: "Invoke", rows: Pa
     assert (document["rows"], document["columns"], document["problems"]) == (2, ["question", "answer", "level"], [])
     assert document["preview"] == [
         {
-            "row": 1,
+            "row": 0,
             "cells": ROWS[0],
             "prompt": [{"role": "user", "content": "1 + 1 = ?"}],
             "label": "2",
@@ -82,6 +82,7 @@ def test_validate_names_every_problem_and_fails(mesocosm: "Invoke", tmp_path: Pa
     assert done.code == 1
     assert "row 1, column user_prompt: is empty (line 2)" in done.err
     assert "row 3, column user_prompt: is empty (line 4)" in done.err
+    assert done.err.endswith("Rows of problems are counted from 1.\n")
     document = mesocosm("dataset", "validate", path, "--json").document
     assert (document["ok"], len(document["problems"])) == (False, 2)
 

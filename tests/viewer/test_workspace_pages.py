@@ -82,10 +82,11 @@ def test_a_file_becomes_a_dataset_with_versions(
     expect(page.get_by_text("Choose a file.")).to_be_visible()
     upload(page, json_lines(tmp_path / "sums.jsonl", ROWS))
 
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
     expect(page).to_have_title("sums · mesocosm")
     rows = page.get_by_role("group", name="Table of 6 rows")
     expect(rows.get_by_text("How much is 3 + 3?")).to_be_visible()
+    expect(rows.get_by_role("columnheader", name="Row, from 0")).to_be_visible()
     columns = page.get_by_role("region", name="Table of columns")
     expect(columns.get_by_role("row", name="ground_truth")).to_contain_text("ground truth")
     assert violations(page) == []
@@ -111,7 +112,7 @@ def test_a_dataset_is_renamed_and_deleted(signed_in: Page, platform: Platform, p
     page.goto(f"{platform.url}{place}/datasets")
     page.get_by_role("button", name="Upload a dataset").click()
     upload(page, json_lines(tmp_path / "old.jsonl", ROWS))
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Rename…").click()
     page.get_by_role("dialog").get_by_label("Name").fill("a/b")
@@ -138,7 +139,7 @@ def test_what_is_wrong_with_a_file_is_shown_with_its_row(
     expect(faults).to_contain_text("is empty")
     assert violations(page) == []
     page.goto(f"{platform.url}{place}/datasets")
-    expect(page.get_by_role("row", name="bad")).to_contain_text("faulty")
+    expect(page.get_by_role("row", name="bad")).to_contain_text("error")
 
 
 def test_columns_are_named_where_they_have_other_names(
@@ -178,7 +179,7 @@ def test_an_upload_that_stopped_continues_with_the_same_file(
     page.on("request", lambda request: sent.append(request.url) if request.method == "PUT" else None)
     page.get_by_role("button", name="Upload a version").click()
     upload(page, file)
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
     assert [re.findall(r"parts/(\d+)", url) for url in sent] == [["2"]]
 
 
@@ -194,7 +195,7 @@ def test_a_name_that_is_taken_is_told(signed_in: Page, platform: Platform, place
     page.goto(f"{platform.url}{place}/datasets")
     page.get_by_role("button", name="Upload a dataset").click()
     upload(page, json_lines(tmp_path / "sums.jsonl", ROWS))
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
     other = json_lines(tmp_path / "other.jsonl", ROWS[1:])
     answer = page.request.post(
         f"{platform.url}/api{place}/datasets",
@@ -257,6 +258,21 @@ def test_viewers_of_a_workspace_change_nothing(page: Page, platform: Platform, p
     page.get_by_role("link", name="Secrets").click()
     expect(page.get_by_text("Members of the workspace set them")).to_be_visible()
     expect(page.get_by_role("form", name="Set a secret")).to_have_count(0)
+    page.goto(f"{platform.url}/new-run?workspace={place.rsplit('/', 1)[1]}")
+    expect(page.get_by_text("You may not start runs in")).to_be_visible()
+    expect(page.get_by_text("Your role there is viewer")).to_be_visible()
+    page.goto(f"{platform.url}/admin")
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("link", name="Sign in to continue")).to_have_count(0)
+
+
+def test_after_a_wrong_password_the_form_is_the_way_to_sign_in(page: Page, platform: Platform) -> None:
+    page.goto(f"{platform.url}/sign-in")
+    page.get_by_label("User name").fill(platform.admin)
+    page.get_by_label("Password").fill("not this one")
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("alert")).to_contain_text("Sign-in failed")
+    expect(page.get_by_role("link", name="Sign in to continue")).to_have_count(0)
 
 
 @pytest.mark.parametrize("path", ["/datasets/nothing", "/datasets", "/secrets"])

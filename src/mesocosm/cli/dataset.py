@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, options, plural, vars_of
-from mesocosm.cli.dataset_cells import COLUMN_HEADS, cell_text, column_cells, mapped
+from mesocosm.cli.dataset_cells import COLUMN_HEADS, ROW_HEAD, cell_text, column_cells, mapped
 from mesocosm.cli.remote.connection import Remote, workspace_option
 from mesocosm.cli.render import emit, table
 from mesocosm.core.failure import InvalidInput
@@ -80,10 +80,10 @@ def preview(
         return
     click.echo(f"{opened.name} · {plural(len(opened), 'row')} · {plural(len(opened.columns), 'column')}")
     cells = [
-        [str(_place_of(opened, index) + 1), *(cell_text(opened.rows[index], name) for name in opened.columns)]
+        [str(_place_of(opened, index)), *(cell_text(opened.rows[index], name) for name in opened.columns)]
         for index in range(count)
     ]
-    table(["row", *opened.columns], cells, options(), right=(0,))
+    table([ROW_HEAD, *opened.columns], cells, options(), right=(0,))
     click.echo()
     for line in [*_reading(opened, read, problems), *_warnings(read)]:
         click.echo(line)
@@ -114,6 +114,7 @@ def validate(place: str, columns: tuple[str, ...], **where: str) -> int:
         click.echo(f"! {warning}", err=True)
     if problems:
         click.echo(str(InvalidInput(subject, problems)), err=True)
+        click.echo("Rows of problems are counted from 1.", err=True)
         return 1
     assert opened is not None
     click.echo(f"{opened.name}: ok, {plural(len(opened), 'row')}")
@@ -208,7 +209,7 @@ def _roles(read: "Rows | None") -> dict[str, Any]:
 
 
 def _row_document(opened: "DataTable", index: int, read: "Rows | None") -> dict[str, Any]:
-    document: dict[str, Any] = {"row": _place_of(opened, index) + 1, "cells": dict(opened.rows[index])}
+    document: dict[str, Any] = {"row": _place_of(opened, index), "cells": dict(opened.rows[index])}
     if read is None:
         return document
     row: RolloutRow = read[index]

@@ -13,6 +13,9 @@ COLUMN_HEADS = [
     *("column", "types", "missing", "null", "empty", "distinct", "length min/median/max", "number min/mean/max"),
 ]
 
+ROW_HEAD = "row, from 0"
+"""Head of the column with the index of each row, which `--rows` takes."""
+
 _CELL = 48
 
 

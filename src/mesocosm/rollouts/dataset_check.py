@@ -49,9 +49,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class PreviewRow(msgspec.Struct, frozen=True):
-    """One of the first rows, counted from 1. `cut` names the cells of which only the beginning is shown, as text."""
+    """One of the first rows. `cut` names the cells of which only the beginning is shown, as text."""
 
-    row: int
     cells: dict[str, Any]
     cut: tuple[str, ...] = ()
 
@@ -130,8 +129,7 @@ class _Reading:
         before = self._faults.total
         first = self._summary.rows - len(table.rows)
         if len(self._preview) < PREVIEWED:
-            rows = table.rows[: PREVIEWED - len(self._preview)]
-            self._preview += [_previewed(first + place, row) for place, row in enumerate(rows, 1)]
+            self._preview += map(_previewed, table.rows[: PREVIEWED - len(self._preview)])
         if self._roles is None:
             return True
         rows_of = Rows(table, self._roles)
@@ -255,7 +253,7 @@ def _named(roles: ColumnRoles) -> dict[str, tuple[str, ...]]:
     return {role: names for role, names in found.items() if any(names)}
 
 
-def _previewed(number: int, row: Mapping[str, Any]) -> PreviewRow:
+def _previewed(row: Mapping[str, Any]) -> PreviewRow:
     most = max(min(_CELL, _ROW // max(len(row), 1)), 1)
     cells, cut = dict[str, Any](), []
     for name, value in row.items():
@@ -264,7 +262,7 @@ def _previewed(number: int, row: Mapping[str, Any]) -> PreviewRow:
         if len(text) > most:
             cells[name] = text[:most]
             cut.append(name)
-    return PreviewRow(number, cells, tuple(cut))
+    return PreviewRow(cells, tuple(cut))
 
 
 def _main(path: str, kind: str, name: str, columns: str, mib: str) -> int:

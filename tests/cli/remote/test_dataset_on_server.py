@@ -41,6 +41,7 @@ def test_a_dataset_goes_up_is_looked_at_and_comes_down(reef: "Platform", hard: P
     assert "prompt mode: user_prompt ← user_prompt, ground_truth ← ground_truth" in info
     shown = reef("dataset", "preview", "hard", "--rows", "2").out
     assert "0 + 1?" in shown
+    assert [line.split()[0] for line in shown.splitlines() if "+ 1?" in line] == ["0", "1"]
     assert "2 + 1?" not in shown
     hard.unlink()
     done = reef("dataset", "download", "hard")

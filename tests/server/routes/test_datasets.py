@@ -116,7 +116,7 @@ def test_a_file_is_uploaded_checked_described_and_downloaded(reef: Reef) -> None
     assert [column["name"] for column in current["columns"]] == ["user_prompt", "ground_truth"]
     assert current["columns"][0]["lengths"] == {"min": 6, "median": 6.5, "max": 7}
     preview = reef["viewer"].get(f"{reef.base}/HARD/preview", params={"limit": 2}).json()
-    assert [item["cells"] for item in preview["items"]] == ROWS[:2]
+    assert [(item["row"], item["cells"]) for item in preview["items"]] == list(enumerate(ROWS[:2]))
     answer = reef["viewer"].get(f"{reef.base}/hard/download")
     assert answer.content == DATA
     assert answer.headers["content-length"] == str(len(DATA))

@@ -10,7 +10,7 @@ export function FaultPanel({ version }: { version: Schema<'DatasetVersionDocumen
   return (
     <Panel
       title="Faults"
-      note={total > faults.length ? `the first ${faults.length} of ${count(total)}` : `${count(total)} found`}
+      note={`${total > faults.length ? `the first ${faults.length} of ${count(total)}` : `${count(total)} found`}; rows are counted from 1`}
     >
       <ul className={styles.rows}>
         {faults.map((fault) => (

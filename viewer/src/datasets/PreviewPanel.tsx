@@ -39,5 +39,5 @@ function noteOf({ items, rows }: Schema<'DatasetPreview'>): string {
 function tableOf({ items }: Schema<'DatasetPreview'>) {
   const columns = [...new Set(items.flatMap((item) => Object.keys(item.cells)))]
   const rows = items.map((item) => [item.row, ...columns.map((name) => item.cells[name])])
-  return { columns: ['Row', ...columns], rows, more: false }
+  return { columns: ['Row, from 0', ...columns], rows, more: false }
 }

@@ -11,7 +11,7 @@ export function PreviewRows({ estimate }: { estimate: Schema<'RunEstimate'> }) {
         <thead>
           <tr>
             <th scope="col" data-numeric>
-              Row
+              Row, from 0
             </th>
             <th scope="col">Prompt</th>
             <th scope="col">Label</th>

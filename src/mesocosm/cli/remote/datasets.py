@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import confirmed, options, plural
-from mesocosm.cli.dataset_cells import COLUMN_HEADS, cell_text, column_cells, mapped
+from mesocosm.cli.dataset_cells import COLUMN_HEADS, ROW_HEAD, cell_text, column_cells, mapped
 from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_for, workspace_option
 from mesocosm.cli.render import answer, emit, table
 from mesocosm.core.failure import Incompatible, InvalidInput, Problem, UsageError
@@ -226,7 +226,7 @@ def remote_preview(name: str, rows: int, number: int | None, workspace: str | No
     columns = list(dict.fromkeys(column for item in found.items for column in item.cells))
     click.echo(f"{name} · version {found.version} · {plural(found.rows, 'row')} · {plural(len(columns), 'column')}")
     cells = [[str(item.row), *(cell_text(item.cells, column) for column in columns)] for item in found.items]
-    table(["row", *columns], cells, options(), right=(0,))
+    table([ROW_HEAD, *columns], cells, options(), right=(0,))
     if rows > 20 and found.rows > 20:
         click.echo("a server shows at most 20 rows; download the dataset to see more", err=True)
 
@@ -324,11 +324,11 @@ def _words(fault: Any) -> tuple[str, str, str]:
 def _size(count: int) -> str:
     """Return a number of bytes with a unit."""
     size = float(count)
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:,.0f} {unit}" if unit == "B" else f"{size:,.1f} {unit}"
-        size /= 1024
-    return f"{size:,.1f} GiB"
+    for unit in ("B", "kB", "MB"):
+        if size < 999.5:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} GB"
 
 
 def _umask() -> int:

@@ -116,7 +116,7 @@ def _preview(service: Service, planned: PlannedEvaluation) -> Iterator[Estimated
     ).chosen
     wanted = list(places[:_SHOWN])
     stored = msgspec.json.decode(version.preview or b"[]", type=list[PreviewRow])
-    raw: dict[int, Mapping[str, Any]] = {one.row - 1: one.cells for one in stored}
+    raw: dict[int, Mapping[str, Any]] = {place: one.cells for place, one in enumerate(stored)}
     if not raw.keys() >= set(wanted) and version.size <= _READ_BYTES and version.format != "parquet":
         raw |= _read(service, version, wanted)
     columns = _columns(version)

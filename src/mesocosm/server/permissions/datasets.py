@@ -185,7 +185,7 @@ class VisibleDataset(GrantedObject):
         """Return the first rows of a version. Raises Refusal: 404, or 409 if it is not uploaded."""
         version = self._uploaded(number)
         rows = msgspec.json.decode(version.preview, type=list[PreviewRow])[:limit]
-        items = [{"row": one.row, "cells": one.cells, "cut": list(one.cut)} for one in rows]
+        items = [{"row": row, "cells": one.cells, "cut": list(one.cut)} for row, one in enumerate(rows)]
         return DatasetPreview.model_validate({"version": version.version, "rows": version.rows or 0, "items": items})
 
     def file(self, number: int | None) -> DatasetVersionItem:

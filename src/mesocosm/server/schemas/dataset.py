@@ -220,7 +220,7 @@ class DatasetPart(BaseModel):
 class DatasetPreviewRow(BaseModel):
     """One of the first rows of a dataset."""
 
-    row: int = Field(description="Number of the row, from 1.")
+    row: int = Field(description="Index in the dataset, from 0.")
     cells: dict[str, Any] = Field(description="Values by column.")
     cut: list[str] = Field(default_factory=list, description="Columns of which only the beginning is shown, as text.")
 
