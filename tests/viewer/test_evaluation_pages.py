@@ -134,7 +134,7 @@ def upload_a_dataset(story: Story, tmp_path: Path) -> None:
     form = page.get_by_role("form", name="Upload a file")
     form.get_by_label("File").set_input_files(tmp_path / "hard.jsonl")
     form.get_by_role("button", name="Upload").click()
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
 
 
 def set_the_secret_that_is_missing(story: Story) -> None:
@@ -226,7 +226,7 @@ def add_failed_rows_to_a_dataset(story: Story, run: str) -> None:
     form.get_by_label("Name").fill("wrong")
     form.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_role("heading", name="wrong", level=1)).to_be_visible(timeout=READY_MS)
-    expect(page.get_by_text("ready", exact=True).first).to_be_visible(timeout=READY_MS)
+    expect(page.get_by_text("uploaded", exact=True).first).to_be_visible(timeout=READY_MS)
     expect(page.get_by_role("group", name=re.compile(r"^Table of \d+ rows?$"))).to_contain_text("What is")
 
 
@@ -286,6 +286,7 @@ def rollout(page: Page, team: Team) -> None:
 def rollouts(page: Page, team: Team) -> None:
     page.goto(f"{team.platform.url}{team.path}/rollouts")
     expect(page.get_by_role("row", name="strict.toml")).to_contain_text("no run yet")
+    expect(page.get_by_role("row", name="sums.toml")).to_contain_text(f"with {evaluating.STEADY}")
 
 
 def overview(page: Page, team: Team) -> None:
@@ -298,6 +299,7 @@ def evaluation_run(page: Page, team: Team) -> None:
     newest = team.owner.ask("GET", f"/api/runs?workspace={team.workspace}&limit=1")["items"][0]["id"]
     page.goto(f"{team.platform.url}/runs/{newest}")
     expect(panel(page, "Since the last run")).to_contain_text("changed: ")
+    expect(page.get_by_role("main").get_by_text("yours, in the workspace")).to_be_visible()
 
 
 def dataset(page: Page, team: Team) -> None:

@@ -5,7 +5,10 @@ import { Badge } from '../parts/Badge'
 import { LinkButton } from '../parts/LinkButton'
 import { PlainTable } from '../parts/PlainTable'
 import { Score } from '../parts/Score'
+import { Status } from '../parts/Status'
 import { When } from '../parts/When'
+import { isGoing, stateOf } from '../run/headline'
+import { modelText, modelWords } from '../runs/model'
 import { fileName } from './code'
 import styles from './rollouts.module.css'
 
@@ -35,7 +38,7 @@ export function ConfigurationTable({ workspaceId, configurations, branch, works 
           <th scope="col" data-minor>
             Model
           </th>
-          <th scope="col">Newest score</th>
+          <th scope="col">Newest run</th>
           <th scope="col" data-minor>
             When
           </th>
@@ -58,7 +61,7 @@ export function ConfigurationTable({ workspaceId, configurations, branch, works 
             <td data-minor>
               <bdi>{model || '–'}</bdi>
             </td>
-            <td>{valid ? <Newest run={newest.get(path)} /> : <Invalid />}</td>
+            <td>{valid ? <Newest run={newest.get(path)} model={model} /> : <Invalid />}</td>
             <td data-minor>
               <When at={newest.get(path)?.created_at} />
             </td>
@@ -95,9 +98,24 @@ export function ConfigurationLink({ workspaceId, path }: { workspaceId: string; 
   )
 }
 
-function Newest({ run }: { run: Run | undefined }) {
+/** How the newest run went, and with which model, if that is not the one of the configuration. */
+function Newest({ run, model }: { run: Run | undefined; model: string }) {
   if (!run) return <span className="muted">no run yet</span>
-  return <Score metric={run.primary} show="stack" />
+  const state = stateOf(run)
+  return (
+    <>
+      {state !== 'finished' && (
+        <Link to="/runs/$runId" params={{ runId: run.id }}>
+          <Status state={state} stopping={run.stop_requested} />
+        </Link>
+      )}
+      {run.primary && <Score metric={run.primary} show="stack" going={isGoing(run)} />}
+      {state === 'finished' && !run.primary && <span className="muted">no score</span>}
+      {modelWords(run.model).name !== modelWords(model).name && (
+        <span className={styles.subject}>with {modelText(run.model)}</span>
+      )}
+    </>
+  )
 }
 
 function Invalid() {
@@ -108,10 +126,10 @@ function Invalid() {
   )
 }
 
-/** The newest finished run of each configuration, among the last hundred of the workspace. */
+/** The newest run of each configuration, among the last hundred of the workspace. */
 function useNewestRuns(workspaceId: string): ReadonlyMap<string, Run> {
   const runs = useDocument('/api/runs', {
-    query: { workspace: workspaceId, kind: ['rollout'], state: ['finished'], limit: 100 },
+    query: { workspace: workspaceId, kind: ['rollout'], limit: 100 },
   })
   const found = new Map<string, Run>()
   for (const run of runs.data?.items ?? []) {

@@ -6,6 +6,7 @@ import { When } from '../parts/When'
 import { checkedWords, ImportedBadge } from '../runlist/ImportedBadge'
 import { VisibilityBadge } from '../runlist/VisibilityBadge'
 import { whoseWords } from '../runs/ownership'
+import { useWorkspaces } from '../runs/useWorkspaces'
 import { stateOf } from './headline'
 import { QueueNote } from './QueueNote'
 
@@ -23,7 +24,10 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
           official, protocol {run.protocol}
         </Badge>
       )}
-      <span>{whoseWords(run)}</span>
+      <span>
+        {whoseWords(run)}
+        {run.workspace_id !== null && <InWorkspace id={run.workspace_id} />}
+      </span>
       {run.imported !== null && <Origin imported={run.imported} />}
       {request.config !== null && (
         <>
@@ -42,6 +46,20 @@ export function ServerNote({ run }: { run: Schema<'RunDetail'> }) {
         <span>Guest runs are deleted after a few days.</span>
       )}
     </p>
+  )
+}
+
+/** The workspace of a run: by name, with a link, for those who are in it. */
+function InWorkspace({ id }: { id: string }) {
+  const workspace = useWorkspaces().find((one) => one.id === id)
+  if (!workspace) return ' a workspace'
+  return (
+    <>
+      {' the workspace '}
+      <Link to="/workspaces/$workspaceId" params={{ workspaceId: id }}>
+        <bdi>{workspace.name}</bdi>
+      </Link>
+    </>
   )
 }
 

@@ -14,6 +14,6 @@ test('the page of a run says whose it is', () => {
   expect(whoseWords(runFixture({ ...hosted, team_id: 't' }))).toBe('of your team')
   expect(whoseWords(runFixture(hosted))).toBe("another member's")
   expect(whoseWords(runFixture({ ...hosted, owner: 'guest' }))).toBe("a guest's")
-  expect(whoseWords(runFixture({ ...hosted, owner: 'ann', workspace_id: 'w' }))).toBe('in a workspace, by ann')
-  expect(whoseWords(runFixture({ ...hosted, mine: true, workspace_id: 'w' }))).toBe('yours, in a workspace')
+  expect(whoseWords(runFixture({ ...hosted, owner: 'ann', workspace_id: 'w' }))).toBe('by ann, in')
+  expect(whoseWords(runFixture({ ...hosted, mine: true, workspace_id: 'w' }))).toBe('yours, in')
 })

@@ -9,9 +9,9 @@ export function ownerWords({ owner, mine }: Pick<Owned, 'owner' | 'mine'>): stri
   return owner ?? ''
 }
 
-/** Whose a run is, on its page. */
+/** Whose a run is, on its page; a workspace follows where it is in one. */
 export function whoseWords({ owner, mine, team_id, workspace_id }: Owned): string {
-  if (workspace_id !== null) return mine ? 'yours, in a workspace' : `in a workspace, by ${owner ?? 'a member'}`
+  if (workspace_id !== null) return mine ? 'yours, in' : `by ${owner ?? 'a member'}, in`
   if (mine) return 'yours'
   if (team_id !== null) return 'of your team'
   return owner === 'guest' ? "a guest's" : "another member's"
