@@ -241,7 +241,7 @@ def test_a_new_commit_is_played_and_told(page: Page, platform: Platform, place: 
     expect(runs.get_by_text("finished")).to_be_visible(timeout=READY_MS)
     expect(runs).to_contain_text("1")
     assert violations(page) == []
-    runs.get_by_role("link", name="each-commit-").click()
+    runs.get_by_role("link", name="each-commit").click()
     expect(page.get_by_role("heading", name="each-commit-")).to_be_visible()
     page.goto(f"{platform.url}{place.path}/notifications")
     row.get_by_role("button", name="Change 127.0.0.1").click()

@@ -9,8 +9,9 @@ import { Status } from '../parts/Status'
 import { useNarrow } from '../parts/useNarrow'
 import { When } from '../parts/When'
 import { isGoing, stateOf } from '../run/headline'
+import { ListName } from '../runs/ListName'
 import { modelText } from '../runs/model'
-import { listName, runName } from '../runs/runName'
+import { runName } from '../runs/runName'
 import { changesBetween, changeWords, codeText } from './changes'
 import styles from './configuration.module.css'
 import { type Compared, Difference } from './Difference'
@@ -86,7 +87,7 @@ function RunRow({ run, chosen, onChoose }: { run: Run; chosen: boolean; onChoose
       </td>
       <th scope="row">
         <Link to="/runs/$runId" params={{ runId: run.id }} title={name}>
-          <bdi>{listName(run)}</bdi>
+          <ListName run={run} />
         </Link>
         {evaluation && (
           <span className={styles.second} title={codeText(evaluation)}>

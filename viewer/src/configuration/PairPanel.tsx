@@ -8,7 +8,8 @@ import { Panel } from '../parts/Panel'
 import { PlainTable } from '../parts/PlainTable'
 import panels from '../parts/panels.module.css'
 import { Skeleton } from '../parts/Skeleton'
-import { listName, runName } from '../runs/runName'
+import { ListName } from '../runs/ListName'
+import { runName } from '../runs/runName'
 import { changesBetween } from './changes'
 import styles from './configuration.module.css'
 import { type Compared, DifferenceText } from './Difference'
@@ -120,7 +121,7 @@ function Value({ text }: { text: string }) {
 function RunLink({ run }: { run: Run }) {
   return (
     <Link to="/runs/$runId" params={{ runId: run.id }} title={runName(run)}>
-      <bdi>{listName(run)}</bdi>
+      <ListName run={run} />
     </Link>
   )
 }

@@ -5,9 +5,10 @@ import { Score } from '../parts/Score'
 import { Status } from '../parts/Status'
 import { When } from '../parts/When'
 import { stateOf } from '../run/headline'
+import { ListName } from '../runs/ListName'
 import { modelText } from '../runs/model'
 import { ownerWords } from '../runs/ownership'
-import { codeWords, listName } from '../runs/runName'
+import { codeWords } from '../runs/runName'
 import { ImportedBadge } from './ImportedBadge'
 import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
@@ -23,7 +24,7 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
     <tr>
       <th scope="row">
         <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.model}>
-          <bdi>{run.name ? listName(run) : run.model}</bdi>
+          {run.name ? <ListName run={run} /> : <bdi>{run.model}</bdi>}
         </Link>
         {run.name && (
           <div className={styles.model}>{[codeWords(run), modelText(run.model)].filter(Boolean).join(', ')}</div>

@@ -5,9 +5,10 @@ import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
 import { ImportedBadge } from '../runlist/ImportedBadge'
 import { OfficialBadge } from '../runlist/OfficialBadge'
+import { ListName } from './ListName'
 import type { Row } from './page'
 import styles from './RunList.module.css'
-import { codeWords, listName, runName, shortId } from './runName'
+import { codeWords, runName, shortId } from './runName'
 import { Tags } from './Tags'
 
 /** The name of a run, which leads to its page; its tags; the attempts that are folded into it. */
@@ -39,7 +40,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           data-unnamed={named ? undefined : true}
           title={`${runName(run)}\n${run.id}`}
         >
-          <bdi>{listName(run)}</bdi>
+          <ListName run={run} />
         </Link>
       </span>
       {attempts.length > 0 ? (

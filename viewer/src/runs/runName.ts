@@ -11,13 +11,13 @@ export function runName(run: Pick<Run, 'id' | 'name'>): string {
   return run.name.trim() === '' ? shortId(run.id) : clip(run.name)
 }
 
-/** A name that was made of a configuration, a time and random digits. */
-const STAMPED = /^(.+)-\d{8}T\d{6}Z-([0-9a-f]{8})$/
+/** A name that was made of a configuration, a time and random digits, or of a schedule and its time. */
+const STAMPED = /^(.+)-\d{4}(\d{4}T\d{6}Z)(?:-([0-9a-f]{8}))?$/
 
-/** What a run is called in a list, where its time stands beside it: `sums…0616bd1e`; the name of a person is kept. */
+/** What a run is called in a list: `sums…0616bd1e`, `nightly…1128T030000Z`; the name of a person is kept. */
 export function listName(run: Pick<Run, 'id' | 'name'>): string {
-  const [, stem, digits] = STAMPED.exec(run.name.trim()) ?? []
-  return stem === undefined ? runName(run) : `${clip(stem, 40)}…${digits}`
+  const [, stem, time, digits] = STAMPED.exec(run.name.trim()) ?? []
+  return stem === undefined ? runName(run) : `${clip(stem, 40)}…${digits ?? time}`
 }
 
 /** The code of an evaluation, `main 9f2c1d0`; empty for other runs. */

@@ -3,6 +3,7 @@ import type { Schema } from '../api/types'
 import { interval, measure } from '../format'
 import { Badge } from '../parts/Badge'
 import { type State, Status } from '../parts/Status'
+import { ListName } from '../runs/ListName'
 import styles from './schedules.module.css'
 
 /** A run that a schedule owed: where it is and how it went, or why it was not submitted. */
@@ -22,7 +23,7 @@ export function LastRun({ run, fault = true }: { run: Schema<'ScheduledRunDocume
     <>
       <Status state={run.run_status as State} />{' '}
       <Link to="/runs/$runId" params={{ runId: run.run_id }} title={run.run_name}>
-        <bdi>{run.run_name || run.run_id}</bdi>
+        <ListName run={{ id: run.run_id, name: run.run_name }} />
       </Link>
       {run.score !== null && (
         <span className={styles.second}>

@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../parts/ConfirmDialog'
 import { Menu } from '../parts/Menu'
 import { PlainTable } from '../parts/PlainTable'
 import { useChange } from '../parts/useChange'
+import { useNarrow } from '../parts/useNarrow'
 import { When } from '../parts/When'
 import { LastRun } from './LastRun'
 import styles from './schedules.module.css'
@@ -24,6 +25,7 @@ interface ScheduleTableProps {
 
 /** Schedules by name: when they run next, and how their last run went. */
 export function ScheduleTable({ workspaceId, schedules, onEdit }: ScheduleTableProps) {
+  const narrow = useNarrow()
   const [doomed, setDoomed] = useState<Schedule>()
   const remove = useChange(
     ({ id }: Schedule) =>
@@ -38,12 +40,16 @@ export function ScheduleTable({ workspaceId, schedules, onEdit }: ScheduleTableP
   )
   return (
     <>
-      <PlainTable label="Table of schedules">
+      <PlainTable label="Table of schedules" className={styles.table}>
         <thead>
           <tr>
             <th scope="col">Name</th>
-            <th scope="col">Runs</th>
-            <th scope="col">Next</th>
+            <th scope="col" data-minor>
+              Runs
+            </th>
+            <th scope="col" data-minor>
+              Next
+            </th>
             <th scope="col">Last run</th>
             <th scope="col" data-minor>
               Owner
@@ -64,25 +70,19 @@ export function ScheduleTable({ workspaceId, schedules, onEdit }: ScheduleTableP
                   <bdi>{schedule.name}</bdi>
                 </Link>
                 <span className={styles.second}>{schedule.configuration}</span>
+                {narrow && (
+                  <span className={styles.second}>
+                    {runsWhen(schedule)}, <Next schedule={schedule} />
+                    <Fault schedule={schedule} />
+                  </span>
+                )}
               </th>
-              <td>
+              <td data-minor>
                 {runsWhen(schedule)}
-                {schedule.fault !== '' && schedule.last?.fault !== schedule.fault && (
-                  <span className={styles.fault}>{schedule.fault}</span>
-                )}
+                <Fault schedule={schedule} />
               </td>
-              <td>
-                {schedule.enabled ? (
-                  schedule.trigger === 'cron' ? (
-                    <When at={schedule.next_at} />
-                  ) : (
-                    'at a sync'
-                  )
-                ) : (
-                  <Badge tone="warn" icon="pause">
-                    paused
-                  </Badge>
-                )}
+              <td data-minor>
+                <Next schedule={schedule} />
               </td>
               <td>
                 <LastRun run={schedule.last} />
@@ -125,4 +125,21 @@ export function ScheduleTable({ workspaceId, schedules, onEdit }: ScheduleTableP
       </ConfirmDialog>
     </>
   )
+}
+
+/** When a schedule runs next. */
+function Next({ schedule: { enabled, trigger, next_at: at } }: { schedule: Schedule }) {
+  if (!enabled)
+    return (
+      <Badge tone="warn" icon="pause">
+        paused
+      </Badge>
+    )
+  return trigger === 'cron' ? <When at={at} /> : 'at a sync'
+}
+
+/** Why a schedule does not run, unless its last run says so. */
+function Fault({ schedule: { fault, last } }: { schedule: Schedule }) {
+  if (fault === '' || last?.fault === fault) return null
+  return <span className={styles.fault}>{fault}</span>
 }
