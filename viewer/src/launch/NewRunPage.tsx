@@ -80,6 +80,9 @@ function NewEvaluation({ search }: { search: LaunchSearch }) {
       <Loaded query={workspaces} title="Your workspaces could not be loaded" height="30rem">
         {(found) => {
           const working = found.filter((one) => mayAs('member', one, me))
+          const asked = found.find((one) => [one.id, one.name].includes(search.workspace ?? ''))
+          const watched = asked ?? (working.length === 0 ? found[0] : undefined)
+          if (watched && !working.includes(watched)) return <OnlyWatched workspace={watched} />
           if (working.length === 0)
             return (
               <Empty title="No workspace to run in">
@@ -97,6 +100,18 @@ function NewEvaluation({ search }: { search: LaunchSearch }) {
         }}
       </Loaded>
     </Page>
+  )
+}
+
+/** A workspace in which the user may not start runs. */
+function OnlyWatched({ workspace }: { workspace: Schema<'WorkspaceDocument'> }) {
+  return (
+    <Empty title={`You may not start runs in ${workspace.name}`}>
+      <p>Your role there is {workspace.role}; members start runs. Ask one of its admins to make you a member.</p>
+      <LinkButton to="/workspaces/$workspaceId" params={{ workspaceId: workspace.id }}>
+        To the workspace
+      </LinkButton>
+    </Empty>
   )
 }
 

@@ -1,9 +1,10 @@
+import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 
-/** A link to sign in that leads back to this page; `hidden` from those who are signed in already. */
-export function ComeBack({ hidden }: { hidden: boolean }) {
+/** A link to sign in that leads back to this page, for those who are not signed in, or, `expired`, not any more. */
+export function ComeBack({ expired }: { expired: boolean }) {
   const me = useMe()
-  if (hidden && me?.type !== 'anonymous') return null
+  if ((!expired && isMember(me)) || here().startsWith('/sign-in')) return null
   return <a href={`sign-in?next=${encodeURIComponent(here())}`}>Sign in to continue</a>
 }
 

@@ -23,7 +23,7 @@ export function Failure({ error, title = 'Something went wrong', onRetry }: Fail
         <strong>{title}</strong>
         <p>{sentence(error instanceof Error ? error.message : String(error))}</p>
         {advice(error) && <p className={styles.advice}>{advice(error)}</p>}
-        {asksWho(error) && <ComeBack hidden={error instanceof ApiError && error.status === 404} />}
+        {asksWho(error) && <ComeBack expired={error instanceof ApiError && error.status === 401} />}
         {onRetry && (
           <Button icon="refresh" onClick={onRetry}>
             Try again
