@@ -55,7 +55,7 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
       {(width) => {
         const left = Math.min(220, width * 0.36)
         const right = width - Math.min(110, width * 0.22)
-        const x = scaleLinear([least, greatest], [left, right]).nice(4)
+        const x = scaleLinear([least, greatest], [left, right]).nice(4).clamp(true)
         return (
           <>
             {differences && <line x1={x(0)} x2={x(0)} y1={0} y2={height - 26} className={styles.zero} />}

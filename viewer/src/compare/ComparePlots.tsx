@@ -2,7 +2,14 @@ import { ForestPlot, type ForestRow } from '../charts/ForestPlot'
 import { signed } from '../format'
 import styles from './CompareBenchmark.module.css'
 import type { Label } from './CompareLabels'
-import { type BenchmarkComparison, type Direction, domainOf, leadWords, type Pair, scoreDomain } from './CompareVerdict'
+import {
+  type BenchmarkComparison,
+  type Direction,
+  differenceDomain,
+  leadWords,
+  type Pair,
+  scoreDomain,
+} from './CompareVerdict'
 
 const TONES = { a: 'worse', b: 'better', tie: 'tie' } as const
 
@@ -34,7 +41,7 @@ export function ComparePlots({
           title={`Difference to ${called(runs[0] ?? '')}`}
           rows={different}
           differences
-          domain={domainOf(different.flatMap(numbers), 0)}
+          domain={differenceDomain(scored.flatMap(numbers), different.flatMap(numbers))}
         />
       )}
     </div>

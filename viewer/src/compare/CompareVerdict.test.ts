@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { pairFixture } from './ComparePairFixture'
-import { basisWords, domainOf, leaderOf, leadOf, pWords, scoreDomain } from './CompareVerdict'
+import { basisWords, differenceDomain, domainOf, leaderOf, leadOf, pWords, scoreDomain } from './CompareVerdict'
 
 describe('the lead of the better run', () => {
   it('is positive with its interval the right way round', () => {
@@ -54,4 +54,10 @@ describe('the axis', () => {
     expect(domainOf([1, 2], 0)).toEqual([-0.08, 2.08])
     expect(domainOf([0, null], 0)).toEqual([-0.5, 0.5])
   })
+})
+
+it('draws differences of scores from 0 to 1 only as far as they are possible', () => {
+  expect(differenceDomain([0, 1], [1, 0.6, 1.2])).toEqual([expect.any(Number), 1])
+  expect(differenceDomain([0, 1], [-1, -1.4, null])[0]).toBe(-1)
+  expect(differenceDomain([0, 7], [5, 4, 6])[1]).toBeGreaterThan(6)
 })

@@ -80,6 +80,16 @@ export function scoreDomain(values: readonly (number | null)[]): [number, number
   return domainOf(known)
 }
 
+/** The domain of differences of scores, with 0 in it. It ends at what is possible: −1 and 1 for scores from 0 to 1. */
+export function differenceDomain(
+  scores: readonly (number | null)[],
+  values: readonly (number | null)[],
+): [number, number] {
+  const [low, high] = domainOf(values, 0)
+  const [least, greatest] = scoreDomain(scores)
+  return least === 0 && greatest === 1 ? [Math.max(low, -1), Math.min(high, 1)] : [low, high]
+}
+
 function negated(value: number | null): number | null {
   return value === null ? null : -value
 }
