@@ -265,3 +265,15 @@ def test_what_was_refused_is_told_at_the_schedule(page: Page, platform: Platform
     row = page.get_by_role("row", name="each")
     expect(row).to_contain_text("has no file configs/eval/other.toml", timeout=READY_MS)
     assert violations(page) == []
+
+
+def test_on_a_phone_schedules_fold_and_their_tab_is_in_view(page: Page, platform: Platform, place: Place) -> None:
+    body = {"name": "each-night-with-a-long-name", "configuration": "configs/eval/other.toml", "cron": "0 3 * * *"}
+    place.admin.ask("POST", f"/api{place.path}/schedules", {**body, "trigger": "cron"})
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{platform.url}{place.path}/schedules")
+    expect(page.get_by_role("row", name="each")).to_contain_text("every day at 3:00")
+    table = page.get_by_role("region", name="Table of schedules")
+    assert table.evaluate("table => table.scrollWidth - table.clientWidth") == 0
+    tab = page.get_by_role("navigation", name="Workspace").get_by_role("link", name="Schedules")
+    assert tab.evaluate("tab => tab.getBoundingClientRect().right <= innerWidth")
