@@ -1,20 +1,43 @@
 """`mesocosm compare RUN RUN…`: compare stored runs with the first of them, for people and for gates."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import click
 
-from mesocosm.cli.command import MesocosmCommand, options
+from mesocosm.cli.command import options
 from mesocosm.cli.gate_options import GateFlags, gate_options
+from mesocosm.cli.remote.connection import Remote, workspace_option
 from mesocosm.cli.render import emit
 from mesocosm.cli.results import command_store, find_run
+from mesocosm.core.failure import UnknownName
+
+if TYPE_CHECKING:
+    from mesocosm.cli.comparison_report import TaskNames
+    from mesocosm.engine.comparison.runs import RunComparison
+    from mesocosm.engine.results import Samples
 
 NOTHING_COMPARED = 1
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """A comparison, what its conditions and the names of tasks are read from, and the place of its page."""
+
+    found: "RunComparison"
+    samples: "Samples"
+    names: "TaskNames"
+    page: Callable[[], str]
+
+
 @gate_options(baseline=False)
-@click.command(cls=MesocosmCommand)
+@click.command(cls=Remote)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
 @click.option("--metric", default="", help="Metric to compare [the primary one].")
-def compare(runs: tuple[str, ...], metric: str) -> int:
+@workspace_option
+@click.option("--remote", is_flag=True, help="Compare runs of your workspace on the server, by name or id.")
+def compare(runs: tuple[str, ...], metric: str, workspace: str | None, remote: bool) -> int:
     """Compare runs of the store: those of one benchmark, each against the first of them, task by task.
 
     A difference counts only when its interval excludes 0; with more than two runs p values are Holm-adjusted. Exit 1
@@ -22,28 +45,61 @@ def compare(runs: tuple[str, ...], metric: str) -> int:
 
     \b
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
+    mesocosm compare RUN RUN --remote    runs of your workspace on a server
     mesocosm gate --help    lists the conditions
     """
-    from mesocosm.cli.comparison_report import compare_path, document, markdown, tell
-    from mesocosm.engine.comparison.runs import compare as compared
+    from mesocosm.cli.comparison_report import document, markdown, tell
 
-    gate, store, chosen = options().part(GateFlags), command_store(), options()
+    gate, chosen = options().part(GateFlags), options()
     gate.check(comparing=True)
-    found = compared(store.runs.get, store.episodes.score_rows, [find_run(store, name).id for name in runs], metric)
-    judged = gate.judge_comparison(store, found)
+    compared = _there(runs, metric, workspace) if remote or workspace else _here(runs, metric)
+    found = compared.found
+    judged = gate.judge_comparison(compared.samples, found)
     judged.write("mesocosm compare", lambda: markdown(found))
     if chosen.json:
-        emit({**document(found, store), "gate": judged.document()})
+        emit({**document(found, compared.names), "gate": judged.document()})
     elif str(gate.markdown) != "-":
-        from mesocosm.cli.viewer_link import page
-
-        tell(found, store, chosen)
+        tell(found, compared.names, chosen)
         if gate.conditions:
             click.echo()
         for line in judged.lines():
             click.echo(line)
-        click.echo(f"\n  {page(compare_path(found), store, chosen)}")
+        click.echo(f"\n  {compared.page()}")
     if any(group.pairs for group in found.groups):
         return judged.code(0)
     click.echo("error: none of these runs can be compared with another one of them", err=True)
     return judged.code(NOTHING_COMPARED)
+
+
+def _here(runs: Sequence[str], metric: str) -> _Compared:
+    """Compare runs of this machine."""
+    from mesocosm.cli.comparison_report import compare_path
+    from mesocosm.cli.viewer_link import page
+    from mesocosm.engine.comparison.runs import compare as compared
+
+    try:
+        store = command_store()
+        ids = [find_run(store, name).id for name in runs]
+    except UnknownName as error:
+        raise UnknownName(
+            f"{error}. Only this machine was looked at; --remote compares runs of your workspace on a server"
+        ) from error
+    found = compared(store.runs.get, store.episodes.score_rows, ids, metric)
+    return _Compared(
+        found, store.episodes, store.episodes.task_ids, lambda: page(compare_path(found), store, options())
+    )
+
+
+def _there(runs: Sequence[str], metric: str, workspace: str | None) -> _Compared:
+    """Compare runs of a workspace on a server."""
+    from mesocosm.cli.bench.remote import RemoteSamples
+    from mesocosm.cli.comparison_report import compare_path
+    from mesocosm.cli.eval.on_server import WorkspaceRun
+    from mesocosm.cli.remote.comparison import RemoteScores, compare_there
+
+    own = [WorkspaceRun.of(name, workspace) for name in runs]
+    client = own[0].client
+    scores = RemoteScores(client)
+    found = compare_there([one.run for one in own], scores, metric)
+    page = f"{client.base_url.rstrip('/')}{compare_path(found)}"
+    return _Compared(found, RemoteSamples(client), scores.task_names, lambda: page)

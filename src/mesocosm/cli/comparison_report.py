@@ -1,8 +1,8 @@
 """Comparisons of runs as tables, Markdown and JSON."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlencode
 
 import click
@@ -13,8 +13,8 @@ from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison.differences import differences
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
 
-if TYPE_CHECKING:
-    from mesocosm.store import Store
+TaskNames = Callable[[str, Sequence[str]], Mapping[str, str]]
+"""Returns the names of tasks of a run by their digests, for example `store.episodes.task_ids`."""
 
 COLUMNS = ("benchmark", "run", "score", "95 % interval", "delta", "95 % interval of delta", "p", "n", "")
 WHOLE = frozenset({RunStatus.FINISHED, RunStatus.PENDING, RunStatus.RUNNING})
@@ -38,10 +38,10 @@ def rows(found: RunComparison) -> Iterator[list[str]]:
             yield [group.runs[0].benchmark if not place else "", who, value, own, *_against(group, pair, place)]
 
 
-def tell(found: RunComparison, store: "Store", chosen: CommonOptions) -> None:
+def tell(found: RunComparison, names: TaskNames, chosen: CommonOptions) -> None:
     """Print the table of a comparison, and notes on it."""
     table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
-    for line in dict.fromkeys([*flipped_lines(found, store), *notes(found)]):
+    for line in dict.fromkeys([*flipped_lines(found, names), *notes(found)]):
         click.echo(line)
 
 
@@ -117,7 +117,7 @@ def notes(found: RunComparison) -> Iterator[str]:
                 )
     for group in found.groups:
         which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 else ""
-        for difference in differences(group.runs):
+        for difference in found.differences if len(found.groups) == 1 else differences(group.runs):
             values = ", ".join(_shown(value) for value in difference.values)
             yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
 
@@ -170,12 +170,12 @@ def markdown(found: RunComparison) -> str:
     return "\n".join([*lines, "", *remarks]).rstrip() + "\n"
 
 
-def document(found: RunComparison, store: "Store") -> dict[str, Any]:
+def document(found: RunComparison, names: TaskNames) -> dict[str, Any]:
     """Return the comparison as JSON, with the flipped tasks of each pair by name."""
     return {
         "runs": [_run(run) for run in found.runs],
         "differences": [{"field": one.field, "values": list(one.values)} for one in found.differences],
-        "benchmarks": [_group(group, lambda pair: flipped_tasks(pair, store)) for group in found.groups],
+        "benchmarks": [_group(group, lambda pair: flipped_tasks(pair, names)) for group in found.groups],
     }
 
 
@@ -234,26 +234,26 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def flipped_tasks(pair: RunPair, store: "Store") -> list[dict[str, Any]]:
+def flipped_tasks(pair: RunPair, names: TaskNames) -> list[dict[str, Any]]:
     """Return the flipped tasks of a pair with their scores in both runs, at most `MOST_LISTED`."""
     found = [task for task in pair.contrast.tasks if task.flipped][:MOST_LISTED]
-    names = store.episodes.task_ids(pair.b, [task.digest for task in found])
-    return [{"task": names.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
+    called = names(pair.b, [task.digest for task in found])
+    return [{"task": called.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
 
 
-def flipped_lines(found: RunComparison, store: "Store") -> Iterator[str]:
+def flipped_lines(found: RunComparison, names: TaskNames) -> Iterator[str]:
     """Yield for each pair the tasks that only one of its runs passes."""
     for group in found.groups:
         for pair in group.pairs:
-            flipped = flipped_tasks(pair, store)
+            flipped = flipped_tasks(pair, names)
             gained = [one["task"] for one in flipped if (one["b"] or 0) > (one["a"] or 0)]
             lost = [one["task"] for one in flipped if (one["b"] or 0) < (one["a"] or 0)]
             which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 or len(group.pairs) > 1 else ""
             unit = "row" if group.runs[0].kind == ROLLOUT else "task"
-            for run, names in zip(reversed(_both_names(group, pair)), (gained, lost), strict=True):
-                if names:
-                    passes = "passes" if len(names) == 1 else "pass"
-                    yield f"{which}{plural(len(names), unit)} {passes} only in {run}: {_listed(names)}"
+            for run, tasks in zip(reversed(_both_names(group, pair)), (gained, lost), strict=True):
+                if tasks:
+                    passes = "passes" if len(tasks) == 1 else "pass"
+                    yield f"{which}{plural(len(tasks), unit)} {passes} only in {run}: {_listed(tasks)}"
 
 
 def _both_names(group: ComparedRuns, pair: RunPair) -> tuple[str, str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.engine.comparison.gate import Condition, GateVerdict
     from mesocosm.engine.comparison.runs import RunComparison
+    from mesocosm.engine.results import Samples
     from mesocosm.store import Store
 
 DEFAULTS = ("regression p<0.05", "missing>2%")
@@ -131,12 +132,12 @@ class GateFlags:
             click.echo(text, err=True)
         return judged
 
-    def judge_comparison(self, store: "Store", found: "RunComparison") -> "GateResult":
+    def judge_comparison(self, samples: "Samples", found: "RunComparison") -> "GateResult":
         """Return the answers about compared runs."""
         from mesocosm.engine.comparison.gate import judge_comparison
 
         self.used = True
-        return GateResult(self, judge_comparison(found, self.conditions, store.episodes), found)
+        return GateResult(self, judge_comparison(found, self.conditions, samples), found)
 
     def _uncompared(
         self, runs: "Sequence[Run]", known: "Sequence[Run]", others: "Sequence[Run]"
@@ -217,7 +218,7 @@ class GateResult:
             found["gate"] = self.document()
         if self.compared is not None:
             base = self.compared.runs[0]
-            found |= {"baseline": base.name or base.id, "comparison": document(self.compared, store)}
+            found |= {"baseline": base.name or base.id, "comparison": document(self.compared, store.episodes.task_ids)}
         return found
 
     def tell(self, store: "Store", chosen: CommonOptions) -> None:
@@ -229,7 +230,7 @@ class GateResult:
         if found is not None:
             baseline = found.runs[0]
             click.echo(f"\nagainst the baseline {baseline.name or baseline.id}:")
-            tell(found, store, chosen)
+            tell(found, store.episodes.task_ids, chosen)
             click.echo(f"  {page(compare_path(found), store, chosen)}")
         if self.verdicts:
             click.echo()

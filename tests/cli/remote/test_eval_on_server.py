@@ -305,6 +305,41 @@ def test_runs_of_this_machine_and_of_the_workspace_are_one_list_of_equal_documen
     assert set(here) - set(there) == set()
 
 
+def test_runs_of_the_workspace_are_compared_and_judged_as_those_of_this_machine(
+    busy: "Platform", tmp_path: Path
+) -> None:
+    assert submit(busy, "--wait", "--name", "three").code == 0
+    for name, passing in (("two", 'ctx.label == "2"'), ("two-and-three", 'ctx.label in "23"')):
+        Path("rollouts/sums/main.py").write_text(MAIN.replace('ctx.label == "3"', passing))
+        assert submit(busy, "--upload", "--wait", "--name", name).code == 0
+    names = ("three", "two", "two-and-three")
+    seen = busy("compare", *names, "--remote", "--json")
+    assert seen.code == 0, seen.err
+    place = Client().workspaces.list()[0].id
+    ids = [Client().runs.of_workspace(place, name).id for name in names]
+    there = Client().runs.compare(ids)
+    fields = ("a", "b", "delta", "low", "high", "p_value", "p_adjusted", "test", "n_a", "n_b", "winner")
+    (group,) = seen.document["benchmarks"]
+    (other,) = there.benchmarks
+    assert [[pair[name] for name in fields] for pair in group["pairs"]] == [
+        [getattr(pair, name) for name in fields] for pair in other.pairs
+    ]
+    assert (group["scores"], [one["task"] for one in group["pairs"][0]["flipped_tasks"]]) == (
+        [0.25, 0.25, 0.5],
+        ["2", "3"],
+    )
+    report = tmp_path / "gate.xml"
+    words = ("--fail-if", "regression>0.1", "--fail-if", "score>0.4", "--junit", report)
+    judged = busy("compare", *names, "--workspace", "reefs", *words)
+    assert judged.code == 1
+    assert "row passes only in two-and-three: 2" in judged.out
+    assert "they differ in commit: " in judged.out
+    assert f"{busy.url}/compare?run={ids[0]}&run={ids[1]}" in judged.out
+    assert "score&gt;0.4" in report.read_text()
+    assert busy("compare", "three", "frist", "--remote").code == 1
+    assert "--remote compares runs of your workspace" in busy("compare", "three", "two").err
+
+
 def test_last_is_the_newest_run_of_this_machine_and_of_the_workspace(busy: "Platform") -> None:
     Path("data").mkdir()
     Path("data/hard.jsonl").write_text('{"user_prompt": "3?", "ground_truth": "3"}\n')

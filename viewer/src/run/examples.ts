@@ -112,6 +112,7 @@ export function episode(given: Partial<Schema<'EpisodeSummary'>> = {}): Schema<'
     index: 0,
     task_id: `seed ${given.index ?? 0}`,
     task_digest: 'd',
+    cluster: '',
     trial: 0,
     seed: '0',
     state: 'completed',

@@ -167,7 +167,7 @@ def _show(found: "ModelComparison", store: "Store", chosen: CommonOptions) -> "G
     from mesocosm.cli.viewer_link import page
 
     compared = found.comparison
-    judged = chosen.part(GateFlags).judge_comparison(store, compared)
+    judged = chosen.part(GateFlags).judge_comparison(store.episodes, compared)
     judged.write("mesocosm bench compare", lambda: markdown(compared))
     if chosen.json:
         emit({**document(found, time.time()), **({"gate": judged.document()} if judged.verdicts else {})})

@@ -394,13 +394,13 @@ def _judged(client: "Client", results: Sequence[MemberResult]) -> GateResult:
     gate = options().part(GateFlags)
     gate.used = True
     runs = [result.run for result in results if result.run is not None and result.run.status not in GOING]
-    judged = GateResult(gate, judge(gate.conditions, runs, _RemoteSamples(client)))
+    judged = GateResult(gate, judge(gate.conditions, runs, RemoteSamples(client)))
     judged.write("mesocosm bench run", lambda: runs_markdown("runs on a server", runs, None))
     return judged
 
 
-class _RemoteSamples:
-    """The episodes of a server's runs, for conditions. Clusters of tasks are not in their documents."""
+class RemoteSamples:
+    """The episodes of a server's runs, for conditions."""
 
     def __init__(self, client: "Client") -> None:
         self._client = client
@@ -423,7 +423,7 @@ class _RemoteSamples:
                 (None if one.failure is None else one.failure.cause),
             )
             labels = msgspec.json.encode(one.labels).decode() if one.labels else None
-            yield ResultRow(one.task_digest, "", value, outcome, cause, missing, one.duration_s, labels)
+            yield ResultRow(one.task_digest, one.cluster, value, outcome, cause, missing, one.duration_s, labels)
 
 
 def run_of(detail: "RunDetail") -> Run:

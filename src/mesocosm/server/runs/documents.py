@@ -136,6 +136,7 @@ def _episode_fields(episode: Episode, primary: str) -> dict[str, Any]:
         "index": episode.index,
         "task_id": episode.task_id,
         "task_digest": episode.task_digest,
+        "cluster": episode.cluster,
         "trial": episode.trial,
         "seed": None if episode.seed is None else str(episode.seed),
         "state": episode.status.value,

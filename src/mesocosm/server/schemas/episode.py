@@ -29,6 +29,7 @@ class _EpisodeFields(Document):
     index: int
     task_id: str
     task_digest: str
+    cluster: str = Field(description="Item of which the task is a variant, counted once in intervals; else empty.")
     trial: int
     seed: str | None = Field(description="As a string: seeds have up to 64 bits, numbers in JavaScript 53.")
     state: EpisodeState
