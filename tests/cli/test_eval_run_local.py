@@ -345,7 +345,7 @@ def test_a_rollout_that_fails_before_it_asks_the_model_ends_the_run(
     workspace.rows(*[does] * 40)
     outcome = workspace.run()
     assert outcome.code == 4
-    assert "failed before a model was asked, so every other one would: workflow_failed:\n  | " in outcome.out
+    assert "failed so before a model was asked, so every other one would\n  | " in outcome.out
     assert f"\n  | {words}\n" in outcome.out
     assert len(workspace.played()) <= most
     with closing(sqlite3.connect(workspace.root / "benchmark_results" / DATABASE_NAME)) as connection:

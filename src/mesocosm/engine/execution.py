@@ -375,9 +375,10 @@ class SameFailures:
             and (count >= ALIKE or _not_loaded(episode))
         ):
             first = "the first episode failed" if count == 1 else f"the first {count} episodes all failed"
-            lines = (episode.failure.detail or episode.failure.message).strip().splitlines()[-LINES:]
-            words = "\n".join(f"  | {line}" for line in lines)
-            raise RunAborted(f"{first} before a model was asked, so every other one would: {cause}:\n{words}")
+            # What went wrong comes first: lists and cards show only the beginning.
+            said = f"{cause}: {message.strip().splitlines()[0][:300]}"
+            lines = "".join(f"\n  | {line}" for line in episode.failure.detail.strip().splitlines()[-LINES:])
+            raise RunAborted(f"{said}; {first} so before a model was asked, so every other one would{lines}")
         if not self.all_failed or count < ALIKE:
             return ""
         return f"the first {count} episodes all failed alike: {cause}: {message.splitlines()[0][:300]}"

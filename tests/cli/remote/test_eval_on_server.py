@@ -268,6 +268,24 @@ def test_a_failed_sample_is_named_with_its_row_in_results_and_log(busy: "Platfor
     assert "asked 3?" in whole
 
 
+def test_code_that_fails_before_a_model_is_asked_is_told_once_and_is_to_be_mended_not_resumed(
+    busy: "Platform", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mesocosm.engine.execution.ALIKE", 3)
+    code = MAIN.replace("        print(", "        {}['SEARCH_API_KEY']\n        print(")
+    Path("rollouts/sums/main.py").write_text(code)
+    submit(busy, "--upload", "--wait", "--name", "broken")
+    shown = busy("eval", "info", "broken").out
+    assert "failed: workflow_failed: KeyError: 'SEARCH_API_KEY'; the first 3 episodes all failed so" in shown
+    assert "the same code fails again; mend it" in shown
+    assert "mesocosm eval submit configs/eval/sums.toml --upload" in shown
+    assert "run resume" not in shown
+    log = busy("eval", "logs", "broken").out
+    assert "row 0 trial 0 · failed, not counted, still pending" in log
+    assert log.count("workflow_failed: as in row 0") == 2
+    assert log.count("error: workflow_failed") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -325,6 +325,12 @@ def test_why_a_run_failed_is_told_alike_in_lists_and_streams_without_paths_of_th
     vic = team.hosted.member("vic")
     added = team.owner.post(f"/api/workspaces/{team.workspace}/members", {"username": "vic", "role": "viewer"})
     assert added.status_code < 300
+    done = team.run(run["id"])
+    assert done["error"].startswith("workflow_failed: KeyError: 'SEARCH_API_KEY'; ")
+    assert done["commands"]["resume"] is None
+    assert done["commands"]["repeat"] == f"mesocosm eval submit --from {run['id']} --branch main"
+    log = team.owner.get(f"/api/runs/{run['id']}/log").json()["lines"]
+    assert [line["kind"] for line in log].count("error") == 1
     place = str(team.service.settings.data_dir)
     assert place in team.service.store.runs.get(run["id"]).error
     # What the stream of changes reads, before it is narrowed to a listener.

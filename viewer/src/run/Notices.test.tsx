@@ -1,6 +1,7 @@
 import { screen } from '@testing-library/react'
 import userEvent from '@testing-library/user-event'
 import { describe, expect, it } from 'vitest'
+import type { Schema } from '../api/types'
 import { counts, run } from './examples'
 import { Notices } from './Notices'
 import { draw } from './testPage'
@@ -27,6 +28,16 @@ describe('Notices', () => {
     const more = screen.getByRole('button', { name: 'More' })
     await userEvent.click(more)
     expect(more.getAttribute('aria-expanded')).toBe('true')
+  })
+
+  it('tell to mend and submit again what would fail again', async () => {
+    const repeat = 'mesocosm eval submit --from 01a --branch main'
+    const request = { kind: 'rollout' } as Schema<'RunRequestDocument'>
+    const owed = counts({ planned: 8, done: 0, owed: 8 })
+    const given = run({ state: 'failed', request, counts: owed, commands: { ...commands, resume: null, repeat } })
+    await draw(<Notices run={given} />)
+    expect(screen.getByText(/The same code fails again/)).toBeTruthy()
+    expect(screen.getByText(repeat)).toBeTruthy()
   })
 
   it('are silent while all is well', async () => {

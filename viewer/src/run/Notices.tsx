@@ -11,6 +11,7 @@ import { unitOf } from './results/rollout'
 
 export function Notices({ run }: { run: Schema<'RunDetail'> }) {
   const { state, error, warnings, rescored, counts, commands } = run
+  const again = mended(run)
   const broken = state === 'interrupted' || state === 'stopped' || state === 'partial' || state === 'failed'
   return (
     <>
@@ -22,6 +23,12 @@ export function Notices({ run }: { run: Schema<'RunDetail'> }) {
             {error !== '' && !isReason(run) && <LongText text={error} />}
             {commands.resume !== null && (counts.owed > 0 || state === 'partial') && (
               <Command>{commands.resume}</Command>
+            )}
+            {again !== null && (
+              <>
+                <p>The same code fails again. Mend it, push it, and submit it again:</p>
+                <Command>{again}</Command>
+              </>
             )}
           </div>
         </div>
@@ -70,6 +77,12 @@ function ending(run: Ended): string {
 /** Whether what ended the run is a reason in a few words, so that it can stand in a sentence. */
 function isReason({ state, error }: Ended): boolean {
   return state === 'stopped' && error.trim() !== '' && error.length <= 200 && !error.includes('\n')
+}
+
+/** How to submit an evaluation again that failed because of its code, so that resuming it would be in vain; or null. */
+export function mended({ state, counts, commands, request }: Schema<'RunDetail'>): string | null {
+  const futile = state === 'failed' && counts.owed > 0 && request?.kind === 'rollout' && commands.resume === null
+  return futile ? commands.repeat : null
 }
 
 /** Two lines of a text, all of it on request. */

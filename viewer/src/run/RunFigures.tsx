@@ -8,7 +8,7 @@ import { isGoing } from './headline'
 import { pace, remember, type Sighting } from './pace'
 import styles from './RunFigures.module.css'
 import { isRollout, unitOf } from './results/rollout'
-import { troubles } from './troubles'
+import { tried, troubles } from './troubles'
 
 interface Figure {
   label: string
@@ -20,7 +20,8 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
   const { counts } = run
   const figures = useFigures(run)
   // As "What went wrong" counts them: an episode whose grader failed has no value, though nothing failed in playing it.
-  const failed = troubles(run.failures, run.primary).reduce((sum, { count: some }) => sum + some, 0)
+  const again = tried(run)
+  const failed = troubles(run.failures, run.primary).reduce((sum, { count: some }) => sum + some, 0) - again
   return (
     <div className={styles.figures}>
       <div className={styles.progress}>
@@ -30,6 +31,7 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
             {count(counts.done)} of {count(counts.planned)}
           </strong>{' '}
           done · <span data-some={failed > 0 || undefined}>{count(failed)} failed</span> · {count(counts.owed)} pending
+          {again > 0 && `, ${count(again)} of them tried in vain`}
         </p>
       </div>
       <dl className={styles.list}>

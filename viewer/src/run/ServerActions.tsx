@@ -9,6 +9,7 @@ import { DeleteDialog } from '../runs/DeleteDialog'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 import { stateOf } from './headline'
+import { mended } from './Notices'
 import { downloads, rescoreItem, retryItem } from './RunActions'
 import { useRunActions } from './useRunActions'
 
@@ -78,7 +79,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
           Stop
         </Button>
       )}
-      {!going && state !== 'finished' && run.imported === null && (
+      {!going && state !== 'finished' && run.imported === null && mended(run) === null && (
         <Button icon="play" look="primary" busy={resume.busy} onClick={() => resume.run(false)}>
           Resume
         </Button>

@@ -38,6 +38,14 @@ describe('TroublePanel', () => {
     expect(screen.getByRole('button', { name: /2 Model timed out excluded/ })).toBeTruthy()
   })
 
+  it('says of failures that stay pending that they do not count', async () => {
+    const pending = counts({ planned: 8, done: 0, failed: 0, owed: 8 })
+    const given = run({ failures: [failure({ cause: 'workflow_failed', count: 6 })], state: 'failed', counts: pending })
+    await draw(<TroublePanel run={given} chosen={[]} onChoose={() => {}} />)
+    expect(screen.getByRole('button', { name: /^6 .* still pending$/ })).toBeTruthy()
+    expect(screen.getByText('6 of 6 episodes')).toBeTruthy()
+  })
+
   it('filters by a cause and shows which one is set', async () => {
     const choose = vi.fn()
     await draw(<TroublePanel run={run({ failures })} chosen={['model_timeout']} onChoose={choose} />)

@@ -11,7 +11,7 @@ import { EpisodeLink } from './EpisodeLink'
 import { gist } from './gist'
 import { filterOfCause, unitOf } from './results/rollout'
 import styles from './TroublePanel.module.css'
-import { type Trouble, troubles, withoutTrouble } from './troubles'
+import { type Trouble, tried, troubles, withoutTrouble } from './troubles'
 
 interface TroublePanelProps {
   run: Schema<'RunDetail'>
@@ -22,13 +22,24 @@ interface TroublePanelProps {
 
 const SHOWN = 4
 
+const EFFECTS = { worst: 'counts as worst', missing: 'excluded', open: 'still pending' }
+
 export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   const [all, setAll] = useState(false)
-  const found = troubles(run.failures, run.primary, run.ungraded)
+  const again = tried(run)
+  const found = troubles(run.failures, run.primary, run.ungraded).map((trouble) =>
+    // Nothing counts of what is pending: here no failure is of a finished episode.
+    again > 0 && run.counts.failed === 0 && run.failures.some(({ cause }) => cause === trouble.cause)
+      ? { ...trouble, effect: 'open' as const }
+      : trouble,
+  )
   const total = found.reduce((sum, { count: some }) => sum + some, 0)
   const shown = all ? found : found.slice(0, SHOWN)
   return (
-    <Panel title="Failures" note={total > 0 ? `${count(total)} of ${plural(run.counts.done, unitOf(run))}` : undefined}>
+    <Panel
+      title="Failures"
+      note={total > 0 ? `${count(total)} of ${plural(run.counts.done + again, unitOf(run))}` : undefined}
+    >
       {found.length === 0 && <Nothing run={run} />}
       <ul className={styles.list} data-few={found.length <= 2 || undefined}>
         {shown.map((trouble) => (
@@ -82,7 +93,7 @@ function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
       >
         <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{name}</span>{' '}
         <span className={styles.effect} data-effect={effect}>
-          {effect === 'worst' ? 'counts as worst' : 'excluded'}
+          {EFFECTS[effect]}
         </span>
       </button>
       {example === undefined ? (

@@ -14,8 +14,8 @@ const NO_TROUBLE = ['not_run', 'skipped']
 export interface Trouble {
   cause: string
   count: number
-  /** `worst`: counted as the worst value; `missing`: left out of the score. */
-  effect: 'worst' | 'missing'
+  /** `worst`: counted as the worst value; `missing`: left out of the score; `open`: still pending, so not counted. */
+  effect: 'worst' | 'missing' | 'open'
   example?: { episode: string; task: string; message: string }
 }
 
@@ -42,6 +42,12 @@ export function troubles(
     found.push({ cause, count, effect: 'missing', example })
   }
   return found.sort((one, other) => other.count - one.count || one.cause.localeCompare(other.cause))
+}
+
+/** Episodes that failed and stay pending, as when a run ended because all of the first ones failed alike. */
+export function tried({ failures, counts }: Pick<Schema<'RunDetail'>, 'failures' | 'counts'>): number {
+  const all = failures.reduce((sum, { count: some }) => sum + some, 0)
+  return Math.min(Math.max(all - counts.failed, 0), counts.owed)
 }
 
 /** What can be said of a run without any trouble; `good` only when all of it was played and its score is not zero. */

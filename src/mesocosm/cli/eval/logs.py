@@ -1,6 +1,6 @@
 """`mesocosm eval logs NAME`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -70,8 +70,7 @@ def logs(
     if chosen.json:
         emit({"schema_version": 1, "items": found, "next_cursor": cursor, "output": printed})
         return 0
-    for sample in found:
-        _show(sample)
+    _show(found)
     if not found:
         click.echo("no sample failed" if failed else "no sample fits" if wanted else "nothing happened yet")
     if cursor:
@@ -105,8 +104,7 @@ def _logs_there(
     if not chosen:
         for line in lines:
             click.echo(line)
-    for sample in found[:limit]:
-        _show(sample)
+    _show(found[:limit])
     if not found:
         click.echo("no sample failed" if failed else "no sample fits" if chosen else "no sample has begun yet")
     if len(found) > limit:
@@ -197,19 +195,35 @@ def _lines(events: Iterator[Event]) -> Iterator[str]:
             yield f"{payload.get('stream') or event.kind}: {payload.get('message', '')}"
 
 
-def _show(sample: dict[str, Any]) -> None:
-    reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
-    if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
-        reward = " · no score"
-    click.secho(f"row {sample['row']} trial {sample['trial']} · {sample['status']}{reward}", bold=True)
-    for line in sample["log"]:
-        click.echo(f"  {line}")
-    if sample["cause"]:
+def _show(samples: Sequence[dict[str, Any]]) -> None:
+    """Print samples; a failure that an earlier one had too is not told again."""
+    told: dict[tuple[str, str, str], str] = {}
+    for sample in samples:
+        reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
+        if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
+            reward = " · no score"
+        click.secho(f"row {sample['row']} trial {sample['trial']} · {_status(sample)}{reward}", bold=True)
+        for line in sample["log"]:
+            click.echo(f"  {line}")
+        if not sample["cause"]:
+            if sample["why"]:
+                click.echo(f"  {sample['why']}")
+            continue
+        failure = (sample["cause"], sample["message"], sample["detail"])
+        first = told.setdefault(failure, sample["row"])
+        if sample["detail"] and first != sample["row"]:
+            click.echo(f"  {sample['cause']}: as in row {first}")
+            continue
         click.echo(f"  {sample['cause']}: {sample['message']}")
         for line in sample["detail"].splitlines():
             click.echo(f"    {line}")
-    elif sample["why"]:
-        click.echo(f"  {sample['why']}")
+
+
+def _status(sample: dict[str, Any]) -> str:
+    """Return the status of a sample in words; one that was withdrawn is played again when its run goes on."""
+    if sample["status"] != EpisodeStatus.CANCELLED:
+        return str(sample["status"])
+    return "failed, not counted, still pending" if sample["cause"] else "cancelled, still pending"
 
 
 def _printed(run: "Run") -> list[str]:

@@ -226,7 +226,10 @@ class WorkspaceRun:
             click.echo(f"  mesocosm eval logs {name} -f\n  mesocosm eval stop {name}")
             return
         click.echo(f"  mesocosm eval logs {name}{failed}\n  mesocosm eval download {name}")
-        if run.counts.owed and run.imported is None:
+        if run.commands.resume is None and run.commands.repeat and run.counts.owed and run.imported is None:
+            click.echo("  the same code fails again; mend it, push it, and submit it again:")
+            click.echo(f"  {run.commands.repeat}")
+        elif run.counts.owed and run.imported is None:
             pending = plural(run.counts.owed, "sample")
             click.echo(f"  mesocosm run resume {name} --remote    continues it: {pending} pending")
 

@@ -10,7 +10,7 @@ from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelSettings
-from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.models.catalogue import is_local
 from mesocosm.server.permissions.run_processes import workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun
@@ -43,15 +43,21 @@ class _Unsayable(Exception):
     """A part of a spec that `mesocosm run local` has no option for."""
 
 
-def commands_of(run: VisibleRun, *, failed: bool) -> Reproduction:
-    """Return the commands that apply to a run; `failed` says whether it has failures that are worth a retry."""
+def commands_of(run: VisibleRun, *, failed: bool, broken: bool = False) -> Reproduction:
+    """Return the commands that apply to a run.
+
+    `failed` says whether it has failures that are worth a retry, `broken` whether its own code failed. An evaluation
+    that failed because its code did, before any result, would fail again: it is submitted again with newer code.
+    """
     if run.stored_in is not None:
         return reproduction(run.record, place=workplace(run.stored_in).words, failed=failed)
     request, record = run.request, run.record
     repeat = resume = None
     if request is not None:
         repeat = repeat_request(request, record, run.usual_limits) if run.repeatable else None
-        if not request.open and (record.counts.pending or failed):
+        if request.kind == "rollout" and broken and record.status is RunStatus.FAILED and not record.counts.done:
+            repeat = _submit_newer(request, run.id)
+        elif not request.open and (record.counts.pending or failed):
             resume = _line("mesocosm", "run", "resume", run.id, *(["--retry-failed"] if failed else []))
     return Reproduction(repeat=repeat, resume=resume, show=_line("mesocosm", "run", "get", run.id))
 
@@ -115,6 +121,13 @@ def repeat_request(request: RunRequest, run: Run, limits: tuple[float, float]) -
             words += _option(option, str(value))
     line = _line("mesocosm", *words)
     return None if "\0" in line or discreet(line) != line else line
+
+
+def _submit_newer(request: RunRequest, run_id: str) -> str:
+    """Return the command line that submits an evaluation again with its newest code."""
+    if request.config.get("dirty") or not request.branch:
+        return _line("mesocosm", "eval", "submit", request.configuration, "--upload")
+    return _line("mesocosm", "eval", "submit", "--from", run_id, *_option("--branch", request.branch))
 
 
 def _local(spec: RunSpec) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import msgspec
 
 from mesocosm.core.episode import Episode
-from mesocosm.core.failure import RULES
+from mesocosm.core.failure import OF_CODE, RULES
 from mesocosm.core.run import Run
 from mesocosm.interop.record import without_files
 from mesocosm.server.permissions.visible_runs import VisibleRun
@@ -32,7 +32,8 @@ def read_run(run: VisibleRun) -> RunDetail:
     """Return a run in full."""
     figures = figures_of(run)
     failed = any(not group[2].valid for group in figures.failures)
-    detail = run_detail(run.record, figures, commands_of(run, failed=failed), run.artifacts())
+    broken = any(group[0] in OF_CODE for group in figures.failures)
+    detail = run_detail(run.record, figures, commands_of(run, failed=failed, broken=broken), run.artifacts())
     return detail.model_copy(update=run.ownership(prompts=True))
 
 
