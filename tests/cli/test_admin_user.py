@@ -21,6 +21,8 @@ def user(mesocosm: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
     for name, cost in {"MEMORY_KIB": 8, "PASSES": 1, "LANES": 1}.items():
         monkeypatch.setattr(passwords, name, cost)
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "mesocosm-data").mkdir()
+    open_store(tmp_path / "mesocosm-data" / DATABASE_NAME).close()
     return lambda *words, **given: mesocosm("admin", "user", *words, **given)
 
 
@@ -121,3 +123,16 @@ def test_tokens_are_signed_with_a_new_key(
         assert [key.id for key in keys.valid()] == [made, before][: 1 + older]
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("words", [("add", "ada"), ("list",), ("disable", "ada"), ("reset", "ada")])
+def test_in_a_folder_without_a_server_nothing_is_made(
+    user: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    refused = user(*words)
+    assert (refused.code, refused.out) == (2, "")
+    assert f"there is no server in {elsewhere / 'mesocosm-data'}; name its directory with --data-dir" in refused.err
+    assert list(elsewhere.iterdir()) == []

@@ -33,6 +33,7 @@ class Afternoon:
     variables: dict[str, str]
     called: dict[str, str] = field(default_factory=dict)
     passwords: dict[str, str] = field(default_factory=dict)
+    told: str = ""
     server: "subprocess.Popen[str] | None" = None
 
     def __post_init__(self) -> None:
@@ -81,6 +82,9 @@ class Afternoon:
         found = re.search(r"http://\S+", printed)
         assert found is not None, printed
         self.called["https://bench.example.org"] = found[0]
+        told = re.search(r"mesocosm admin user add NAME( .*?)  +#", printed)
+        assert told is not None, printed
+        self.told = told[1]
         assert missing_lines(self.named(expected), printed) == [], printed
 
     def run(self, command: str, folder: Path, person: str, stdin: str = "") -> str:
@@ -135,6 +139,9 @@ def test_a_team_moves_in_as_the_page_shows_it(afternoon: Afternoon) -> None:
                 person, folder = "bob", afternoon.place / "bob"
                 login = afternoon.named("mesocosm auth login --base-url https://bench.example.org --username bob")
                 afternoon.run(login, folder, person, afternoon.passwords[person])
+            if command == "mesocosm admin user add bob":
+                # As the server told it, from anywhere.
+                command, folder = command + afternoon.told, afternoon.place
             printed = afternoon.run(afternoon.named(command), folder, person, afternoon.passwords.get(person, ""))
             assert missing_lines(afternoon.named(expected), printed) == [], f"{command}\n{printed}"
             if added := re.search(r"^added (\w+) .*\n.*: (\S+)$", printed, re.MULTILINE):

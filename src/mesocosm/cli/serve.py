@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -66,7 +67,7 @@ def serve(config: Path | None, **given: Any) -> int:
             listening,
             words=("--config", str(config)) if config is not None else (),
             variables=worker_variables(given),
-            ready=lambda addresses: _ready(addresses, service, chosen, first),
+            ready=lambda addresses: _ready(addresses, service, chosen, first, config),
         )
     return 0
 
@@ -78,7 +79,13 @@ def _first_admin(service: "Service") -> tuple[str, str] | None:
     return None if service.settings.auth_disabled else first_admin(service)
 
 
-def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, first: tuple[str, str] | None) -> None:
+def _ready(
+    addresses: "Addresses",
+    service: "Service",
+    chosen: CommonOptions,
+    first: tuple[str, str] | None,
+    config: Path | None,
+) -> None:
     """Print the address once the server answers."""
     made = {"username": first[0], "password": first[1]} if first else None
     if chosen.json:
@@ -94,7 +101,16 @@ def _ready(addresses: "Addresses", service: "Service", chosen: CommonOptions, fi
         )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
         click.echo(f"Next: mesocosm auth login --base-url {addresses.api}")
-        click.echo("      mesocosm admin user add NAME     # for each of the others, here, with the same settings")
+        click.echo(f"      mesocosm admin user add NAME{_place(service, chosen, config)}     # for each of the others, here")
     if not service.settings.models:
         click.echo("Only built-in models are offered: add others as [[models]] to the file of --config.")
     click.echo("Ctrl-C stops it.")
+
+
+def _place(service: "Service", chosen: CommonOptions, config: Path | None) -> str:
+    """Return the options that name this server to `mesocosm admin`, in any folder."""
+    named = f" --config {quote(str(config.absolute()))}" if config is not None else ""
+    if not service.settings.database_url:
+        return f"{named} --data-dir {quote(str(service.settings.data_dir.absolute()))}"
+    # An address may have a password, which belongs into no terminal.
+    return f"{named} --database-url URL" if chosen.database_url else named

@@ -7,7 +7,7 @@ class ApiError(MesocosmError):
     """The server refused a request, or could not be reached (`status` 0, and `kind` is the name of the exception).
 
     `detail` is the server's message, `hint` suggests a remedy, `retry_after` is the number of seconds to wait before a
-    retry.
+    retry. The request is part of the message, unless the server has `told` what is wrong; then only tracebacks have it.
     """
 
     def __init__(
@@ -20,6 +20,7 @@ class ApiError(MesocosmError):
         hint: str = "",
         retry_after: float | None = None,
         kind: str = "",
+        told: bool = False,
     ) -> None:
         self.method = method
         self.url = url
@@ -30,7 +31,10 @@ class ApiError(MesocosmError):
         self.kind = kind
         said = detail if status else f"{method} {url} got no answer: {detail}"
         said = f"{said}; {self.hint}" if self.hint else said
-        super().__init__(f"{said} (HTTP {status} for {method} {url})" if status else said)
+        request = f"HTTP {status} for {method} {url}"
+        super().__init__(f"{said} ({request})" if status and not told else said)
+        if told:
+            self.add_note(request)
 
 
 def hint_for(status: int, *, auth: str = "", retry_after: str = "", logged_in: bool = False, variable: str = "") -> str:

@@ -136,7 +136,8 @@ class BenchApi:
     def _refused(self, method: str, url: str, error: urllib.error.HTTPError) -> ApiError:
         wait = error.headers.get("Retry-After") or ""
         auth = error.headers.get(AUTH_HEADER) or ""
-        detail = _detail(error.read(ERROR_BYTES), error.reason)
+        body = error.read(ERROR_BYTES)
+        detail, told = _detail(body, error.reason), _told(body, error.reason)
         untold = "" if f"in {wait} s" in detail else wait
         return ApiError(
             method,
@@ -147,6 +148,7 @@ class BenchApi:
                 error.code, auth=auth, retry_after=untold, logged_in=bool(self.token), variable=self.identity.variable
             ),
             retry_after=float(wait) if wait.isdecimal() else None,
+            told=told,
         )
 
 
@@ -192,6 +194,18 @@ def _detail(body: bytes, reason: str) -> str:
     if isinstance(detail, dict) and isinstance(detail.get("message"), str):
         return str(detail["message"])
     return detail if isinstance(detail, str) else json.dumps(detail)
+
+
+def _told(body: bytes, reason: str) -> bool:
+    """Return whether an answer says in words what is wrong, more than the name of its status."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    detail = document.get("detail") if isinstance(document, dict) else None
+    if isinstance(detail, dict):
+        detail = detail.get("message")
+    return isinstance(detail, str) and detail.strip().lower() not in ("", reason.lower())
 
 
 def _problem(item: object) -> str:

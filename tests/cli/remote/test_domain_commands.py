@@ -64,7 +64,7 @@ def test_what_is_registered_by_somebody_else_is_theirs(platform: "Platform", scr
     seen = platform("register", script)
 
     assert (seen.code, seen.out) == (1, "")
-    assert "HTTP 403 for PATCH" in seen.err
+    assert "HTTP" not in seen.err
 
 
 def test_a_file_without_a_domain_is_named(platform: "Platform", tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_an_unknown_domain_is_told_in_words_and_for_programs(platform: "Platform
 
     assert seen.code == 1
     assert (seen.document["error"], seen.document["status_code"]) == ("http_error", 404)
-    assert f" (HTTP 404 for GET {platform.url}/api/domains/a%2Fb)" in seen.err
+    assert "a/b" in seen.err
 
 
 def test_models_are_listed(platform: "Platform") -> None:
@@ -148,7 +148,7 @@ def test_registering_from_python_twice_is_fine(
         f"registered domain word-game (The word game) at {platform.url}",
         f"updated domain word-game (The word game) at {platform.url}",
     ]
-    with pytest.raises(ApiError, match="HTTP 409"):
+    with pytest.raises(ApiError, match="."):
         register_domain(domain_of(URL), update_if_exists=False)
 
 

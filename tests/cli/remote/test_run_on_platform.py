@@ -109,8 +109,8 @@ def test_what_cannot_work_is_refused_with_the_reason(game: "Platform") -> None:
     model = game("run", "create", *WANTED[:-1], "openai/unheard-of")
 
     assert (many.code, many.out) == (1, "")
-    assert "HTTP 422 for POST" in many.err
     assert "20" in many.err
+    assert "HTTP" not in many.err
     assert model.code == 1
     assert "unheard-of" in model.err
 
@@ -167,7 +167,7 @@ def test_an_export_that_is_refused_leaves_no_file(game: "Platform", tmp_path: Pa
     seen = game("run", "export", "nonsense", "-o", tmp_path / "replay.json")
 
     assert seen.code == 1
-    assert "HTTP 404" in seen.err
+    assert "nonsense" in seen.err
     assert not (tmp_path / "replay.json").exists()
 
 
@@ -226,7 +226,7 @@ def test_last_on_the_platform_is_the_newest_of_ones_own(game: "Platform", run_id
 def test_a_run_of_ones_own_on_the_platform_is_named_by_the_beginning_of_its_id(game: "Platform", run_id: str) -> None:
     assert game("run", "get", run_id[:30]).document["run"]["id"] == run_id
     assert game("run", "show", run_id[:30], "--remote").code == 0
-    assert "HTTP 404" in game("run", "show", "ffffffff-ffff").err
+    assert "ffffffff-ffff" in game("run", "show", "ffffffff-ffff").err
 
 
 def test_last_where_nothing_was_run_here_tells_of_the_platform(game: "Platform") -> None:
@@ -359,7 +359,7 @@ def test_a_run_that_owes_nothing_is_not_queued_again(game: "Platform", run_id: s
     seen = game("run", "resume", run_id)
 
     assert (seen.code, seen.out) == (1, "")
-    assert "HTTP 409" in seen.err
+    assert "pending" in seen.err
 
 
 def test_a_run_is_deleted_when_agreed(game: "Platform", run_id: str) -> None:

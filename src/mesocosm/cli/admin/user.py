@@ -31,8 +31,8 @@ def server_options(command: _Function) -> _Function:
 
 
 @contextmanager
-def opened_service(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Service"]:
-    """Open a server's store. Raises UsageError if it does not exist and `create` is not set."""
+def opened_service(config: Path | None, data_dir: Path | None) -> Iterator["Service"]:
+    """Open a server's store. Raises UsageError if there is none."""
     from mesocosm.core.failure import UsageError
     from mesocosm.server.service import opened
     from mesocosm.server.settings import read_settings
@@ -40,20 +40,20 @@ def opened_service(config: Path | None, data_dir: Path | None, *, create: bool =
 
     chosen = options()
     settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)
-    if not (create or settings.database_url or (settings.data_dir / DATABASE_NAME).exists()):
+    if not (settings.database_url or (settings.data_dir / DATABASE_NAME).exists()):
         raise UsageError(
-            f"there is no server in {settings.data_dir}; name its directory with --data-dir, or its database with "
-            "--database-url"
+            f"there is no server in {settings.data_dir.absolute()}; name its directory with --data-dir, its settings with "
+            "--config, or its database with --database-url; `mesocosm serve` makes a new one"
         )
     with opened(settings) as service:
         yield service
 
 
 @contextmanager
-def _people(config: Path | None, data_dir: Path | None, *, create: bool = False) -> Iterator["Administration"]:
+def _people(config: Path | None, data_dir: Path | None) -> Iterator["Administration"]:
     from mesocosm.server.permissions.administration import system_administration
 
-    with opened_service(config, data_dir, create=create) as service:
+    with opened_service(config, data_dir) as service:
         yield system_administration(service, ACTOR)
 
 
@@ -70,7 +70,7 @@ def user() -> None:
 def add(name: str, *, admin: bool, ask: bool, config: Path | None, data_dir: Path | None) -> None:
     """Add a user. The password is generated and shown once."""
     password = _asked() if ask else None
-    with _people(config, data_dir, create=True) as people:
+    with _people(config, data_dir) as people:
         added = people.add(name, password, "admin" if admin else "member")
     _tell(added, f"added {added.username} ({added.role})", added.password)
 

@@ -135,7 +135,7 @@ class WorkingDatasets(VisibleDatasets):
 
     def _refused(self, given: DatasetInput, begun: Upload) -> Refusal:
         if begun.dataset is not None:
-            words = f"the dataset {begun.dataset.name!r} exists; upload a new version of it with overwrite, or use "
+            words = f"the dataset {begun.dataset.name!r} exists; upload a new version of it with --overwrite, or use "
             return Refusal(409, words + "another name", more={"existing_dataset_id": begun.dataset.id})
         return self._full(f"{given.file_name!r} has {given.size:,} bytes", begun)
 

@@ -47,7 +47,7 @@ async def check_dataset_version(service: Service, version: DatasetVersion) -> bo
     finally:
         await asyncio.to_thread(scratch.remove)
     state = DatasetState.ERROR if checked.faults else DatasetState.UPLOADED
-    late = Problem("", "another version was uploaded meanwhile", "upload it again, with overwrite")
+    late = Problem("", "another version was uploaded meanwhile", "upload it again, with --overwrite")
     found = _columns(checked) | ({"digest": digest} if intact else {})
     kept = await asyncio.to_thread(store.finish_check, version, state=state, overtaken=_text(_faulty(late)), **found)
     if kept and not intact:
