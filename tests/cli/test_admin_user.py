@@ -95,14 +95,8 @@ def test_names_that_nobody_has_or_somebody_has_already_are_refused(user: Call) -
     assert "nobody" in user("reset", "nobody").err
 
 
-def test_where_there_is_no_platform_nothing_is_made(user: Call, tmp_path: Path) -> None:
-    missing = user("list", "--data-dir", "elsewhere")
-    assert missing.code == 2
-    assert "--data-dir" in missing.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_what_is_done_here_is_written_down(user: Call, tmp_path: Path) -> None:
+    (tmp_path / "mesocosm-data").rename(tmp_path / "there")
     user("add", "ada", "--data-dir", "there")
     store = open_store(tmp_path / "there" / DATABASE_NAME)
     entries = Service(read_settings(), store).store.audit.list()

@@ -101,7 +101,9 @@ def _ready(
         )
         click.echo(f"{who}, shown this once: {made['username']}  password: {made['password']}")
         click.echo(f"Next: mesocosm auth login --base-url {addresses.api}")
-        click.echo(f"      mesocosm admin user add NAME{_place(service, chosen, config)}     # for each of the others, here")
+        click.echo(
+            f"      mesocosm admin user add NAME{_place(service, chosen, config)}     # for each of the others, here"
+        )
     if not service.settings.models:
         click.echo("Only built-in models are offered: add others as [[models]] to the file of --config.")
     click.echo("Ctrl-C stops it.")

@@ -42,8 +42,8 @@ def opened_service(config: Path | None, data_dir: Path | None) -> Iterator["Serv
     settings = read_settings(config, data_dir=data_dir, database_url=chosen.database_url, blob_url=chosen.blob_url)
     if not (settings.database_url or (settings.data_dir / DATABASE_NAME).exists()):
         raise UsageError(
-            f"there is no server in {settings.data_dir.absolute()}; name its directory with --data-dir, its settings with "
-            "--config, or its database with --database-url; `mesocosm serve` makes a new one"
+            f"there is no server in {settings.data_dir.absolute()}; name its directory with --data-dir, its "
+            "settings with --config, or its database with --database-url; `mesocosm serve` makes a new one"
         )
     with opened(settings) as service:
         yield service
