@@ -51,7 +51,8 @@ def set_(name: str, scope: "Scope", variable: str | None, file: Path | None, wor
     if fault := value_fault(value):
         raise UsageError(f"the value for {name} {fault}")
     made = client.workspace_secrets.set(place.id, scope, name, value)
-    answer(f"Set the {made.scope} secret {made.name} in {place.name}.", made)
+    needed = f"Runs get it whose configuration lists {made.name} in [secrets] required."
+    answer(f"Set the {made.scope} secret {made.name} in {place.name}.\n{needed}", made)
 
 
 @secret.command("list")

@@ -47,7 +47,10 @@ def test_a_value_comes_from_standard_input_without_its_last_line_break(platform:
     for given, kept in ((f"{CANARY}\n", CANARY), (f"{CANARY}\r\n", CANARY), ("a\nb\n\n", "a\nb\n"), (" x ", " x ")):
         seen = platform("secret", "set", "API_KEY", stdin=given)
         assert seen.code == 0, seen.err
-        assert seen.out == "Set the personal secret API_KEY in Reefs.\n"
+        assert seen.out == (
+            "Set the personal secret API_KEY in Reefs.\n"
+            "Runs get it whose configuration lists API_KEY in [secrets] required.\n"
+        )
         assert CANARY not in seen.out + seen.err
         assert reefs.value() == kept
 
