@@ -145,7 +145,7 @@ def _watch(run_id: str, every: float) -> int:
 def stop(run_id: str, remote: bool) -> int:
     """Ask the process that works on a run to stop it; finished episodes are kept, and the rest can be resumed.
 
-    A run on a server is cancelled; finished episodes are kept.
+    A run on a server plays nothing more; finished episodes are kept.
     """
     there = elsewhere(run_id, remote=remote)
     if there is not None:

@@ -90,7 +90,7 @@ def test_a_run_that_is_waited_for_shows_its_progress_and_its_end(game: "Platform
     assert seen.code == 0
     run = seen.document
     assert (run["status"], run["scores"], run["config"]["seed_set"]) == ("completed", {"won": 0.5}, [4, 5])
-    assert "completed: 2/2 done, 0 failed, won 0.5000" in seen.err
+    assert "finished: 2/2 done, 0 failed, won 0.5000" in seen.err
 
 
 def test_the_active_team_is_attached_unless_told_otherwise(game: "Platform", world: "World") -> None:
@@ -191,7 +191,7 @@ def test_the_list_of_the_platform_is_asked_for(game: "Platform", run_id: str) ->
     seen = game("run", "list", "--remote")
 
     assert seen.code == 0
-    assert f"{run_id}  completed  word-game  builtin/random  0.5000" in seen.out
+    assert f"{run_id}  finished  word-game  builtin/random  0.5000" in seen.out
     listed = game("run", "list", "--remote", "--json", "--limit", "1").document
     assert ([run["id"] for run in listed["runs"]], listed["next_cursor"]) == ([run_id], None)
 
@@ -241,7 +241,7 @@ def test_a_run_of_the_platform_is_shown_like_one_of_here(game: "Platform", run_i
     seen = game("run", "show", run_id)
 
     assert seen.code == 0, seen.err
-    assert seen.out.startswith("word-game · builtin/random · completed\n")
+    assert seen.out.startswith("word-game · builtin/random · finished\n")
     assert "* won" in seen.out
     assert game("run", "show", "last", "--remote").out == seen.out
     assert game("run", "show", run_id, "--json").document["run"]["id"] == run_id
@@ -334,7 +334,7 @@ def test_stop_cancels_a_run(game: "Platform", world: "World") -> None:
 
     seen = game("run", "stop", made)
 
-    assert (seen.code, seen.out) == (0, f"run {made} is cancelled; 0 finished episodes are kept\n")
+    assert (seen.code, seen.out) == (0, f"run {made} is stopped; 0 finished episodes are kept\n")
     world.release.set()
     assert game("run", "watch", made).code == 1
     assert game("run", "stop", made, "--json").document["run"]["status"] == "cancelled"

@@ -3,9 +3,10 @@ import type { Schema } from '../api/types'
 import { Empty } from '../parts/Empty'
 import { PlainTable } from '../parts/PlainTable'
 import { When } from '../parts/When'
+import { runWord } from '../run/headline'
 import styles from './FailureTable.module.css'
 
-/** Runs that failed or were cancelled lately. */
+/** Runs that failed or were stopped lately. */
 export function FailureTable({ failures }: { failures: Schema<'StatusDocument'>['recent_failures'] }) {
   if (failures.length === 0) return <Empty title="No recent failures" />
   return (
@@ -27,7 +28,7 @@ export function FailureTable({ failures }: { failures: Schema<'StatusDocument'>[
                 {one.model}
               </Link>
             </th>
-            <td>{one.status}</td>
+            <td>{runWord(one.status)}</td>
             <td>{one.actor_id}</td>
             <td>
               <When at={one.ended_at} />

@@ -5,6 +5,7 @@ import { Loaded } from '../parts/Loaded'
 import { Money } from '../parts/Money'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
+import { runWord } from '../run/headline'
 import { FailureTable } from './FailureTable'
 import { Figures } from './Figures'
 import { WorkerTable } from './WorkerTable'
@@ -39,7 +40,7 @@ export function StatusView() {
             <FailureTable failures={found.recent_failures} />
           </Panel>
           <div className={styles.list}>
-            <Counts title="Runs" counts={found.counts.runs} />
+            <Counts title="Runs" counts={found.counts.runs} word={runWord} />
             <Counts title="Episodes" counts={found.counts.episodes} />
             <Counts title="Environments" counts={found.counts.developer_envs} />
             <Counts title="Builds" counts={found.counts.builds} />
@@ -51,7 +52,14 @@ export function StatusView() {
   )
 }
 
-function Counts({ title, counts }: { title: string; counts: Record<string, number> }) {
+/** Numbers by state; `word` is how a state is called here. */
+interface CountsProps {
+  title: string
+  counts: Record<string, number>
+  word?: (state: string) => string
+}
+
+function Counts({ title, counts, word = String }: CountsProps) {
   const entries = Object.entries(counts)
   return (
     <Panel title={title}>
@@ -61,7 +69,7 @@ function Counts({ title, counts }: { title: string; counts: Record<string, numbe
         <dl className={styles.terms}>
           {entries.map(([state, n]) => (
             <div key={state} className={styles.pair}>
-              <dt>{state}</dt>
+              <dt>{word(state)}</dt>
               <dd className="number">{count(n)}</dd>
             </div>
           ))}

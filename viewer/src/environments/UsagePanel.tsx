@@ -2,6 +2,7 @@ import type { Schema } from '../api/types'
 import { count } from '../format'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
+import { runWord } from '../run/headline'
 
 /** How much an environment was used. Scores are on the leaderboard, with intervals. */
 export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {
@@ -14,9 +15,7 @@ export function UsagePanel({ usage }: { usage: Schema<'UsageSummary'> }) {
         {states.length > 0 && (
           <>
             <dt>By state</dt>
-            <dd>
-              {states.map(([state, n]) => `${count(n)} ${state === 'completed' ? 'finished' : state}`).join(', ')}
-            </dd>
+            <dd>{states.map(([state, n]) => `${count(n)} ${runWord(state)}`).join(', ')}</dd>
           </>
         )}
         <dt>Episodes</dt>

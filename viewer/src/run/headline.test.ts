@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import { counts, metric, run } from './examples'
-import { headline, methodWords } from './headline'
+import { headline, methodWords, runWord } from './headline'
+
+describe('the word for a status', () => {
+  it('is the same as in lists of runs', () => {
+    expect(['completed', 'cancelled', 'partial'].map(runWord)).toEqual(['finished', 'stopped', 'partial'])
+  })
+})
 
 describe('headline', () => {
   it('says that everything counts', () => {

@@ -26,7 +26,12 @@ export function isGoing(run: Pick<Run, 'state'>): boolean {
 export function stateOf({ state, request }: Pick<Run, 'state' | 'request'>): State {
   if (request?.state === 'queued') return 'pending'
   if (request?.state === 'claimed') return 'running'
-  return request?.state === 'cancelled' && state !== 'finished' ? 'cancelled' : state
+  return request?.state === 'cancelled' && state !== 'finished' ? 'stopped' : state
+}
+
+/** The word for a status of the older interface, which some numbers of a server are counted by. */
+export function runWord(status: string): string {
+  return { completed: 'finished', cancelled: 'stopped' }[status] ?? status
 }
 
 /** Say what the headline score of a run means. */

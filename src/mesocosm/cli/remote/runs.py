@@ -129,7 +129,7 @@ def stop(client: "Client", run_id: str) -> int:
     if options().json:
         emit({"run": run})
     elif run.status == "cancelled":
-        click.echo(f"run {run_id} is cancelled; {run.finished:,} finished episodes are kept")
+        click.echo(f"run {run_id} is stopped; {run.finished:,} finished episodes are kept")
     else:
         click.echo(f"run {run_id} is {state(run)} already")
     return 0

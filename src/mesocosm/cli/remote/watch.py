@@ -29,6 +29,8 @@ FIRST_S, LATER_S = 0.1, 1.0
 """Seconds between polls, at first and later, so that short runs are noticed quickly."""
 PATIENCE_S = 120.0
 """Seconds to keep polling a server that stops answering, because it may be restarting."""
+_WORDS = {"completed": "finished", "cancelled": "stopped"}
+"""Statuses of runs by those of the older interface, where they differ."""
 _AWAY = frozenset({0, 502, 503, 504})
 
 
@@ -126,7 +128,7 @@ def progress(run: "Run", word: str = "") -> str:
 def watched(client: "Client", run_id: str, every_s: float = 1.0) -> int:
     """Follow a run, print its result, and return the exit code.
 
-    0 completed, 3 partial or stopped, 1 failed or cancelled, 130 interrupted.
+    0 finished, 3 partial or stopped by itself, 1 failed or stopped by somebody, 130 interrupted.
     """
     gate = options().part(GateFlags)
     gate.check_remote(wait=True)
@@ -169,11 +171,11 @@ def exit_code(run: "Run") -> int:
 
 def state(run: "Run") -> str:
     """Return the display status: a run that was stopped, for example by an outage or a budget, did not fail."""
-    return "stopped" if run.stopped else run.status.value
+    return "stopped" if run.stopped else _WORDS.get(run.status.value, run.status.value)
 
 
 def word_of(run: "Run", found: "RunSummary") -> str:
-    """Return the display status of a run: those of environments have the words of the older interface."""
+    """Return the display status of a run: that of its request for runs of environments, else its own."""
     kind = "environment" if found.request is None else found.request.kind
     return found.state if kind in ("rollout", "benchmark") or found.kind == "rollout" else state(run)
 

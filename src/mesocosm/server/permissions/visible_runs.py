@@ -320,7 +320,8 @@ class VisibleRun(GrantedObject):
         for text in dict.fromkeys(text for text in reasons if text):
             lines.append(RunLogLine(kind="error", at=moment(ended), text=self._shown(text)))
         if run.status not in {RunStatus.PENDING, RunStatus.RUNNING} and (request is None or not request.open):
-            status = "cancelled" if request is not None and request.state == "cancelled" else run.status
+            cancelled = request is not None and request.state == "cancelled"
+            status = RunStatus.STOPPED if cancelled and run.status is not RunStatus.FINISHED else run.status
             done = f"{status}: {run.counts.done} of {run.counts.planned} episodes are finished"
             lines.append(RunLogLine(kind="state", at=moment(ended), text=done))
         return RunLog(run_id=run.id, lines=lines)
