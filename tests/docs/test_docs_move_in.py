@@ -40,13 +40,14 @@ class Afternoon:
         for folder in (self.ops, self.clone, self.place / "ada", self.place / "bob"):
             folder.mkdir()
         self.run("mesocosm eval init my-rollout", self.clone, "ada")
-        for words in ("init -q -b main", "add -A", "-c user.name=Ada -c user.email=a@example.org commit -qm First"):
-            subprocess.run(["git", *words.split()], cwd=self.clone, check=True)
+        self.git("init -q -b main")
+        self.commit()
         bare = self.place / "evals.git"
         subprocess.run(["git", "clone", "-q", "--bare", str(self.clone), str(bare)], check=True)
-        subprocess.run(["git", "remote", "add", "origin", str(bare)], cwd=self.clone, check=True)
-        subprocess.run(["git", "fetch", "-q", "origin"], cwd=self.clone, check=True)
+        self.git(f"remote add origin {bare}")
+        self.git("fetch -q origin")
         (self.clone / "key.txt").write_text("tok-0123456789\n")
+        (self.clone / ".git" / "info" / "exclude").write_text("key.txt\n")
         self.called = {"https://github.com/acme/evals.git": str(bare), "github.com/acme/evals": f"local{bare}"[:-4]}
 
     @property
@@ -56,6 +57,27 @@ class Afternoon:
     @property
     def clone(self) -> Path:
         return self.place / "clone"
+
+    def git(self, words: str) -> None:
+        """Run git in the clone."""
+        subprocess.run(["git", *words.split()], cwd=self.clone, check=True)
+
+    def commit(self) -> None:
+        """Commit what is in the clone."""
+        self.git("add -A")
+        self.git("-c user.name=Ada -c user.email=a@example.org commit -qm Change")
+
+    def configure(self, shown: str) -> None:
+        """Write lines of a table of the configuration over those that are there, commented out or not, and push."""
+        name, _, lines = shown.removeprefix("# ").partition("\n")
+        text = (self.clone / name).read_text()
+        for line in lines.splitlines():
+            there = rf"^(# )?{re.escape(line.partition(' = ')[0])}( .*)?$"
+            text, found = re.subn(there, line, text, count=1, flags=re.MULTILINE)
+            assert found, line
+        (self.clone / name).write_text(text)
+        self.commit()
+        self.git("push -q origin main")
 
     def named(self, text: str) -> str:
         """Return a text of the page with the names of this afternoon."""
@@ -125,7 +147,10 @@ def test_a_team_moves_in_as_the_page_shows_it(afternoon: Afternoon) -> None:
     person, folder, commands = "", afternoon.ops, 0
     for block in BLOCK.finditer(shown):
         if block["language"] == "toml":
-            (afternoon.ops / "server.toml").write_text(block["text"])
+            if block["text"].startswith("# server.toml"):
+                (afternoon.ops / "server.toml").write_text(block["text"])
+            else:
+                afternoon.configure(block["text"])
             continue
         for step in block["text"].removeprefix("$ ").split("\n$ "):
             command, _, expected = step.partition("\n")
