@@ -99,6 +99,10 @@ def test_every_schema_has_a_sample_that_a_server_filled() -> None:
 @pytest.mark.parametrize("name", ["root", "ada", "ben", "cid", "dee"])
 def test_everybody_is_answered_as_before(upgraded: Upgraded, name: str) -> None:
     before = upgraded.answers[name]
+    for path, (_status, answer) in before.items():
+        if path.endswith("/preview") and answer:
+            # Rows of previews were counted from 1.
+            answer["items"] = [{**item, "row": item["row"] - 1} for item in answer["items"]]
 
     now = {path: document(upgraded.people[name].get(path)) for path in before}
 

@@ -141,7 +141,7 @@ def get_log(run_id: RunId, grant: Granted) -> Response:
 def get_output(
     run_id: RunId,
     grant: Granted,
-    after: Annotated[int, Query(ge=0, description="Number of the last piece that is known.")] = 0,
+    after: Annotated[int, Query(ge=0, lt=2**31, description="Number of the last piece that is known.")] = 0,
 ) -> Response:
     """Return what the programs of a run printed, after a piece: installations, and processes of rollouts.
 
