@@ -1,13 +1,21 @@
 """A worker that stands still loses what it has, and writes nothing when it goes on."""
 
+import os
 import signal
+import sqlite3
+import subprocess
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from typing import Any
 
 import msgspec
 import pytest
+from sqlalchemy import Connection, text
 
 from mesocosm.core.run import RunStatus
+from mesocosm.store.database import Database
+from mesocosm.store.revision import DATABASE_NAME
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
@@ -16,6 +24,36 @@ def shared(request: pytest.FixtureRequest, open_platform: Callable[..., Any]) ->
     if request.param == "sqlite":
         return open_platform()
     return open_platform(database_url=request.getfixturevalue("postgres_schema"))
+
+
+def is_locked(platform: Any) -> bool:
+    """Return whether another process is in the middle of a write to the platform's database."""
+    database: Database = platform.service.store.database
+    if database.postgres:
+
+        def others(connection: Connection) -> bool:
+            locks = "pg_locks JOIN pg_class ON relation = pg_class.oid JOIN pg_namespace s ON relnamespace = s.oid"
+            ours = "nspname = current_schema() AND mode <> 'AccessShareLock' AND pid <> pg_backend_pid()"
+            return bool(connection.scalar(text(f"SELECT count(*) FROM {locks} WHERE {ours}")))
+
+        return database.query(others)
+    with closing(sqlite3.connect(platform.folder / DATABASE_NAME, timeout=0.1, isolation_level=None)) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return True
+        connection.execute("ROLLBACK")
+        return False
+
+
+def stopped_without_a_lock(worker: subprocess.Popen[bytes], locked: Callable[[], bool]) -> bool:
+    """Stop a process and return True, or let it go on and return False: who stands still keeps the locks it has."""
+    worker.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, worker.pid, os.WSTOPPED)
+    if locked():
+        worker.send_signal(signal.SIGCONT)
+        return False
+    return True
 
 
 def stored(platform: Any, run_id: str) -> tuple[bytes, bytes, Any]:
@@ -32,7 +70,7 @@ def test_a_frozen_worker_loses_its_run_to_another_and_writes_nothing_when_it_goe
     run_id = shared.order(world.url, (1, 2, 3))
     frozen = shared.worker()
     eventually(lambda: shared.run(run_id).counts.done == 1 and 2 in world.resets)
-    frozen.send_signal(signal.SIGSTOP)
+    eventually(lambda: stopped_without_a_lock(frozen, partial(is_locked, shared)))
     world.held.clear()
     second = shared.worker()
     eventually(lambda: shared.order_state(run_id) == "ended")
@@ -60,3 +98,11 @@ def test_a_run_is_not_taken_from_a_worker_that_is_heard_of(platform: Any, world:
     assert store.leases.evict(run_id, -1.0)
     assert not store.leases.evict(run_id, -1.0)
     assert platform.run(run_id).holder is None
+
+
+def test_a_stopped_writer_is_seen(shared: Any) -> None:
+    database: Database = shared.service.store.database
+    assert not is_locked(shared)
+    with database.once(immediate=True) as connection:
+        connection.execute(text("UPDATE runs SET id = id WHERE 1 = 0"))
+        assert is_locked(shared)
