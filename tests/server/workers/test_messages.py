@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import update
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
 from mesocosm.server.notifications.delivery import store_target
 from mesocosm.server.notifications.signing import new_secret
 from mesocosm.server.run_requests.lifecycle import cancel_run
+from mesocosm.store import tenancy
 from mesocosm.store.notifications import DeliveryState, Notification, note_unannounced
 
 
@@ -154,6 +156,8 @@ def test_a_message_whose_worker_is_killed_is_sent_again_with_its_id(
     eventually(lambda: len(inbox.messages) == 1)
     kill(first)
     inbox.hangs = False
+    # The minute passes for which the dead worker has the message.
+    platform.service.store.database.execute(update(tenancy.deliveries).values(lease_until=0.0))
     platform.worker(MESOCOSM_PRIVATE_WEBHOOKS="true")
     deliveries = platform.service.store.deliveries
     eventually(lambda: deliveries.list(hook.id)[0].state is DeliveryState.DELIVERED)
