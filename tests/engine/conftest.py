@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Failure
@@ -19,7 +20,6 @@ from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, Registry, import_
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
-from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 GAMES = Path(__file__).with_name("games.py")

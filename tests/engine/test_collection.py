@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from mesocosm.engine.execution import COLLECTION_THRESHOLD, rare_collection
+from mesocosm.engine.executors.local import COLLECTION_THRESHOLD, rare_collection
 
 
 def test_collections_are_rarer_inside_and_as_before_after() -> None:

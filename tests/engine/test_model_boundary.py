@@ -12,6 +12,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.engine import execution
+from mesocosm.engine.executors import local
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Lab
@@ -76,7 +77,8 @@ async def test_episodes_beside_the_one_that_ends_the_run_are_owed(lab: "Lab") ->
 async def test_the_episode_that_ends_the_run_is_not_left_as_running(
     lab: "Lab", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "FLUSH_S", 0.0)
+    monkeypatch.setattr(execution, "KEEP_S", 0.0)
+    monkeypatch.setattr(local, "KEEP_S", 0.0)
 
     async def refused(request: ModelRequest) -> str:
         await lab.until(lambda: lab.episodes(lab.only_run()))

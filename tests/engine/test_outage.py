@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.group import OutcomeStatus, RunGroup
@@ -15,7 +16,7 @@ from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
 from mesocosm.engine import session
 from mesocosm.engine.group import GroupMember, GroupRunner
-from mesocosm.engine.outage import Backoff, Endpoint
+from mesocosm.engine.outage import Endpoint
 from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.environments.inprocess import ClassBenchmark, ClassEnvironment
 

@@ -40,6 +40,9 @@ class Episode:
     def room(self, tokens: int, reserved: int, reserved_in_run: int) -> bool:
         return not reserved or self.spent + reserved + tokens <= 100
 
+    async def funded(self) -> None:
+        return None
+
     def away(self, role: str) -> EpisodeError | None:
         return EpisodeError(Cause.MODEL_UNAVAILABLE, "down") if self.down else None
 

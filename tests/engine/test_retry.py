@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
 from mesocosm.core.run import Limits
 from mesocosm.core.usage import Usage
 from mesocosm.engine.limits import Budget
-from mesocosm.engine.outage import Backoff
 from mesocosm.engine.retry import Caller, Retry
 
 

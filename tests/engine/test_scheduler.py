@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mesocosm.engine.execution import Scheduler
+from mesocosm.engine.executors.local import Scheduler
 
 
 async def test_every_item_is_worked_on_once_and_never_too_many_at_a_time() -> None:

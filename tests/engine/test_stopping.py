@@ -13,6 +13,7 @@ from mesocosm.core.ports import Context, Observer, Progress
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.engine import execution, session
+from mesocosm.engine.executors import local
 from mesocosm.engine.session import Control
 from mesocosm.environments.inprocess import ClassBenchmark
 from mesocosm.store import open_store
@@ -105,7 +106,8 @@ async def test_a_stop_after_the_last_episode_changes_nothing(lab: "Lab") -> None
 async def test_an_episode_stopped_in_the_middle_is_owed_and_its_trace_says_so(
     lab: "Lab", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "FLUSH_S", 0.0)
+    monkeypatch.setattr(execution, "KEEP_S", 0.0)
+    monkeypatch.setattr(local, "KEEP_S", 0.0)
     gate, control = Gate(), Control()
     running = asyncio.create_task(lab.run(lab.spec(lab.model("left", gate), count=1), control=control))
     await asyncio.wait_for(gate.reached.wait(), 120)
@@ -193,7 +195,8 @@ async def test_a_raised_budget_lets_the_run_go_on_and_leaves_its_spec_alone(lab:
 async def test_used_up_seconds_stop_a_run_whose_only_episodes_never_end(
     lab: "Lab", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "FLUSH_S", 0.02)
+    monkeypatch.setattr(execution, "KEEP_S", 0.01)
+    monkeypatch.setattr(local, "KEEP_S", 0.01)
     monkeypatch.setattr(execution, "GRACE_S", 0.0)
     run = await asyncio.wait_for(
         lab.run(lab.spec(lab.model(Gate()), count=2, parallel=2, limits=Limits(run_seconds=0.05))), 30
@@ -205,7 +208,8 @@ async def test_used_up_seconds_stop_a_run_whose_only_episodes_never_end(
 async def test_used_up_tokens_stop_a_run_whose_only_episode_never_ends(
     lab: "Lab", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "FLUSH_S", 0.02)
+    monkeypatch.setattr(execution, "KEEP_S", 0.01)
+    monkeypatch.setattr(local, "KEEP_S", 0.01)
     monkeypatch.setattr(execution, "GRACE_S", 0.0)
 
     async def play(context: Context) -> None:

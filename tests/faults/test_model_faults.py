@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.engine.outage import Backoff
 from mesocosm.interop.replay import all_episodes
 from mesocosm.store import Store, open_store
 from mesocosm.testing.fault import (

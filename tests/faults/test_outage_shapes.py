@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.faults.turning_server import SHAPES, TurningServer
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, Limits, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 WORLD = f"{Path(__file__).with_name('worlds.py')}:Brief"

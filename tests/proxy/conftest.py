@@ -13,6 +13,7 @@ from urllib.request import Request, urlopen
 import httpx
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, EpisodeError
@@ -27,7 +28,6 @@ from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.engine import execution, session
-from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observer, Parts
@@ -15,7 +16,6 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStat
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.engine import opening, session
-from mesocosm.engine.outage import Backoff
 from mesocosm.engine.rescoring import rescore
 from mesocosm.http.client import HttpClient
 from mesocosm.rollouts.benchmark import UNBOUNDED, GradingTerms, RolloutBenchmark, RolloutSource, Rows

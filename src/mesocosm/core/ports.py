@@ -10,12 +10,14 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.redact import Redactor
 from mesocosm.core.run import LeaseOwner, Run, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
@@ -288,6 +290,110 @@ class Planned(msgspec.Struct, frozen=True):
     digest: str
     trial: int
     index: int
+
+
+class CallBudget(Protocol):
+    """What model calls of a run may still spend; `spent` is what they did, in earlier sessions too."""
+
+    spent: Usage
+
+    def charge(self, usage: Usage, model: str) -> None:
+        """Add the usage of a call. Raise RunAborted if money is limited and the price of `model` is unknown."""
+        ...
+
+    def fits(self, tokens: int) -> bool:
+        """Return whether `tokens` more fit into the budget."""
+        ...
+
+    def exhausted(self) -> str:
+        """Return why no further episode may start, or an empty string."""
+        ...
+
+    def overspent(self) -> str:
+        """Return why no further call may be made, or an empty string."""
+        ...
+
+    async def admitted(self, running: int) -> None:
+        """Wait until another call may start beside `running` others, or none may any more (see `overspent`)."""
+        ...
+
+
+class ExecutorSession(Protocol):
+    """The session that an executor plays episodes for. Use it on the event loop that the executor was opened on.
+
+    `run` has the spec of this session. `served` and `judge_served` collect the names with which the servers of model
+    and judge answer; `running` counts episodes in progress.
+    """
+
+    run: Run
+    parts: "Parts"
+    journal: "Journal"
+    redactor: Redactor
+    budget: CallBudget
+    backoff: Backoff
+    served: dict[str, None]
+    judge_served: dict[str, None]
+    running: int
+    worker: str
+    """The name of this process among those that play the run; empty if it is the only one."""
+
+    @property
+    def left(self) -> int | None:
+        """Episodes that are not finished; None if unknown."""
+        ...
+
+    def ended(self, planned: "Planned", episode: Episode) -> None:
+        """Take the result of a played episode; a cancelled one is pending. Raise RunAborted if the run must end."""
+        ...
+
+    def stop(self, reason: str, grace: float = ...) -> None:
+        """Stop the run: no episode starts any more, and running ones are cancelled after `grace` seconds."""
+        ...
+
+    def pause(self, down: bool) -> None:
+        """Report that a server does not answer, or that all of them answer again."""
+        ...
+
+    def notice(self, message: str) -> None:
+        """Show a message to the user."""
+        ...
+
+    def outage(self, message: str) -> None:
+        """Show a message about a server that does not answer or answers again, with the progress of the run."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Add a warning to the run."""
+        ...
+
+
+class Executor(Protocol):
+    """Plays the episodes of one session: in this process, in others, or on other machines.
+
+    Registered by name; the factory receives what follows the name after a colon, and an ExecutorSession. Whatever
+    happens elsewhere, only what the session's journal has written is finished.
+    """
+
+    @property
+    def parallel(self) -> int:
+        """Maximum number of concurrent episodes."""
+        ...
+
+    async def run(self, pending: Iterator["Planned"]) -> None:
+        """Play episodes until none is pending or the executor was stopped. Raise RunAborted, InfrastructureError."""
+        ...
+
+    def stop(self, grace: float) -> None:
+        """Start no further episodes and cancel the running ones after `grace` seconds."""
+        ...
+
+    def keep(self) -> None:
+        """Do what is due about twice a second, such as passing events of running episodes to the journal."""
+        ...
+
+    async def close(self) -> None:
+        """End everything that the executor started."""
+        ...
 
 
 # What is kept

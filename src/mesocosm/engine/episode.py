@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +11,8 @@ from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import Benchmark, Environment, Journal, Parts, Planned
+from mesocosm.core.ports import Benchmark, Environment, ExecutorSession, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
-from mesocosm.core.redact import Redactor
-from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.episode_context import EpisodeContext, EpisodeOver, boundary, foreign, is_foreign
@@ -28,25 +26,19 @@ from mesocosm.stats import usable
 class Player:
     """Runs episodes of one run, many concurrently."""
 
-    def __init__(
-        self,
-        run: Run,
-        parts: Parts,
-        callers: Callers,
-        endpoints: ProxyEndpoints,
-        journal: Journal,
-        redactor: Redactor,
-        warned: Callable[[str], None],
-    ) -> None:
+    def __init__(self, session: ExecutorSession, callers: Callers, endpoints: ProxyEndpoints) -> None:
+        run, parts = session.run, session.parts
         self._run_id = run.id
         self._settings = run.spec.model
         self._parts = parts
         self._callers = callers
         self._endpoints = endpoints
         self._limits = run.spec.limits
-        self._journal = journal
-        self._redactor = redactor
-        self._warned = warned
+        self._journal = session.journal
+        self._redactor = session.redactor
+        self._warned = session.warn
+        # Where all episodes are played in one process, their traces need not say where.
+        self._place = {"worker": session.worker} if session.worker else {}
         self._timed = parts.benchmark.info.max_seconds is not None or self._limits.episode_seconds is not None
         self.active: dict[str, Recorder] = {}
 
@@ -57,22 +49,10 @@ class Player:
         status is `cancelled` and it stays pending. Raises RunAborted if every further episode would fail in the same
         way, Withdrawn if it would stay pending.
         """
-        task = planned.task
-        episode = Episode(
-            id=new_id(),
-            run_id=self._run_id,
-            task_digest=planned.digest,
-            task_id=task.id,
-            trial=planned.trial,
-            seed=task.seed,
-            index=planned.index,
-            cluster=task.cluster or "",
-            labels=task.labels,
-            status=EpisodeStatus.RUNNING,
-            started_at=time.time(),
-        )
+        task, episode = planned.task, begun(self._run_id, planned)
         recorder = self.active[episode.id] = Recorder(episode, self._journal, self._redactor)
-        recorder.record(Kind.EPISODE_START, {"seed": task.seed, "task": task.id, "trial": planned.trial}, 0)
+        start = {"seed": task.seed, "task": task.id, "trial": planned.trial, **self._place}
+        recorder.record(Kind.EPISODE_START, start, 0)
         try:
             await self._attempt(task, episode, recorder)
             _respect_cancellation()
@@ -178,6 +158,35 @@ class Player:
             if not is_foreign(error):
                 raise
             context.warn(writable(f"close of the environment raised {type(error).__name__}: {error}"))
+
+
+def begun(run_id: str, planned: Planned) -> Episode:
+    """Return the row of an episode that starts now."""
+    task = planned.task
+    return Episode(
+        id=new_id(),
+        run_id=run_id,
+        task_digest=planned.digest,
+        task_id=task.id,
+        trial=planned.trial,
+        seed=task.seed,
+        index=planned.index,
+        cluster=task.cluster or "",
+        labels=task.labels,
+        status=EpisodeStatus.RUNNING,
+        started_at=time.time(),
+    )
+
+
+async def record_lost(session: ExecutorSession, planned: Planned, error: EpisodeError) -> Episode:
+    """Record an episode that ended with the process that played it, and return it. Its scores are missing."""
+    episode = begun(session.run.id, planned)
+    recorder = Recorder(episode, session.journal, session.redactor)
+    recorder.record(Kind.EPISODE_START, {"seed": episode.seed, "task": episode.task_id, "trial": episode.trial}, 0)
+    end_by_failure(episode, recorder, error)
+    episode.scores = tuple(await grade(session.parts.benchmark, planned.task, episode))
+    write_end(episode, recorder)
+    return episode
 
 
 def _respect_cancellation() -> None:

@@ -320,6 +320,10 @@ class EpisodeContext:
             return False
         return not reserved_in_run or self._callers.model.budget.fits(reserved_in_run + tokens)
 
+    async def funded(self) -> None:
+        """Wait until this process may spend more of the run's budget, or no call may be made any more."""
+        await self._callers.model.budget.admitted(0)
+
     def away(self, role: str) -> EpisodeError | None:
         """Return the outage of the model that the program or its graders call; None while it answers."""
         if not self._callers.of(role).endpoint.down:

@@ -1,40 +1,29 @@
 """Execution of the pending episodes of one session, many at a time, with updates to the store and the observers."""
 
 import asyncio
-import gc
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
-from typing import Any, Generic, TypeVar
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import msgspec
 
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.model import ModelName, ModelSettings
-from mesocosm.core.ports import HoldsSecrets, Journal, Model, Observer, Pausable, Planned
-from mesocosm.core.run import HOSTED, RunStatus
-from mesocosm.engine.episode import Player
-from mesocosm.engine.episode_end import Withdrawn, of_the_world
+from mesocosm.core.ports import CallBudget, Executor, HoldsSecrets, Journal, Observer, Pausable, Planned
+from mesocosm.core.registry import EXECUTORS
+from mesocosm.core.run import HOSTED, Run, RunStatus
+from mesocosm.engine.executors.local import KEEP_S, model_endpoints, rare_collection
 from mesocosm.engine.limits import Budget
 from mesocosm.engine.metrics import Collected
-from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
 from mesocosm.engine.plan import pending_episodes
 from mesocosm.engine.progress import Tracker
-from mesocosm.engine.proxies import ProxyEndpoints
-from mesocosm.engine.retry import Caller, Callers
 from mesocosm.engine.session_state import SessionState, in_thread
-
-FLUSH_S = 1.0
-"""Maximum seconds until a running episode's events are in the store, so that it can be watched live."""
 
 ROUNDS = 2
 """Number of times a session runs an episode that fails because of infrastructure before leaving it pending."""
-
-GIVEN_UP_S = 0.5
-"""Seconds for running episodes to end when the run gives up waiting for an endpoint."""
 
 ALIKE = 6
 """Stop a run if this many first episodes all failed for the same reason."""
@@ -44,14 +33,6 @@ LINES = 8
 
 GRACE_S = 5.0
 """Seconds for running episodes to end when a budget is used up."""
-
-COLLECTION_THRESHOLD = (20_000, 20, 50)
-"""Thresholds for `gc`. Young collections repeatedly traverse the objects of thousands of live episodes, which hardly
-contain cycles. Measured with 1,000 concurrent episodes: 2,720 episodes/s with Python's default thresholds, 3,210 with
-these, 3,430 without collection; peak memory was the same in all three."""
-
-
-T = TypeVar("T")
 
 
 def begin(state: SessionState) -> None:
@@ -104,7 +85,7 @@ async def execute(state: SessionState) -> str:
                 execution.stop(state.control.reason)
             messages.send(lambda observer: observer.run_started(tracker))
             todo = pending_episodes(parts.benchmark, record.spec.selection, finished, state.repeats)
-            await execution.run(tracker.follow(todo))
+            await execution.play(tracker.follow(todo))
     finally:
         state.control.halt = None
         if earlier is not None:
@@ -151,79 +132,66 @@ async def _count_earlier(state: SessionState, tracker: Tracker, finished: Collec
 
 
 class _Execution:
-    """Runs the episodes of one session as tasks of one event loop."""
+    """Runs the episodes of one session. Implements core.ports.ExecutorSession."""
+
+    worker = ""
 
     def __init__(self, state: SessionState, tracker: Tracker, journal: Journal) -> None:
         self.stopped = ""
+        self.run = run = msgspec.structs.replace(state.record, spec=state.spec())
+        self.parts = state.parts
+        self.journal = journal
+        self.backoff = state.options.backoff
+        self.redactor = state.messages.redactor
+        self.budget: CallBudget = Budget(run.spec.limits, run.usage)
+        tracker.budget = self.budget
+        self.served = state.served = _served(run, "served")
+        self.judge_served = state.judge_served = _served(run, "judge_served")
         self._state = state
-        self._parts = parts = state.parts
-        self._messages = messages = state.messages
+        self._messages = state.messages
         self._tracker = tracker
-        self._journal = journal
-        self._run = run = msgspec.structs.replace(state.record, spec=state.spec())
-        self._budget = tracker.budget = Budget(run.spec.limits, run.usage)
-        parallel, info = run.spec.parallel, parts.benchmark.info
-        parallel = parallel if info.parallel is None else min(parallel, info.parallel)
-        if warning := beyond_default(info, parallel):
-            messages.warn(warning)
-        self._endpoints: list[Endpoint] = []
-        self._callers = callers = self._open_callers()
-        state.served, state.judge_served = callers.model.served, callers.judge.served
-        judge = None if parts.judge is None or run.spec.judge is None else (parts.judge, run.spec.judge)
-        self._proxies = ProxyEndpoints(parts.model, run.spec.model, judge)
-        self._player = Player(run, parts, callers, self._proxies, journal, messages.redactor, messages.warn)
         self._alike = SameFailures(nothing_yet=not run.counts.done)
-        self._scheduler = Scheduler(parallel, self._play)
         self._again: list[Planned] = []
         self._reaching: asyncio.Task[None] | None = None
+        name, _, address = state.options.executor.partition(":")
+        self._executor: Executor = EXECUTORS.get(name)(address, self)
+        if warning := beyond_default(self.parts.benchmark.info, self._executor.parallel):
+            self.warn(warning)
 
-    def _open_callers(self) -> Callers:
-        """Return the services that episodes depend on, each with its own outage handling."""
-        parts, spec, info = self._parts, self._run.spec, self._parts.benchmark.info
-        # A single program may make several calls at once.
-        most = max(min(MOST_IN_A_ROW, spec.limits.retries + 1), 2)
-        model = judge = self._caller(parts.model, spec.model, "the model", "served", most)
-        if parts.judge is not None and spec.judge is not None:
-            judge = self._caller(parts.judge, spec.judge, "the judge", "judge_served", most)
-        kind = "environment" if info.kind in {"hosted", "python"} else info.kind
-        return Callers(model, judge, self._endpoint(f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world))
+    @property
+    def running(self) -> int:
+        """Episodes in progress."""
+        return self._tracker.running
 
-    def _caller(self, model: Model, settings: ModelSettings, what: str, served: str, most: int) -> Caller:
-        run, name = self._run, ModelName.parse(settings.name)
-        endpoint = self._endpoint(f"{what} {name.shown()}", most, retried)
-        # The run records the address of the server once, so it is left out here.
-        short = ModelName(name.provider, name.model).shown()
-        caller = Caller(
-            model, run.spec.limits, run.spec.parallel, self._budget, self._state.options.backoff, endpoint, short
-        )
-        earlier = run.provenance.get("server", {}).get(served, "")
-        caller.served.update(dict.fromkeys(filter(None, earlier.split(", "))))
-        return caller
+    @running.setter
+    def running(self, number: int) -> None:
+        self._tracker.running = number
 
-    def _endpoint(self, name: str, most: int, counts: Callable[[EpisodeError], bool]) -> Endpoint:
-        tracker = self._tracker
-        endpoint = Endpoint(
-            name,
-            self._run.spec.limits.outage_seconds,
-            self._state.options.backoff,
-            most,
-            notice=lambda words: self._messages.notice(f"{words} ({tracker.done} of {tracker.planned} finished)"),
-            given_up=lambda reason: self.stop(reason, GIVEN_UP_S),
-            counts=counts,
-            changed=self._pause,
-        )
-        self._endpoints.append(endpoint)
-        return endpoint
+    @property
+    def left(self) -> int:
+        """Episodes that are not finished."""
+        return max(self._tracker.planned - self._tracker.done, 0)
 
-    def _pause(self) -> None:
+    def notice(self, message: str) -> None:
+        """Send a notice."""
+        self._messages.notice(message)
+
+    def outage(self, message: str) -> None:
+        """Send a notice with the progress of the run."""
+        self.notice(f"{message} ({self._tracker.done} of {self._tracker.planned} finished)")
+
+    def warn(self, message: str) -> None:
+        """Add a warning to the run."""
+        self._messages.warn(message)
+
+    def pause(self, down: bool) -> None:
         """Tell the progress and the benchmark, which can lend its resources, whether the run waits for an endpoint."""
-        down = any(endpoint.down for endpoint in self._endpoints)
         self._tracker.pause(down)
-        if isinstance(self._parts.benchmark, Pausable):
-            self._parts.benchmark.pause(down)
+        if isinstance(self.parts.benchmark, Pausable):
+            self.parts.benchmark.pause(down)
 
-    async def run(self, pending: Iterator[Planned]) -> None:
-        """Run episodes until none is pending, a budget is used up, or `stop` is called.
+    async def play(self, pending: Iterator[Planned]) -> None:
+        """Play episodes until none is pending, a budget is used up, or `stop` is called.
 
         Episodes that infrastructure made fail are repeated. Raises InfrastructureError, RunAborted; EpisodeError if a
         server that was away came back as another one.
@@ -232,55 +200,42 @@ class _Execution:
             return
         keeper = asyncio.create_task(self._keep())
         try:
-            if self._state.away and self._run.counts.pending and not await self._reach():
+            if self._state.away and self.run.counts.pending and not await self._reach():
                 return
             with rare_collection():
                 await self._try_out(pending)
                 for left in reversed(range(ROUNDS)):
-                    await self._scheduler.run(pending)
+                    await self._executor.run(pending)
                     if self.stopped or not self._again or not left:
                         return
                     again, self._again = self._again, []
-                    self._messages.notice(
-                        f"{len(again)} failed for reasons that are not the agent's, and are played again"
-                    )
+                    self.notice(f"{len(again)} failed for reasons that are not the agent's, and are played again")
                     pending = iter(again)
         finally:
             keeper.cancel()
             with suppress(asyncio.CancelledError):
                 await keeper
-            await self._proxies.close()
+            await self._executor.close()
 
     async def _try_out(self, pending: Iterator[Planned]) -> None:
         """Run the rows of a rollout on a server one by one until one does not fail, or differently from the others.
 
-        So a rollout that is broken costs as few model calls as possible. Raises as `run` does.
+        So a rollout that is broken costs as few model calls as possible. Raises as `play` does.
         """
-        hosted = self._run.spec.benchmark.kind == HOSTED and self._parts.benchmark.info.kind == "rollout"
+        hosted = self.run.spec.benchmark.kind == HOSTED and self.parts.benchmark.info.kind == "rollout"
         while hosted and self._alike.all_failed and not self.stopped and (first := next(pending, None)) is not None:
-            await self._scheduler.run(iter([first]))
+            await self._executor.run(iter([first]))
 
     def stop(self, reason: str, grace: float = GRACE_S) -> None:
         """Start no new episodes; cancel the running ones after `grace` seconds."""
         self.stopped = self.stopped or reason
         if self._reaching is not None:
             self._reaching.cancel()
-        self._scheduler.stop(grace)
+        self._executor.stop(grace)
 
-    async def _play(self, planned: Planned) -> None:
-        tracker, withdrawn = self._tracker, self._state.withdrawn
-        tracker.running += 1
-        try:
-            await self._journal.room()
-            if reason := self._budget.exhausted():
-                self.stop(reason)
-                return
-            episode = await self._player.play(planned)
-        except Withdrawn as error:
-            self.stop(str(error))
-            return
-        finally:
-            tracker.running -= 1
+    def ended(self, planned: Planned, episode: Episode) -> None:
+        """Take the result of a played episode. Raises RunAborted if the run must end."""
+        withdrawn = self._state.withdrawn
         if episode.status is EpisodeStatus.CANCELLED:
             self._again.append(planned)
             withdrawn[episode.key] = (planned.task, episode)
@@ -300,12 +255,12 @@ class _Execution:
 
         Raises EpisodeError, which leaves the run stopped, if they came back as different servers.
         """
-        parts, callers = self._parts, self._callers
+        model, judge = endpoints = model_endpoints(self, lambda: self.pause(any(one.down for one in endpoints)))
 
         async def reach() -> None:
-            await callers.model.endpoint.reach(parts.model.check)
-            if parts.judge is not None:
-                await callers.judge.endpoint.reach(parts.judge.check)
+            await model.reach(self.parts.model.check)
+            if self.parts.judge is not None:
+                await judge.reach(self.parts.judge.check)
 
         self._reaching = asyncio.create_task(reach())
         try:
@@ -320,23 +275,26 @@ class _Execution:
         return True
 
     async def _keep(self) -> None:
-        """Flush due events, and stop if a budget is used up or the store fails. Raises InfrastructureError.
+        """Let the executor do what is due, and stop if a budget is used up or the store fails.
 
-        Short episodes, which end before their events are due, are written once, at their end.
+        Raises InfrastructureError.
         """
         try:
             while True:
-                await asyncio.sleep(FLUSH_S / 2)
-                await self._journal.room()
-                if not self.stopped and (reason := self._budget.exhausted()):
+                await asyncio.sleep(KEEP_S)
+                await self.journal.room()
+                if not self.stopped and (reason := self.budget.exhausted()):
                     self.stop(reason)
-                due = time.time() - FLUSH_S / 2
-                for recorder in list(self._player.active.values()):
-                    if recorder.pending_since is not None and recorder.pending_since <= due:
-                        recorder.flush()
+                self._executor.keep()
         except InfrastructureError as error:
             self.stop(str(error), 0.0)
             raise
+
+
+def _served(run: Run, key: str) -> dict[str, None]:
+    """Return the names with which a server of the run answered in earlier sessions."""
+    earlier = run.provenance.get("server", {}).get(key, "")
+    return dict.fromkeys(filter(None, earlier.split(", ")))
 
 
 class SameFailures:
@@ -417,81 +375,3 @@ def beyond_default(info: BenchmarkInfo, parallel: int) -> str:
         f"{parallel} episodes at a time, as asked, although the manifest says parallel_episodes {named}, which "
         "scaffolds write by default; where the environment really takes no more, say so with max_parallel_episodes"
     )
-
-
-@contextmanager
-def rare_collection() -> Iterator[None]:
-    """Collect cycles less often within the block; higher thresholds set by the program are kept."""
-    before = gc.get_threshold()
-    if 0 < before[0] < COLLECTION_THRESHOLD[0]:
-        gc.set_threshold(*COLLECTION_THRESHOLD)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-class Scheduler(Generic[T]):
-    """Runs `work` on every item, at most `parallel` at a time.
-
-    The first exception raised by `work` stops everything and is raised by `run`. After `stop` no new item is started,
-    and running ones are cancelled after the grace period; a second `stop` with grace 0 cancels at once.
-    """
-
-    def __init__(self, parallel: int, work: Callable[[T], Awaitable[None]]) -> None:
-        self.parallel = max(parallel, 1)
-        self.stopping = False
-        self._work = work
-        self._workers: set[asyncio.Task[None]] = set()
-        self._error: BaseException | None = None
-
-    async def run(self, items: Iterator[T]) -> None:
-        """Return when all items are done or the stop is complete. Raises the first exception of `work`."""
-        try:
-            for _ in range(self.parallel):
-                if self.stopping or self._error is not None:
-                    break
-                item = next(items, None)
-                if item is None:
-                    break
-                worker = asyncio.create_task(self._worker(item, items))
-                self._workers.add(worker)
-                worker.add_done_callback(self._ended)
-                if len(self._workers) % 64 == 0:
-                    await asyncio.sleep(0)
-            await self._settle()
-        finally:
-            for worker in self._workers:
-                worker.cancel()
-            await asyncio.gather(*self._workers, return_exceptions=True)
-
-    async def _settle(self) -> None:
-        while self._workers and self._error is None:
-            await asyncio.wait(self._workers, return_when=asyncio.FIRST_EXCEPTION)
-        if self._error is not None:
-            raise self._error
-
-    def _ended(self, worker: asyncio.Task[None]) -> None:
-        """Record how a worker ended: it may fail while others are still being started, before anything waits for it."""
-        self._workers.discard(worker)
-        if not worker.cancelled():
-            error = worker.exception()  # always retrieved: asyncio logs exceptions that are never retrieved
-            self._error = self._error or error
-
-    async def _worker(self, item: T | None, items: Iterator[T]) -> None:
-        while item is not None:
-            await self._work(item)
-            # Work in this process may never await anything; let other tasks of the loop run.
-            await asyncio.sleep(0)
-            if self.stopping:
-                return
-            item = next(items, None)
-
-    def stop(self, grace: float) -> None:
-        """Start no new items; cancel the running ones after `grace` seconds. Call it on the event loop."""
-        self.stopping = True
-        asyncio.get_running_loop().call_later(grace, self._cancel)
-
-    def _cancel(self) -> None:
-        for worker in self._workers:
-            worker.cancel()

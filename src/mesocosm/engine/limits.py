@@ -13,10 +13,15 @@ class Rate:
     """A token bucket: `per_minute` units on average, at most one second's worth (or one unit) at once."""
 
     def __init__(self, per_minute: float) -> None:
-        self._per_second = per_minute / 60
+        self._whole = self._per_second = per_minute / 60
         self._burst = max(self._per_second, 1.0)
         self._level = self._burst
         self._at = time.monotonic()
+
+    def share(self, part: float) -> None:
+        """Use only `part` (0 to 1) of the rate: others use the rest."""
+        self._per_second = self._whole * part
+        self._burst = max(self._per_second, 1.0)
 
     async def take(self, units: float = 1.0) -> None:
         """Wait until `units` are available.
@@ -78,6 +83,10 @@ class Budget:
             return f"the run's budget of {limits.run_usd:g} USD is used up ({self.spent.cost_usd or 0.0:.4f} spent)"
         return ""
 
+    async def admitted(self, running: int) -> None:
+        """Return at once: what others spend is in `spent` already."""
+        del running
+
 
 class AdaptiveLimit:
     """An adaptive limit on concurrent calls between 1 and `ceiling`, with congestion control as in TCP (RFC 5681).
@@ -95,6 +104,15 @@ class AdaptiveLimit:
         self._halved_at = 0.0
         self._paused_until = 0.0
         self._wake: asyncio.TimerHandle | None = None
+
+    def resize(self, ceiling: int) -> None:
+        """Change the ceiling; calls in progress go on."""
+        before, self.ceiling = self.ceiling, max(ceiling, 1)
+        self.limit = min(self.limit, float(self.ceiling))
+        if self._threshold >= before:
+            # No overload so far.
+            self._threshold = float(self.ceiling)
+        self._admit()
 
     async def acquire(self) -> float:
         """Wait for a slot; return the monotonic time at which it was granted."""

@@ -1,12 +1,11 @@
 """Outages of an endpoint: the run pauses, retries from time to time, and gives up in the end."""
 
 import asyncio
-import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.failure import Boundary, Cause, EpisodeError
 
 MOST_IN_A_ROW = 5
@@ -19,22 +18,6 @@ MOST_WORDS = 160
 def retried(error: EpisodeError) -> bool:
     """Return whether a failed model call suggests a problem of its server."""
     return error.rule.retried
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Seconds before a retry: exponential up to `cap` with jitter (50 to 100 %), or Retry-After up to `longest`."""
-
-    base: float = 0.5
-    factor: float = 2.0
-    cap: float = 30.0
-    longest: float = 300.0
-
-    def wait(self, attempt: int, retry_after: float | None) -> float:
-        """Return the wait before retry number `attempt` (1, 2, …)."""
-        if retry_after is not None:
-            return min(max(retry_after, 0.0), self.longest)
-        return random.uniform(0.5, 1.0) * min(self.base * self.factor ** (attempt - 1), self.cap)
 
 
 class Endpoint:

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Planned, ScoreRow
+from mesocosm.core.ports import CallBudget, Planned, ScoreRow
 from mesocosm.core.run import Counts, Run
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
-from mesocosm.engine.limits import Budget
 from mesocosm.engine.metrics import PARTS, Collected, measure_one
 
 SHARE = 0.05
@@ -33,7 +32,7 @@ class Tracker:
         self.done = counts.done
         self.failed = counts.failed
         self._usage = run.usage
-        self.budget: Budget | None = None
+        self.budget: CallBudget | None = None
         self.retries = 0
         self.running = 0
         self._metric = next((metric for metric in info.metrics if metric.primary), None)

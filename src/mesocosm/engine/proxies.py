@@ -151,6 +151,10 @@ class RecordedEpisode(Protocol):
         """Return whether a call of `tokens` fits into the budgets beside reserved tokens of calls in progress."""
         ...
 
+    async def funded(self) -> None:
+        """Wait until the process may spend more of the run's budget, or no call may be made any more."""
+        ...
+
     def away(self, role: str) -> EpisodeError | None:
         """Return the outage of the model that the program or its graders call; None while it answers."""
         ...
@@ -237,6 +241,7 @@ class EpisodeRecorder:
         await self._context.turn(self.role)
 
     async def _room(self, tokens: int) -> str:
+        await self._context.funded()
         while not (refusal := self._refusal()):
             if self._context.room(max(tokens, self._largest), self._own, self._reserved.tokens):
                 break

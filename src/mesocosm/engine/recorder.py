@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -137,21 +138,7 @@ class Recorder:
         self.written = True
 
     def _row(self) -> Episode:
-        episode = self.episode
-        row = msgspec.structs.replace(episode, events=self._seq)
-        if episode.terminal_info:
-            row.terminal_info = self._redactor.value(episode.terminal_info, FACTS)
-        if episode.labels:
-            row.labels = self._redactor.value(episode.labels)
-        if episode.failure is not None:
-            row.failure = self._redactor.value(episode.failure)
-        if any(score.explanation for score in episode.scores):
-            row.scores = tuple(self._explained(score) for score in episode.scores)
-        return row
-
-    def _explained(self, score: Score) -> Score:
-        clean = self._redactor.text(score.explanation)
-        return score if clean == score.explanation else msgspec.structs.replace(score, explanation=clean)
+        return _clean(msgspec.structs.replace(self.episode, events=self._seq), self._redactor)
 
     def _take(self) -> list[Chunk]:
         if not self._lines:
@@ -165,3 +152,43 @@ class Recorder:
     def _take_blobs(self) -> list[Blob]:
         blobs, self._blobs = self._blobs, []
         return blobs
+
+
+def redacted(entry: Entry, redactor: Redactor) -> Entry:
+    """Return an entry that another process recorded, without secrets that only this process knows."""
+    names: dict[bytes, bytes] = {}
+    blobs = []
+    for blob in entry.blobs:
+        text = blob.data.decode(errors="surrogateescape")
+        if (clean := redactor.text(text)) == text:
+            blobs.append(blob)
+            continue
+        data = clean.encode(errors="surrogateescape")
+        name = digest_bytes(data)
+        names[blob.digest.encode()] = name.encode()
+        blobs.append(Blob(name, blob.content_type, data))
+    chunks = []
+    for chunk in entry.chunks:
+        raw = redactor.events(chunk.raw)
+        for old, new in names.items():
+            raw = raw.replace(old, new)
+        chunks.append(chunk if raw == chunk.raw else replace(chunk, raw=raw))
+    return Entry(_clean(entry.episode, redactor), chunks, blobs)
+
+
+def _clean(row: Episode, redactor: Redactor) -> Episode:
+    """Remove secrets from a row in place, and return it."""
+    if row.terminal_info:
+        row.terminal_info = redactor.value(row.terminal_info, FACTS)
+    if row.labels:
+        row.labels = redactor.value(row.labels)
+    if row.failure is not None:
+        row.failure = redactor.value(row.failure)
+    if any(score.explanation for score in row.scores):
+        row.scores = tuple(_explained(score, redactor) for score in row.scores)
+    return row
+
+
+def _explained(score: Score, redactor: Redactor) -> Score:
+    clean = redactor.text(score.explanation)
+    return score if clean == score.explanation else msgspec.structs.replace(score, explanation=clean)

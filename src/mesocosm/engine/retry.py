@@ -5,14 +5,15 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import MOST, finite
 from mesocosm.core.model import ModelReply, ModelRequest
-from mesocosm.core.ports import Model
+from mesocosm.core.ports import CallBudget, Model
 from mesocosm.core.proxy import JUDGE
 from mesocosm.core.run import Limits
-from mesocosm.engine.limits import AdaptiveLimit, Budget, Rate
-from mesocosm.engine.outage import Backoff, Endpoint
+from mesocosm.engine.limits import AdaptiveLimit, Rate
+from mesocosm.engine.outage import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Caller:
         model: Model,
         limits: Limits,
         parallel: int,
-        budget: Budget,
+        budget: CallBudget,
         backoff: Backoff,
         endpoint: Endpoint | None = None,
         name: str = "",
@@ -65,6 +66,7 @@ class Caller:
         """
         attempt = 1
         while True:
+            await self.budget.admitted(self.concurrency.active)
             if reason := self.budget.overspent():
                 raise EpisodeError(Cause.CANCELLED, reason)
             await self.ready(untimed)
@@ -104,6 +106,13 @@ class Caller:
             await self._requests.take()
         if self._tokens is not None:
             await self._tokens.take(0.0)
+
+    def share(self, parallel: int, rate: float) -> None:
+        """Make at most `parallel` calls at a time, and use `rate` (0 to 1) of the limits per minute."""
+        self.concurrency.resize(parallel)
+        for limit in (self._requests, self._tokens):
+            if limit is not None:
+                limit.share(rate)
 
     def charge(self, reply: ModelReply) -> None:
         """Charge a reply. Raises RunAborted if money is limited and its price is unknown."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.episode import Episode, EpisodeKey
 from mesocosm.core.ports import EngineStore, Observer, Parts
@@ -18,7 +19,6 @@ from mesocosm.core.registry import option_roles
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine.metrics import PARTS
-from mesocosm.engine.outage import Backoff
 from mesocosm.engine.plan import Repeats, part_sizes
 from mesocosm.engine.rerun_decision import other_server, servers
 
@@ -64,6 +64,7 @@ class SessionOptions:
     same experiment. `retry_failed` repeats failures that say nothing about the agent, `retry_unscored` (the name of a
     score) episodes that a grader left without a value of it; neither repeats episodes that count as worst. A run is
     only resumed with the servers that answered it before, unless `same_server` declares that they have merely moved.
+    `executor` says where episodes are played: a name of core.registry.EXECUTORS with what it takes after a colon.
     """
 
     retry_failed: bool = False
@@ -76,6 +77,7 @@ class SessionOptions:
     alone: bool = False
     retry_unscored: str = ""
     same_server: bool = False
+    executor: str = "local"
 
 
 class RunMessages:
@@ -148,7 +150,7 @@ class SessionState:
         self.options = options or SessionOptions()
         given = self.options.secrets
         hidden = secret_values(os.environ) if given is None else given
-        self.messages = RunMessages(record, observers, [*hidden, *_declared_secrets(record.spec)])
+        self.messages = RunMessages(record, observers, [*hidden, *declared_secrets(record.spec)])
         self.lease_owner = store.leases.owner()
         self.started = time.monotonic()
         self.status_before = record.status
@@ -190,7 +192,7 @@ async def in_thread(call: Callable[..., T], *arguments: Any) -> T:
     return await to_the_end(asyncio.to_thread(call, *arguments))
 
 
-def _declared_secrets(spec: RunSpec) -> Iterator[str]:
+def declared_secrets(spec: RunSpec) -> Iterator[str]:
     """Yield the secrets declared in the benchmark's options; their variable names need not look like secrets."""
     options, roles = spec.benchmark.options, option_roles(spec.benchmark.kind)
     yield from (os.environ.get(str(name), "") for name in options.get(roles.secrets) or ())

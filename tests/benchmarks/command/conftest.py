@@ -11,13 +11,13 @@ import pytest
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.opening import open_benchmark, reference
 from mesocosm.benchmarks.parameters import settle
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Benchmark, Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
-from mesocosm.engine.outage import Backoff
 from mesocosm.store import Store, open_store
 
 HEAD = """

@@ -1,0 +1,1 @@
+"""Executors: where the episodes of a session are played."""

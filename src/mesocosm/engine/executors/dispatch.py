@@ -1,0 +1,416 @@
+"""An executor over several workers: sends them shards of the plan, and writes what they report into the journal.
+
+The session alone writes, and only what is written is finished. So a worker may end at any moment: what it had not
+reported is sent to another one. An episode that ends every worker is found by halving its shard, and fails.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from mesocosm.core.entry import Entry
+from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, UsageError
+from mesocosm.core.ports import ExecutorSession, Planned
+from mesocosm.engine.episode import record_lost
+from mesocosm.engine.executors.allowance import Ledger
+from mesocosm.engine.executors.links import Link, LinkLost, Workers
+from mesocosm.engine.executors.messages import (
+    Grant,
+    Open,
+    Play,
+    Ready,
+    Report,
+    Shard,
+    Share,
+    Stop,
+    decode_news,
+    encode,
+    packed,
+    received,
+)
+from mesocosm.engine.recorder import redacted
+
+MOST = 100
+"""Maximum episodes of a shard. Measured with episodes that do nothing: more make nothing faster."""
+
+SHARD_S = 0.5
+"""Seconds of work of a shard, as far as known; while a worker plays one, the next one waits with it."""
+
+TRIES = 3
+"""Number of workers that end with a shard until it is halved, and with an episode alone until that fails."""
+
+STARTS = 3
+"""Number of workers in a row that end before their parts are open until the run ends."""
+
+SETTLE_S = 5.0
+"""Seconds beyond the grace of a stop for workers to report; then they are ended."""
+
+
+SAME_S = 5.0
+"""Seconds in which a message that differs only in its numbers is shown once."""
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A connected worker: what it has, and what it reported."""
+
+    link: Link
+    number: int
+    reader: asyncio.Task[None] | None = None
+    place: str = ""
+    share: int = 0
+    shards: dict[int, Shard] = field(default_factory=dict)
+    held: int = 0
+    open: dict[str, Episode] = field(default_factory=dict)
+    running: int = 0
+    down: bool = False
+    short: bool = False
+    idle: bool = False
+    alone: bool = False
+    played: int = 0
+    rate: float = 0.0
+    counted_at: float = 0.0
+    counted: int = 0
+    recent: dict[str, Episode] = field(default_factory=dict)
+
+    @property
+    def ready(self) -> bool:
+        """Whether its parts are open."""
+        return bool(self.place)
+
+
+class Dispatcher:
+    """Implements core.ports.Executor over the workers of `workers`."""
+
+    def __init__(self, session: ExecutorSession, workers: Workers) -> None:
+        run, most = session.run, session.parts.benchmark.info.parallel
+        self.parallel = max(run.spec.parallel if most is None else min(run.spec.parallel, most), 1)
+        if session.parts.benchmark.info.growing:
+            raise UsageError(
+                f"the tasks of {run.benchmark} are found while it runs, in the process that plays it; play it with "
+                "--executor local"
+            )
+        self._session = session
+        self._source = workers
+        self._seats = min(workers.most, self.parallel)
+        self._ledger = Ledger(run.spec.limits, session.budget)
+        self._workers: dict[int, _Worker] = {}
+        self._numbers = 0
+        self._shards = 0
+        self._starting: set[asyncio.Task[None]] = set()
+        self._starts = 0
+        self._pending: Iterator[Planned] | None = None
+        self._again: deque[Shard] = deque()
+        self._suspects: deque[Shard] = deque()
+        self._writing = 0
+        self._stopping = False
+        self._stop_at: float | None = None
+        self._done: asyncio.Future[None] | None = None
+        self._said: dict[str, float] = {}
+        self._places: dict[str, int] = {}
+
+    async def run(self, pending: Iterator[Planned]) -> None:
+        """Play episodes until none is pending or the executor was stopped. Raises what ended a worker for good."""
+        if self._stopping:
+            return
+        self._pending = pending
+        self._done = asyncio.get_running_loop().create_future()
+        self._start_workers()
+        self._fill()
+        try:
+            await self._done
+        finally:
+            self._done = None
+            self._session.running = 0
+
+    def stop(self, grace: float) -> None:
+        """Start no further episodes and cancel the running ones after `grace` seconds."""
+        self._stopping = True
+        limit = time.monotonic() + grace + SETTLE_S
+        self._stop_at = limit if self._stop_at is None else min(self._stop_at, limit)
+        for task in self._starting:
+            task.cancel()
+        for worker in self._workers.values():
+            worker.link.send(encode(Stop(grace)))
+        self._fill()
+
+    def keep(self) -> None:
+        """Give workers what they wait for, and end those that do not stop."""
+        self._grant()
+        if self._stop_at is not None and time.monotonic() > self._stop_at and self._done and not self._done.done():
+            self._done.set_result(None)
+
+    async def close(self) -> None:
+        """End all workers."""
+        for task in self._starting:
+            task.cancel()
+        workers = list(self._workers.values())
+        for worker in workers:
+            if worker.reader is not None:
+                worker.reader.cancel()
+        await asyncio.gather(*self._starting, *(worker.link.close() for worker in workers), return_exceptions=True)
+        await self._source.close()
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Number of episodes by the place where they were played."""
+        return self._places
+
+    # Workers
+
+    def _start_workers(self) -> None:
+        while not self._stopping and len(self._workers) + len(self._starting) < self._seats:
+            self._starting.add(task := asyncio.create_task(self._connect()))
+            task.add_done_callback(self._connected)
+
+    async def _connect(self) -> None:
+        link = await self._source.connect()
+        self._numbers += 1
+        worker = self._workers[self._numbers] = _Worker(link, self._numbers)
+        session = self._session
+        link.send(encode(Open(session.run, link.name, session.backoff)))
+        worker.reader = asyncio.create_task(self._read(worker))
+        worker.reader.add_done_callback(self._reader_ended)
+
+    def _connected(self, task: asyncio.Task[None]) -> None:
+        self._starting.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    def _reader_ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    async def _read(self, worker: _Worker) -> None:
+        """Take what a worker reports until it is gone."""
+        try:
+            while True:
+                news = decode_news(await worker.link.receive())
+                if isinstance(news, Report):
+                    await self._take(worker, news)
+                elif isinstance(news, Ready):
+                    self._starts = 0
+                    worker.place = f"{news.host}, process {news.pid}"
+                    worker.counted_at = time.monotonic()
+                    self._divide()
+                else:
+                    raise news.error()
+                self._fill()
+        except LinkLost as lost:
+            await self._lost(worker, str(lost))
+
+    def _divide(self) -> None:
+        """Tell every worker how many episodes it may play at a time."""
+        ready = [worker for worker in self._workers.values() if worker.ready]
+        # With a maximum of the benchmark, shares do not change, so that it is never exceeded for a moment.
+        fixed = self._session.parts.benchmark.info.parallel is not None
+        count = self._seats if fixed else len(ready)
+        for place, worker in enumerate(ready):
+            share = max(self.parallel // count + (place < self.parallel % count), 1)
+            if share != worker.share:
+                worker.share = share
+                worker.link.send(encode(Share(share, 1 / count)))
+
+    async def _lost(self, worker: _Worker, reason: str) -> None:
+        del self._workers[worker.number]
+        self._ledger.lost(worker.number)
+        await worker.link.close()
+        if not worker.ready:
+            self._starts += 1
+            if self._starts >= STARTS:
+                raise InfrastructureError(
+                    f"no worker can be started: {self._starts} ended before they were ready: {reason}"
+                )
+        for episode in worker.open.values():
+            # What it used stays counted, although the episode will be played again.
+            episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
+            self._session.journal.write(Entry(episode))
+        for shard in worker.shards.values():
+            await self._return(shard, reason)
+        if not self._stopping:
+            count = sum(len(shard.left) for shard in worker.shards.values())
+            again = f"; {count:,} episodes that it had are played again" if count else ""
+            self._session.notice(f"{worker.link.name} is gone: {reason}{again}")
+        self._divide()
+        self._start_workers()
+        self._fill()
+
+    async def _return(self, shard: Shard, reason: str) -> None:
+        """Plan the episodes of a shard again whose worker is gone."""
+        if not shard.left:
+            return
+        shard.deaths += 1
+        if shard.deaths < TRIES - 1:
+            self._again.append(shard)
+        elif shard.deaths < TRIES:
+            # From now on it is played alone, so that its end says something about it.
+            self._suspects.append(shard)
+        elif len(shard.left) > 1:
+            items = list(shard.left.items())
+            middle = len(items) // 2
+            for half in (items[:middle], items[middle:]):
+                self._suspects.append(Shard(self._next_shard(), dict(half), TRIES - 1 if len(half) > 1 else 0))
+        else:
+            (planned,) = shard.left.values()
+            what = f"the process that played this episode ended {TRIES} times: {reason}"
+            kind = self._session.parts.benchmark.info.kind
+            cause = Cause.ENVIRONMENT_ERROR if kind in {"environment", "python", "hosted"} else Cause.PROGRAM_FAILED
+            self._session.ended(planned, await record_lost(self._session, planned, EpisodeError(cause, what)))
+
+    # Shards
+
+    def _next_shard(self) -> int:
+        self._shards += 1
+        return self._shards
+
+    def _fill(self) -> None:
+        """Send shards to the workers that have room, and end `run` when nothing is left to do."""
+        if not self._stopping:
+            for worker in sorted(self._workers.values(), key=lambda one: one.held):
+                while worker.ready and (shard := self._shard_for(worker)) is not None:
+                    worker.shards[shard.number] = shard
+                    worker.held += len(shard.left)
+                    worker.link.send(encode(Play(shard.number, packed(shard.left.values()))))
+        if self._done is None or self._done.done():
+            return
+        if self._stopping:
+            if all(worker.idle or not worker.ready for worker in self._workers.values()) and not self._writing:
+                self._done.set_result(None)
+        elif not (
+            self._writing
+            or self._again
+            or self._suspects
+            or self._pending is not None
+            or any(worker.shards for worker in self._workers.values())
+        ):
+            self._done.set_result(None)
+
+    def _shard_for(self, worker: _Worker) -> Shard | None:
+        """Return what a worker should play next; None if it has enough, or nothing is left."""
+        if worker.alone:
+            return None
+        if self._suspects:
+            if worker.held:
+                return None
+            worker.alone = True
+            return self._suspects.popleft()
+        size = self._size(worker)
+        if worker.held and worker.held + size > worker.share + size:
+            return None
+        if self._again:
+            return self._again.popleft()
+        left: dict[int, Planned] = {}
+        while len(left) < size and self._pending is not None:
+            if (planned := next(self._pending, None)) is None:
+                self._pending = None
+            else:
+                left[planned.index] = planned
+        return Shard(self._next_shard(), left) if left else None
+
+    def _size(self, worker: _Worker) -> int:
+        """Return the number of episodes for the next shard of a worker: `SHARD_S` of its work."""
+        size = worker.rate * SHARD_S if worker.rate else worker.share / 4
+        if (left := self._session.left) is not None:
+            # At the end all workers should have something to do.
+            held = sum(one.held for one in self._workers.values())
+            size = min(size, max(left - held, 0) / (2 * self._seats))
+        return int(min(max(size, 1), MOST))
+
+    # Reports
+
+    async def _take(self, worker: _Worker, report: Report) -> None:
+        """Write what a worker reports, and do what follows from it."""
+        session = self._session
+        self._writing += 1
+        try:
+            await session.journal.room()
+            for sent in report.entries:
+                entry = redacted(received(sent), session.redactor)
+                session.journal.write(entry)
+                if entry.episode.status is EpisodeStatus.RUNNING:
+                    worker.open[entry.episode.id] = entry.episode
+                else:
+                    worker.open.pop(entry.episode.id, None)
+                    worker.recent[entry.episode.id] = entry.episode
+            if report.spent.calls:
+                session.budget.charge(report.spent, session.run.model)
+            self._ledger.spent(worker.number, report.spent, report.returned)
+            self._show(worker, report)
+            for ended in report.ended:
+                if (shard := worker.shards.get(ended.shard)) is None:
+                    continue
+                planned, episode = shard.left.pop(ended.index), worker.recent[ended.episode_id]
+                worker.held -= 1
+                worker.played += episode.status in FINISHED
+                if not shard.left:
+                    del worker.shards[ended.shard]
+                    worker.alone = worker.alone and bool(worker.shards)
+                session.ended(planned, episode)
+            worker.recent.clear()
+        finally:
+            self._writing -= 1
+        self._measure(worker)
+        worker.short |= report.short
+        worker.idle = report.idle or worker.idle
+        self._grant()
+        if report.stop:
+            session.stop(report.stop, report.grace)
+
+    def _show(self, worker: _Worker, report: Report) -> None:
+        session = self._session
+        session.running += report.running - worker.running
+        worker.running = report.running
+        if worker.down != report.down:
+            before = any(one.down for one in self._workers.values())
+            worker.down = report.down
+            if (after := any(one.down for one in self._workers.values())) != before:
+                session.pause(after)
+        for name in report.served:
+            session.served.setdefault(name)
+        for name in report.judge_served:
+            session.judge_served.setdefault(name)
+        for message in report.warnings:
+            session.warn(message)
+        for message in report.notices:
+            if self._new(message):
+                session.notice(message)
+        for message in report.outages:
+            if self._new(message):
+                session.outage(message)
+
+    def _new(self, message: str) -> bool:
+        """Return whether no worker has said the same for a while; all of them meet the same outage."""
+        now, key = time.monotonic(), "".join("#" if letter.isdigit() else letter for letter in message)
+        if now - self._said.get(key, -SAME_S) < SAME_S:
+            return False
+        self._said[key] = now
+        return True
+
+    def _measure(self, worker: _Worker) -> None:
+        """Update how many episodes a worker plays in a second."""
+        now = time.monotonic()
+        if (seconds := now - worker.counted_at) >= 0.2 and worker.played > worker.counted:
+            worker.rate = (worker.played - worker.counted) / seconds
+            worker.counted, worker.counted_at = worker.played, now
+
+    def _grant(self) -> None:
+        if not self._ledger.limited:
+            return
+        over = self._session.budget.overspent()
+        for worker in self._workers.values():
+            if not worker.short:
+                continue
+            more = None if over else self._ledger.grant(worker.number, len(self._workers))
+            if over or more is not None:
+                worker.short = False
+                worker.link.send(encode(Grant(over=over) if more is None else Grant(more)))
+        if over and not self._stopping:
+            self._session.stop(over)
+
+    def _fail(self, error: BaseException) -> None:
+        """End `run` with an error."""
+        if self._done is not None and not self._done.done():
+            self._done.set_exception(error)
