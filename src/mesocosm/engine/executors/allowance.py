@@ -11,7 +11,7 @@ from collections.abc import Callable
 from mesocosm.core.ports import CallBudget
 from mesocosm.core.run import Limits
 from mesocosm.core.usage import Usage
-from mesocosm.engine.executors.messages import Allowance
+from mesocosm.engine.executors.messages import Amount
 from mesocosm.engine.limits import Budget
 
 KEPT_S = 10.0
@@ -28,36 +28,36 @@ class AllowedBudget(Budget):
         super().__init__(limits)
         self.over = ""
         self._short = short
-        self._left = Allowance(
+        self._left = Amount(
             None if limits.run_tokens is None else 0.0,
             None if limits.run_usd is None else 0.0,
         )
         self._granted_at = 0.0
         self._waiting: list[asyncio.Future[None]] = []
 
-    def grant(self, more: Allowance, over: str) -> None:
+    def grant(self, more: Amount, over: str) -> None:
         """Add an amount, or end all spending with a reason."""
         self.over = self.over or over
-        self._left = Allowance(_sum(self._left.tokens, more.tokens), _sum(self._left.usd, more.usd))
+        self._left = Amount(_sum(self._left.tokens, more.tokens), _sum(self._left.usd, more.usd))
         self._granted_at = time.monotonic()
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
-    def returned(self) -> Allowance | None:
+    def returned(self) -> Amount | None:
         """Take out and return what was left for `KEPT_S`; None if nothing is due."""
         left = self._left
         if time.monotonic() - self._granted_at < KEPT_S or not any(one and one > 0 for one in (left.tokens, left.usd)):
             return None
-        back = Allowance(_positive(left.tokens), _positive(left.usd))
-        self._left = Allowance(_less(left.tokens, back.tokens), _less(left.usd, back.usd))
+        back = Amount(_positive(left.tokens), _positive(left.usd))
+        self._left = Amount(_less(left.tokens, back.tokens), _less(left.usd, back.usd))
         return back
 
     def charge(self, usage: Usage, model: str) -> None:
         """Add the usage of a call. Raises RunAborted if money is limited and the price of `model` is unknown."""
         super().charge(usage, model)
-        self._left = Allowance(_less(self._left.tokens, usage.total), _less(self._left.usd, usage.cost_usd or 0.0))
+        self._left = Amount(_less(self._left.tokens, usage.total), _less(self._left.usd, usage.cost_usd or 0.0))
 
     def fits(self, tokens: int) -> bool:
         """Return whether `tokens` more fit into what was granted; their price is estimated from the average so far."""
@@ -102,22 +102,22 @@ class Ledger:
         self.limited = limits.run_tokens is not None or limits.run_usd is not None
         self._limits = limits
         self._budget = budget
-        self._granted: dict[int, Allowance] = {}
+        self._granted: dict[int, Amount] = {}
 
-    def spent(self, worker: int, usage: Usage, returned: Allowance | None) -> None:
+    def spent(self, worker: int, usage: Usage, returned: Amount | None) -> None:
         """Take what a worker has spent off its amount; what it returned can be granted again."""
         if (held := self._granted.get(worker)) is None:
             return
-        back = returned or Allowance(0.0, 0.0)
+        back = returned or Amount(0.0, 0.0)
         tokens = _less(_less(held.tokens, usage.total), back.tokens or 0.0)
         usd = _less(_less(held.usd, usage.cost_usd or 0.0), back.usd or 0.0)
-        self._granted[worker] = Allowance(tokens, usd)
+        self._granted[worker] = Amount(tokens, usd)
 
     def lost(self, worker: int) -> None:
         """Forget what a worker had that is gone."""
         self._granted.pop(worker, None)
 
-    def grant(self, worker: int, workers: int) -> Allowance | None:
+    def grant(self, worker: int, workers: int) -> Amount | None:
         """Return what one of `workers` workers gets now; None while others hold all that is left."""
         spent = self._budget.spent
         held = self._granted.get(worker)
@@ -140,14 +140,14 @@ class Ledger:
                 return None
             # What a worker overspent is in `spent`; it gets it back, so that it has its share.
             given.append(max(share, limit * NOTHING_LEFT) - min(has or 0.0, 0.0))
-        more = Allowance(*given)
+        more = Amount(*given)
         self._granted[worker] = (
-            more if held is None else Allowance(_sum(held.tokens, more.tokens), _sum(held.usd, more.usd))
+            more if held is None else Amount(_sum(held.tokens, more.tokens), _sum(held.usd, more.usd))
         )
         return more
 
 
-def _pair(amount: Allowance) -> tuple[float | None, float | None]:
+def _pair(amount: Amount) -> tuple[float | None, float | None]:
     return (amount.tokens, amount.usd)
 
 

@@ -16,16 +16,16 @@ from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, Usag
 from mesocosm.core.ports import ExecutorSession, Planned
 from mesocosm.engine.episode import record_lost
 from mesocosm.engine.executors.allowance import Ledger
-from mesocosm.engine.executors.links import Link, LinkLost, Workers
+from mesocosm.engine.executors.links import Link, LinkLost, WorkerSource
 from mesocosm.engine.executors.messages import (
-    Grant,
-    Open,
-    Play,
+    GrantBudget,
+    OpenRun,
+    PlayShard,
     Ready,
-    Report,
     Shard,
     Share,
-    Stop,
+    StopWork,
+    WorkerReport,
     decode_news,
     encode,
     packed,
@@ -85,7 +85,7 @@ class _Worker:
 class Dispatcher:
     """Implements core.ports.Executor over the workers of `workers`."""
 
-    def __init__(self, session: ExecutorSession, workers: Workers) -> None:
+    def __init__(self, session: ExecutorSession, workers: WorkerSource) -> None:
         run, most = session.run, session.parts.benchmark.info.parallel
         self.parallel = max(run.spec.parallel if most is None else min(run.spec.parallel, most), 1)
         if session.parts.benchmark.info.growing:
@@ -134,7 +134,7 @@ class Dispatcher:
         for task in self._starting:
             task.cancel()
         for worker in self._workers.values():
-            worker.link.send(encode(Stop(grace)))
+            worker.link.send(encode(StopWork(grace)))
         self._fill()
 
     def keep(self) -> None:
@@ -159,7 +159,7 @@ class Dispatcher:
         """Number of episodes by the place where they were played."""
         return self._places
 
-    # Workers
+    # WorkerSource
 
     def _start_workers(self) -> None:
         while not self._stopping and len(self._workers) + len(self._starting) < self._seats:
@@ -171,7 +171,7 @@ class Dispatcher:
         self._numbers += 1
         worker = self._workers[self._numbers] = _Worker(link, self._numbers)
         session = self._session
-        link.send(encode(Open(session.run, link.name, session.backoff)))
+        link.send(encode(OpenRun(session.run, link.name, session.backoff)))
         worker.reader = asyncio.create_task(self._read(worker))
         worker.reader.add_done_callback(self._reader_ended)
 
@@ -189,7 +189,7 @@ class Dispatcher:
         try:
             while True:
                 news = decode_news(await worker.link.receive())
-                if isinstance(news, Report):
+                if isinstance(news, WorkerReport):
                     await self._take(worker, news)
                 elif isinstance(news, Ready):
                     self._starts = 0
@@ -273,7 +273,7 @@ class Dispatcher:
                 while worker.ready and (shard := self._shard_for(worker)) is not None:
                     worker.shards[shard.number] = shard
                     worker.held += len(shard.left)
-                    worker.link.send(encode(Play(shard.number, packed(shard.left.values()))))
+                    worker.link.send(encode(PlayShard(shard.number, packed(shard.left.values()))))
         if self._done is None or self._done.done():
             return
         if self._stopping:
@@ -321,7 +321,7 @@ class Dispatcher:
 
     # Reports
 
-    async def _take(self, worker: _Worker, report: Report) -> None:
+    async def _take(self, worker: _Worker, report: WorkerReport) -> None:
         """Write what a worker reports, and do what follows from it."""
         session = self._session
         self._writing += 1
@@ -359,7 +359,7 @@ class Dispatcher:
         if report.stop:
             session.stop(report.stop, report.grace)
 
-    def _show(self, worker: _Worker, report: Report) -> None:
+    def _show(self, worker: _Worker, report: WorkerReport) -> None:
         session = self._session
         session.running += report.running - worker.running
         worker.running = report.running
@@ -406,7 +406,7 @@ class Dispatcher:
             more = None if over else self._ledger.grant(worker.number, len(self._workers))
             if over or more is not None:
                 worker.short = False
-                worker.link.send(encode(Grant(over=over) if more is None else Grant(more)))
+                worker.link.send(encode(GrantBudget(over=over) if more is None else GrantBudget(more)))
         if over and not self._stopping:
             self._session.stop(over)
 

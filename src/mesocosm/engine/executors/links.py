@@ -38,7 +38,7 @@ class WorkerLink(Protocol):
         ...
 
 
-class Workers(Protocol):
+class WorkerSource(Protocol):
     """Where the workers of a session come from. `most` is the maximum number of them at a time."""
 
     most: int

@@ -17,14 +17,14 @@ from mesocosm.core.run import Run
 from mesocosm.core.usage import NOTHING, Usage
 
 
-class Allowance(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
+class Amount(msgspec.Struct, frozen=True, omit_defaults=True, array_like=True):
     """An amount that model calls may spend: tokens and US dollars; None is unlimited."""
 
     tokens: float | None = None
     usd: float | None = None
 
 
-class Open(msgspec.Struct, frozen=True, tag=True):
+class OpenRun(msgspec.Struct, frozen=True, tag=True):
     """Open the parts of a run, as the worker called `name`."""
 
     run: Run
@@ -39,27 +39,27 @@ class Share(msgspec.Struct, frozen=True, tag=True):
     rate: float
 
 
-class Play(msgspec.Struct, frozen=True, tag=True):
+class PlayShard(msgspec.Struct, frozen=True, tag=True):
     """Play the episodes of a shard; `episodes` is JSON, see `packed`."""
 
     shard: int
     episodes: bytes
 
 
-class Grant(msgspec.Struct, frozen=True, tag=True):
+class GrantBudget(msgspec.Struct, frozen=True, tag=True):
     """Spend `more`, or nothing any more because of `over`, the reason."""
 
-    more: Allowance = Allowance()
+    more: Amount = Amount()
     over: str = ""
 
 
-class Stop(msgspec.Struct, frozen=True, tag=True):
+class StopWork(msgspec.Struct, frozen=True, tag=True):
     """Start no further episodes; cancel the running ones after `grace` seconds, and report when all have ended."""
 
     grace: float
 
 
-Order = Open | Share | Play | Grant | Stop
+Order = OpenRun | Share | PlayShard | GrantBudget | StopWork
 
 
 class WireEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -70,7 +70,7 @@ class WireEntry(msgspec.Struct, frozen=True, array_like=True):
     blobs: Sequence[Blob]
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True):
+class EpisodeEnded(msgspec.Struct, frozen=True, array_like=True):
     """The episode with position `index` in the plan, of a shard, has ended; its last entry came before."""
 
     shard: int
@@ -78,19 +78,19 @@ class Ended(msgspec.Struct, frozen=True, array_like=True):
     episode_id: str
 
 
-class Report(msgspec.Struct, omit_defaults=True, tag=True):
+class WorkerReport(msgspec.Struct, omit_defaults=True, tag=True):
     """What happened since the last report.
 
     `spent` is the usage of calls. `returned` is what was granted and is given back, `short` that calls wait for more.
     `down` says whether a server does not answer, `outages` are messages about that. `stop` is a reason to stop the run,
-    with the seconds of grace in `grace`. `idle`: after Stop, no episode is running any more.
+    with the seconds of grace in `grace`. `idle`: after StopWork, no episode is running any more.
     """
 
     entries: list[WireEntry] = []
-    ended: list[Ended] = []
+    ended: list[EpisodeEnded] = []
     running: int = 0
     spent: Usage = NOTHING
-    returned: Allowance | None = None
+    returned: Amount | None = None
     short: bool = False
     down: bool = False
     notices: list[str] = []
@@ -121,7 +121,7 @@ class Broken(msgspec.Struct, frozen=True, tag=True):
         return _RAISED.get(self.kind, RuntimeError)(self.message)
 
 
-News = Ready | Report | Broken
+News = Ready | WorkerReport | Broken
 
 _RAISED: dict[str, type[Exception]] = {
     kind.__name__: kind for kind in (RunAborted, InfrastructureError, UsageError, MesocosmError)

@@ -45,7 +45,7 @@ def cores() -> int:
 
 
 class Processes:
-    """Starts worker processes. Implements engine.executors.links.Workers."""
+    """Starts worker processes. Implements engine.executors.links.WorkerSource."""
 
     def __init__(self, most: int) -> None:
         self.most = most

@@ -17,14 +17,14 @@ from mesocosm.engine.executors.allowance import AllowedBudget
 from mesocosm.engine.executors.links import LinkLost, WorkerLink
 from mesocosm.engine.executors.local import KEEP_S, LocalExecutor, rare_collection
 from mesocosm.engine.executors.messages import (
-    Ended,
-    Grant,
-    Open,
-    Play,
+    EpisodeEnded,
+    GrantBudget,
+    OpenRun,
+    PlayShard,
     Ready,
-    Report,
     Share,
-    Stop,
+    StopWork,
+    WorkerReport,
     broken,
     decode_order,
     encode,
@@ -40,22 +40,22 @@ SOON_S = 0.05
 MOST_BYTES = 8 * 1024 * 1024
 """Size of the entries that may wait for being sent; then no further episode starts."""
 
-OpenParts = Callable[[Open], Parts]
+PartsOpener = Callable[[OpenRun], Parts]
 
 
-def parts_of(order: Open) -> Parts:
+def parts_of(order: OpenRun) -> Parts:
     """Open the parts of a run from its spec. Raises UsageError if files here are not those of the run."""
     parts = open_parts(order.run.spec)
     same_experiment(order.run, parts)
     return parts
 
 
-async def serve(link: WorkerLink, opened: OpenParts = parts_of) -> None:
+async def serve(link: WorkerLink, opened: PartsOpener = parts_of) -> None:
     """Do what a session sends, until it closes the connection."""
     with suppress(LinkLost):
         order = decode_order(await link.receive())
-        if not isinstance(order, Open):
-            raise TypeError(f"{type(order).__name__} came before Open")
+        if not isinstance(order, OpenRun):
+            raise TypeError(f"{type(order).__name__} came before OpenRun")
         try:
             async with closing(await asyncio.to_thread(opened, order)) as parts:
                 await _work(link, order, parts)
@@ -65,7 +65,7 @@ async def serve(link: WorkerLink, opened: OpenParts = parts_of) -> None:
             await link.send(encode(broken(error)))
 
 
-async def _work(link: WorkerLink, order: Open, parts: Parts) -> None:
+async def _work(link: WorkerLink, order: OpenRun, parts: Parts) -> None:
     session = _WorkerSession(link, order, parts)
     try:
         await parts.benchmark.open(session.notice)
@@ -82,7 +82,7 @@ class _WorkerSession:
 
     left: int | None = None
 
-    def __init__(self, link: WorkerLink, order: Open, parts: Parts) -> None:
+    def __init__(self, link: WorkerLink, order: OpenRun, parts: Parts) -> None:
         limits = order.run.spec.limits
         self.run = order.run
         self.parts = parts
@@ -110,7 +110,7 @@ class _WorkerSession:
         self._warned: set[str] = set()
         self._down = False
         self._stop, self._grace = "", 0.0
-        self._next, self._bytes = Report(), 0
+        self._next, self._bytes = WorkerReport(), 0
 
     def hide(self, secrets: Collection[str]) -> None:
         """Hide further secrets from now on."""
@@ -140,14 +140,14 @@ class _WorkerSession:
     async def _orders(self, executor: LocalExecutor) -> None:
         while True:
             order = decode_order(await self._link.receive())
-            if isinstance(order, Play):
+            if isinstance(order, PlayShard):
                 self._queue.extend((order.shard, planned) for planned in unpacked(order.episodes))
             elif isinstance(order, Share):
                 self._parallel = order.parallel
                 executor.share(order.parallel, order.rate)
-            elif isinstance(order, Grant):
+            elif isinstance(order, GrantBudget):
                 self._budget.grant(order.more, order.over)
-            elif isinstance(order, Stop) and self._ending is None:
+            elif isinstance(order, StopWork) and self._ending is None:
                 self._ending = asyncio.create_task(self._end(order.grace))
             self._fill(executor)
 
@@ -189,7 +189,7 @@ class _WorkerSession:
 
     def ended(self, planned: Planned, episode: Episode) -> None:
         """Report the result of an episode."""
-        self._next.ended.append(Ended(self._shards[planned.index], planned.index, episode.id))
+        self._next.ended.append(EpisodeEnded(self._shards[planned.index], planned.index, episode.id))
         self._tell()
 
     def stop(self, reason: str, grace: float = 5.0) -> None:
@@ -264,7 +264,7 @@ class _WorkerSession:
                     await self._urgent.wait()
             self._dirty.clear()
             self._urgent.clear()
-            report, self._next, self._bytes = self._next, Report(), 0
+            report, self._next, self._bytes = self._next, WorkerReport(), 0
             self._room.set()
             report.running, report.down = self.running, self._down
             report.served, report.judge_served = list(self.served), list(self.judge_served)
