@@ -35,6 +35,7 @@ class CommonOptions:
     results_dir: str | None = None
     database_url: str | None = None
     blob_url: str | None = None
+    executor: str = "auto"
     _parts: dict[type, Any] = field(default_factory=dict)
 
     def part(self, kind: type[T]) -> T:
@@ -96,6 +97,15 @@ def _common() -> list[click.Option]:
         ),
         click.Option(["--blob-url"], metavar="URL", help="Object store for large content.", **shared),
     ]
+
+
+executor_option = click.option(
+    "--executor",
+    metavar="NAME",
+    callback=_keep,
+    expose_value=False,
+    help="Where episodes are played: local, processes:N, ray:ADDRESS, queue  [auto].",
+)
 
 
 class MesocosmCommand(click.Command):

@@ -9,7 +9,7 @@ import click
 import msgspec
 from click.core import ParameterSource
 
-from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options, view_option
+from mesocosm.cli.command import FiniteFloat, MesocosmCommand, executor_option, options, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option, settled
 from mesocosm.core.failure import UsageError
@@ -117,6 +117,7 @@ class LocalCommand(MesocosmCommand):
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
 @click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
 @click.option("--parallel", type=int, default=1, show_default=True, help="Episodes in parallel.")
+@executor_option
 @click.option("--quiet", is_flag=True, help="Do not show progress.")
 @click.option(
     "--history", default="full", callback=_history, show_default=True, help="full, none, or a number of turns."

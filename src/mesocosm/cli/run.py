@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import FiniteFloat, confirmed, options, plural, view_option
+from mesocosm.cli.command import FiniteFloat, confirmed, executor_option, options, plural, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
 from mesocosm.cli.remote.connection import RemoteGroup
@@ -176,6 +176,7 @@ def stop(run_id: str, remote: bool) -> int:
     "--run-usd", type=FiniteFloat(min=0, min_open=True), help="Budget in US dollars, including what was spent before."
 )
 @outage_options
+@executor_option
 @same_server_option
 @click.option("--quiet", is_flag=True, help="Do not show progress.")
 @remote_option

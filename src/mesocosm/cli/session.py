@@ -136,7 +136,7 @@ def observers(chosen: CommonOptions, store: "Store", signals: Observer) -> Itera
 async def _run(
     spec: RunSpec, store: "Store", chosen: CommonOptions, control: session.Control, signals: Observer
 ) -> Run:
-    settings = session.SessionOptions(secrets=hidden_values(chosen))
+    settings = session.SessionOptions(secrets=hidden_values(chosen), executor=chosen.executor)
     with observers(chosen, store, signals) as watching:
         return await session.run(spec, store, watching, control=control, settings=settings)
 
@@ -149,7 +149,7 @@ async def _resume(
     control: session.Control,
     signals: Observer,
 ) -> Run:
-    settings = replace(settings, secrets=hidden_values(chosen))
+    settings = replace(settings, secrets=hidden_values(chosen), executor=chosen.executor)
     with observers(chosen, store, signals) as watching:
         return await session.resume(run_id, store, watching, control=control, settings=settings)
 

@@ -370,8 +370,9 @@ class ExecutorSession(Protocol):
 class Executor(Protocol):
     """Plays the episodes of one session: in this process, in others, or on other machines.
 
-    Registered by name; the factory receives what follows the name after a colon, and an ExecutorSession. Whatever
-    happens elsewhere, only what the session's journal has written is finished.
+    Registered by name. What is registered receives what follows the name after a colon, raises UsageError if that
+    cannot work, and returns an ExecutorOpener. Whatever happens elsewhere, only what the session's journal has written
+    is finished.
     """
 
     @property
@@ -394,6 +395,9 @@ class Executor(Protocol):
     async def close(self) -> None:
         """End everything that the executor started."""
         ...
+
+
+ExecutorOpener = Callable[[ExecutorSession], Executor]
 
 
 # What is kept

@@ -12,8 +12,7 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import CallBudget, Executor, HoldsSecrets, Journal, Observer, Pausable, Planned
-from mesocosm.core.registry import EXECUTORS
+from mesocosm.core.ports import CallBudget, HoldsSecrets, Journal, Observer, Pausable, Planned
 from mesocosm.core.run import HOSTED, Run, RunStatus
 from mesocosm.engine.executors.local import KEEP_S, model_endpoints, rare_collection
 from mesocosm.engine.limits import Budget
@@ -153,8 +152,7 @@ class _Execution:
         self._alike = SameFailures(nothing_yet=not run.counts.done)
         self._again: list[Planned] = []
         self._reaching: asyncio.Task[None] | None = None
-        name, _, address = state.options.executor.partition(":")
-        self._executor: Executor = EXECUTORS.get(name)(address, self)
+        self._executor = state.open_executor(self)
         if warning := beyond_default(self.parts.benchmark.info, self._executor.parallel):
             self.warn(warning)
 

@@ -124,8 +124,10 @@ class GroupRunner:
         on_result: OnResult = lambda result: None,
         secrets: Sequence[str] | None = None,
         same_server: bool = False,
+        executor: str = "local",
     ) -> None:
         self._same_server = same_server
+        self._executor = executor
         self.group = group
         self._store = store
         self._policy = policy
@@ -242,6 +244,7 @@ class GroupRunner:
             waits=away,
             alone=not self._policy.force,
             same_server=self._same_server,
+            executor=self._executor,
         )
         self._controls.add(control)
         clock = asyncio.get_running_loop()

@@ -13,9 +13,9 @@ import msgspec
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.episode import Episode, EpisodeKey
-from mesocosm.core.ports import EngineStore, Observer, Parts
+from mesocosm.core.ports import EngineStore, ExecutorOpener, Observer, Parts
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
-from mesocosm.core.registry import option_roles
+from mesocosm.core.registry import EXECUTORS, option_roles
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine.metrics import PARTS
@@ -127,11 +127,12 @@ class RunMessages:
 
 
 class SessionState:
-    """The state of one session. `away`: the server did not answer at its start. `opened`: the benchmark was started.
+    """The state of one session. Raises UsageError if its executor cannot work.
 
-    `withdrawn` are the last attempts of episodes that infrastructure made fail and that are still pending, with their
-    tasks. `alike`: execution stopped because the first episodes all failed for the same reason. `served` and
-    `judge_served` are the names with which the servers of model and judge answered.
+    `away`: the server did not answer at its start. `opened`: the benchmark was started. `withdrawn` are the last
+    attempts of episodes that infrastructure made fail and that are still pending, with their tasks. `alike`: execution
+    stopped because the first episodes all failed for the same reason. `served` and `judge_served` are the names with
+    which the servers of model and judge answered.
     """
 
     def __init__(
@@ -151,6 +152,8 @@ class SessionState:
         given = self.options.secrets
         hidden = secret_values(os.environ) if given is None else given
         self.messages = RunMessages(record, observers, [*hidden, *declared_secrets(record.spec)])
+        name, _, address = self.options.executor.partition(":")
+        self.open_executor: ExecutorOpener = EXECUTORS.get(name)(address)
         self.lease_owner = store.leases.owner()
         self.started = time.monotonic()
         self.status_before = record.status

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.command import FiniteFloat, options
+from mesocosm.cli.command import FiniteFloat, executor_option, options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.core.folder import from_home
 
@@ -49,6 +49,7 @@ _HOW = (
     click.option(
         "--parallel", type=click.IntRange(min=1), default=PARALLEL, show_default=True, help="Episodes in parallel."
     ),
+    executor_option,
     limit_options("each benchmark"),
     click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),

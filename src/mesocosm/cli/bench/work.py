@@ -108,6 +108,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
                 on_result=lambda result: watching.notice(_line(result)),
                 secrets=hidden_values(self._chosen),
                 same_server=self._same_server,
+                executor=self._chosen.executor,
             )
             return await group.run(self.members, control)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand, options, view_option
+from mesocosm.cli.command import MesocosmCommand, executor_option, options, view_option
 from mesocosm.cli.gate_options import gate_options
 from mesocosm.cli.limits import limit_options, same_server_option
 
@@ -48,6 +48,7 @@ class RowCount(click.IntRange):
 )
 @click.option("--in-process", is_flag=True, help="Run the rollout in this process, for a debugger.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics and samples into this directory.")
+@executor_option
 @limit_options()
 @click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it.")
 @click.option("--tag", multiple=True, metavar="TAG", help="Tags of the run.")

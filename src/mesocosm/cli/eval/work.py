@@ -143,6 +143,7 @@ class EvalWork(AbstractContextManager["EvalWork"]):
                 secrets=hidden,
                 alone=True,
                 same_server=self.flags.same_server,
+                executor=self._chosen.executor,
             )
             with observers(self._chosen, self.store, signals) as watching:
                 if earlier is None:

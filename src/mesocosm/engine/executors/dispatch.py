@@ -87,7 +87,9 @@ class Dispatcher:
 
     def __init__(self, session: ExecutorSession, workers: WorkerSource) -> None:
         run, most = session.run, session.parts.benchmark.info.parallel
-        self.parallel = max(run.spec.parallel if most is None else min(run.spec.parallel, most), 1)
+        # Every worker plays at least one episode at a time: that is what it was asked for.
+        parallel = max(run.spec.parallel, workers.most)
+        self.parallel = max(parallel if most is None else min(parallel, most), 1)
         if session.parts.benchmark.info.growing:
             raise UsageError(
                 f"the tasks of {run.benchmark} are found while it runs, in the process that plays it; play it with "

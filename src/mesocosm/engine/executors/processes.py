@@ -7,6 +7,7 @@ import signal
 import socket
 import struct
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,9 +26,10 @@ _LENGTH = struct.Struct("<I")
 _PR_SET_PDEATHSIG = 1
 
 
-def open_processes(address: str, session: ExecutorSession) -> Dispatcher:
-    """Open the executor with `address` processes, or one for each core. Raises UsageError."""
-    return Dispatcher(session, Processes(processes(address)))
+def open_processes(address: str) -> Callable[[ExecutorSession], Dispatcher]:
+    """Return the executor with `address` processes, or one for each core. Raises UsageError."""
+    number = processes(address)
+    return lambda session: Dispatcher(session, Processes(number))
 
 
 def processes(address: str) -> int:
