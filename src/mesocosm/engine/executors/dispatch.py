@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from mesocosm.core.backoff import Backoff
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
-from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted, UsageError
 from mesocosm.core.ports import ExecutorSession, Planned
 from mesocosm.engine.episode import record_lost
 from mesocosm.engine.executors.allowance import Ledger
@@ -43,7 +44,10 @@ TRIES = 3
 """Number of workers that end with a shard until it is halved, and with an episode alone until that fails."""
 
 STARTS = 3
-"""Number of workers in a row that end before their parts are open until the run ends."""
+"""Number of workers in a row that end before their parts are open until the run ends, if no other one plays."""
+
+START_S = Backoff(base=0.5, cap=30.0)
+"""Waits before another worker is started in place of one that ended so early."""
 
 SETTLE_S = 5.0
 """Seconds beyond the grace of a stop for workers to report; then they are ended."""
@@ -169,6 +173,8 @@ class Dispatcher:
             task.add_done_callback(self._connected)
 
     async def _connect(self) -> None:
+        if self._starts:
+            await asyncio.sleep(START_S.wait(self._starts, None))
         link = await self._source.connect()
         self._numbers += 1
         worker = self._workers[self._numbers] = _Worker(link, self._numbers)
@@ -198,8 +204,10 @@ class Dispatcher:
                     worker.place = f"{news.host}, process {news.pid}"
                     worker.counted_at = time.monotonic()
                     self._divide()
-                else:
+                elif worker.ready:
                     raise news.error()
+                else:
+                    raise RunAborted(f"{worker.link.name} cannot open the parts of the run: {news.message}")
                 self._fill()
         except LinkLost as lost:
             await self._lost(worker, str(lost))
@@ -222,7 +230,7 @@ class Dispatcher:
         await worker.link.close()
         if not worker.ready:
             self._starts += 1
-            if self._starts >= STARTS:
+            if self._starts >= STARTS and not any(one.ready for one in self._workers.values()):
                 raise InfrastructureError(
                     f"no worker can be started: {self._starts} ended before they were ready: {reason}"
                 )

@@ -1,0 +1,89 @@
+"""Workers that end at any moment: nothing is lost, nothing counts twice."""
+
+import os
+import random
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mesocosm.core.episode import FINISHED, EpisodeStatus
+from mesocosm.core.failure import Cause
+from mesocosm.core.run import RunStatus
+
+Soon = Callable[[Any], Any]
+
+
+async def test_an_episode_that_ends_every_worker_fails_and_the_others_are_played(away: Any, soon: Soon) -> None:
+    run = await soon(away.run(away.spec("Deadly", count=40)))
+    failed = [one for one in away.episodes(run) if one.status is EpisodeStatus.FAILED]
+    assert [one.seed for one in failed] == [7]
+    assert failed[0].failure.cause is Cause.ENVIRONMENT_ERROR
+    assert "SIGKILL" in failed[0].failure.message
+    assert run.counts.completed == 39
+
+
+async def test_a_worker_that_ends_once_is_replaced_in_the_same_run(
+    away: Any, here: Any, soon: Soon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESOCOSM_TEST_ONCE", str(tmp_path / "once"))
+    run = await soon(away.run(away.spec("Deadly", count=40)))
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 40)
+    assert away.notices.with_words("are played again")
+    local = await soon(here.run(here.spec("Deadly", count=40)))
+    assert run.metrics == local.metrics
+
+
+async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_same_numbers(
+    away: Any, here: Any, soon: Soon
+) -> None:
+    """Ten kills, each after a random number of finished episodes."""
+    rng, ends = random.Random(15), []
+    for _ in range(10):
+        ends.append(rng.randint(20, 180) + (ends[-1] if ends else 0))
+
+    class Killing(type(away.notices)):  # type: ignore[misc]
+        done = 0
+
+        def episode_finished(self, episode: Any) -> None:
+            self.done += 1
+            if ends and self.done >= ends[0]:
+                ends.pop(0)
+                children = [
+                    int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+                ]
+                os.kill(rng.choice(children), signal.SIGKILL)
+
+    away.notices = Killing()
+    run = await soon(away.run(away.spec(count=2500, parallel=6)))
+    assert not ends
+    assert (run.status, run.counts.done) == (RunStatus.FINISHED, 2500)
+    keys = Counter(one.key for one in away.episodes(run) if one.status in FINISHED)
+    assert len(keys) == 2500
+    assert set(keys.values()) == {1}
+    local = await soon(here.run(here.spec(count=2500, parallel=6)))
+    assert run.metrics == local.metrics
+
+
+async def test_workers_end_with_the_session(away: Any, soon: Soon) -> None:
+    before = _children()
+    await soon(away.run(away.spec(count=30)))
+    assert _children() <= before
+
+
+def _children() -> set[int]:
+    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
+
+
+async def test_a_worker_that_cannot_open_the_parts_ends_the_run_with_the_reason(
+    away: Any, lab: Any, soon: Soon
+) -> None:
+    # Registered in this process alone.
+    spec = lab.spec(lab.model("left"), count=5)
+    run = await soon(away.run(spec))
+    assert run.status is RunStatus.FAILED
+    assert "no model provider is called" in run.error
+    assert run.counts.pending == 5
