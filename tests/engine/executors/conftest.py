@@ -11,8 +11,9 @@ import pytest
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
+from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Observer
-from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, ModelSettings, Run, RunSpec, Selection
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
 
 WORLDS = Path(__file__).with_name("worlds.py")
@@ -25,10 +26,16 @@ EXECUTORS = ["local", *REMOTE]
 
 
 class Notices(Observer):
-    """What the user is told."""
+    """What the user is told; `finished` is called after every episode with their number."""
 
     def __init__(self) -> None:
         self.all: list[str] = []
+        self.done = 0
+        self.finished: Callable[[int], None] = lambda done: None
+
+    def episode_finished(self, episode: Episode) -> None:
+        self.done += 1
+        self.finished(self.done)
 
     def notice(self, message: str) -> None:
         self.all.append(message)

@@ -41,23 +41,16 @@ async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_
     away: Any, here: Any, soon: Soon
 ) -> None:
     """Ten kills, each after a random number of finished episodes."""
-    rng, ends = random.Random(15), []
+    rng, ends = random.Random(15), list[int]()
     for _ in range(10):
         ends.append(rng.randint(20, 180) + (ends[-1] if ends else 0))
 
-    class Killing(type(away.notices)):  # type: ignore[misc]
-        done = 0
+    def kill(done: int) -> None:
+        if ends and done >= ends[0]:
+            ends.pop(0)
+            os.kill(rng.choice(sorted(_children())), signal.SIGKILL)
 
-        def episode_finished(self, episode: Any) -> None:
-            self.done += 1
-            if ends and self.done >= ends[0]:
-                ends.pop(0)
-                children = [
-                    int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-                ]
-                os.kill(rng.choice(children), signal.SIGKILL)
-
-    away.notices = Killing()
+    away.notices.finished = kill
     run = await soon(away.run(away.spec(count=2500, parallel=6)))
     assert not ends
     assert (run.status, run.counts.done) == (RunStatus.FINISHED, 2500)
