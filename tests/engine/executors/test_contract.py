@@ -74,7 +74,7 @@ async def test_a_stopped_run_is_finished_by_resuming_and_plays_nothing_twice(
     plays.notices.finished = lambda done: None
     resumed = await soon(plays.resume(run.id))
     assert (resumed.status, resumed.counts.done) == (RunStatus.FINISHED, 400)
-    assert Counter(notes.read_text().split()) == Counter(str(seed) for seed in range(400))
+    assert _noted(notes) == Counter(str(seed) for seed in range(400))
 
 
 async def test_a_budget_of_tokens_is_overspent_by_one_call_of_each_worker_at_most(
@@ -175,3 +175,7 @@ async def test_an_executor_that_cannot_be_is_refused_before_anything_is_stored(h
 
 def _files_with(folder: Path, text: str) -> list[str]:
     return [place.name for place in folder.iterdir() if text.encode() in place.read_bytes()]
+
+
+def _noted(notes: Path) -> Counter[str]:
+    return Counter(notes.read_text().split())
