@@ -9,11 +9,11 @@ from mesocosm.cli.render import emit, table
 @click.command(cls=MesocosmCommand)
 def plugins() -> None:
     """List benchmarks, models, agents and techniques by name, with the package that each comes from."""
-    from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
+    from mesocosm.core.registry import AGENTS, BENCHMARKS, EXECUTORS, MODELS, TECHNIQUES
 
     rows = [
         [registry.kind, entry.name, entry.origin, entry.target]
-        for registry in (BENCHMARKS, MODELS, AGENTS, TECHNIQUES)
+        for registry in (BENCHMARKS, MODELS, AGENTS, TECHNIQUES, EXECUTORS)
         for entry in registry.entries()
     ]
     if options().json:
