@@ -116,7 +116,8 @@ class Dispatcher:
         self._stop_at: float | None = None
         self._done: asyncio.Future[None] | None = None
         self._said: dict[str, float] = {}
-        self._places: dict[str, int] = {}
+        self.places: dict[str, int] = {}
+        """Number of finished episodes by the host where they were played."""
 
     async def run(self, pending: Iterator[Planned]) -> None:
         """Play episodes until none is pending or the executor was stopped. Raises what ended a worker for good."""
@@ -160,11 +161,6 @@ class Dispatcher:
         await asyncio.gather(*self._starting, *(worker.link.close() for worker in workers), return_exceptions=True)
         await self._source.close()
 
-    @property
-    def places(self) -> dict[str, int]:
-        """Number of episodes by the place where they were played."""
-        return self._places
-
     # WorkerSource
 
     def _start_workers(self) -> None:
@@ -201,7 +197,7 @@ class Dispatcher:
                     await self._take(worker, news)
                 elif isinstance(news, Ready):
                     self._starts = 0
-                    worker.place = f"{news.host}, process {news.pid}"
+                    worker.place = news.host
                     worker.counted_at = time.monotonic()
                     self._divide()
                 elif worker.ready:
@@ -307,9 +303,10 @@ class Dispatcher:
                 return None
             worker.alone = True
             return self._suspects.popleft()
-        size = self._size(worker)
-        if worker.held and worker.held + size > worker.share + size:
+        # One shard more than it can play at once, so that it never waits for us.
+        if worker.held > worker.share:
             return None
+        size = self._size(worker)
         if self._again:
             return self._again.popleft()
         left: dict[int, Planned] = {}
@@ -354,7 +351,9 @@ class Dispatcher:
                     continue
                 planned, episode = shard.left.pop(ended.index), worker.recent[ended.episode_id]
                 worker.held -= 1
-                worker.played += episode.status in FINISHED
+                if episode.status in FINISHED:
+                    worker.played += 1
+                    self.places[worker.place] = self.places.get(worker.place, 0) + 1
                 if not shard.left:
                     del worker.shards[ended.shard]
                     worker.alone = worker.alone and bool(worker.shards)

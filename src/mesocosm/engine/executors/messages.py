@@ -104,10 +104,9 @@ class WorkerReport(msgspec.Struct, omit_defaults=True, tag=True):
 
 
 class Ready(msgspec.Struct, frozen=True, tag=True):
-    """The parts are open. `host` and `pid` say where."""
+    """The parts are open, on the machine `host`."""
 
     host: str
-    pid: int
 
 
 class Broken(msgspec.Struct, frozen=True, tag=True):

@@ -66,12 +66,15 @@ class Processes:
                 # Interrupts of a terminal are for the session, which lets running episodes end.
                 start_new_session=True,
             )
-        except OSError as error:
+            reader, writer = await asyncio.open_unix_connection(sock=ours)
+        except BaseException as error:
+            # A worker that has started ends when its connection closes.
             ours.close()
-            raise InfrastructureError(f"no worker process can be started: {error}") from error
+            if isinstance(error, OSError):
+                raise InfrastructureError(f"no worker process can be started: {error}") from error
+            raise
         finally:
             theirs.close()
-        reader, writer = await asyncio.open_unix_connection(sock=ours)
         return ProcessLink(process, reader, writer)
 
     async def close(self) -> None:

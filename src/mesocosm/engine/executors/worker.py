@@ -72,7 +72,7 @@ async def _work(link: WorkerLink, order: OpenRun, parts: Parts) -> None:
     finally:
         if isinstance(parts.benchmark, HoldsSecrets):
             session.hide(parts.benchmark.secrets())
-    await link.send(encode(Ready(socket.gethostname(), os.getpid())))
+    await link.send(encode(Ready(socket.gethostname())))
     with rare_collection():
         await session.work()
 
@@ -104,7 +104,7 @@ class _WorkerSession:
         self._tasks: set[asyncio.Task[None]] = set()
         self._shards: dict[int, int] = {}
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._ending: asyncio.Task[None] | None = None
+        self._settling: asyncio.Task[None] | None = None
         self._dirty, self._urgent, self._room = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._room.set()
         self._warned: set[str] = set()
@@ -147,13 +147,15 @@ class _WorkerSession:
                 executor.share(order.parallel, order.rate)
             elif isinstance(order, GrantBudget):
                 self._budget.grant(order.more, order.over)
-            elif isinstance(order, StopWork) and self._ending is None:
-                self._ending = asyncio.create_task(self._end(order.grace))
+            elif isinstance(order, StopWork):
+                # A second one may leave less time.
+                asyncio.get_running_loop().call_later(order.grace, self._cancel)
+                self._settling = self._settling or asyncio.create_task(self._settle())
             self._fill(executor)
 
     def _fill(self, executor: LocalExecutor) -> None:
         """Start as many episodes as there is room for."""
-        while self._queue and len(self._tasks) < self._parallel and self._ending is None:
+        while self._queue and len(self._tasks) < self._parallel and self._settling is None:
             shard, planned = self._queue.popleft()
             self._shards[planned.index] = shard
             task = asyncio.create_task(executor.play(planned))
@@ -167,13 +169,13 @@ class _WorkerSession:
             self._failed.set_exception(error)
         self._fill(executor)
 
-    async def _end(self, grace: float) -> None:
-        """Cancel what is running after `grace` seconds, and report when nothing is any more."""
-        if tasks := set(self._tasks):
-            await asyncio.wait(tasks, timeout=grace)
-        for task in tasks:
+    def _cancel(self) -> None:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _settle(self) -> None:
+        """Report when no episode is running any more."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self._next.idle = True
         self._tell(soon=False)
 
