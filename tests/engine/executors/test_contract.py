@@ -165,6 +165,21 @@ async def test_a_cancelled_session_keeps_what_is_finished(plays: Any, soon: Soon
     assert 0 < run.counts.done < 5000
 
 
+async def test_a_second_stop_that_leaves_no_time_ends_what_is_running(
+    plays: Any, soon: Soon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESOCOSM_TEST_GATE", str(tmp_path / "never"))
+
+    def stop(done: int) -> None:
+        if done == 5:
+            plays.control.stop("first", 3600.0)
+            plays.control.stop("second", 0.0)
+
+    plays.notices.finished = stop
+    run = await soon(plays.run(plays.spec("Halting", count=6)))
+    assert (run.status, run.error, run.counts.done) == (RunStatus.STOPPED, "first", 5)
+
+
 @pytest.mark.parametrize("name", ["locl", "processes:0", "processes:many", "local:1"])
 async def test_an_executor_that_cannot_be_is_refused_before_anything_is_stored(here: Any, name: str) -> None:
     here.executor = name

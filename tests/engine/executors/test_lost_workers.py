@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -67,10 +69,6 @@ async def test_workers_end_with_the_session(away: Any, soon: Soon) -> None:
     assert _children() <= before
 
 
-def _children() -> set[int]:
-    return {int(pid) for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()}
-
-
 async def test_a_worker_that_cannot_open_the_parts_ends_the_run_with_the_reason(
     away: Any, lab: Any, soon: Soon
 ) -> None:
@@ -80,3 +78,41 @@ async def test_a_worker_that_cannot_open_the_parts_ends_the_run_with_the_reason(
     assert run.status is RunStatus.FAILED
     assert "no model provider is called" in run.error
     assert run.counts.pending == 5
+
+
+async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves_no_worker(
+    away: Any, here: Any, soon: Soon, database: Path
+) -> None:
+    """Five kills, each after a random number of further episodes; then it plays to the end."""
+    rng, run_id, count = random.Random(5), "", 1500
+    for _ in range(5):
+        process = _session(database, away.executor, count, run_id)
+        target = rng.randint(20, 200) + (away.store.runs.get(run_id).counts.done if run_id else 0)
+        await away.lab.until(lambda: any(run.counts.done >= target for run in away.store.runs.list().items))  # noqa: B023
+        workers = _children(process.pid)
+        process.kill()
+        process.wait()
+        assert workers
+        await away.lab.until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))  # noqa: B023
+        run_id = away.lab.only_run().id
+    finished = {one.key: one.id for one in away.episodes(away.lab.only_run()) if one.status in FINISHED}
+    last = _session(database, away.executor, count, run_id)
+    assert last.wait() == 0
+    run = away.lab.only_run()
+    assert (run.status, run.counts.done) == (RunStatus.FINISHED, count)
+    kept = {one.key: one.id for one in away.episodes(run)}
+    assert finished.items() <= kept.items()
+    assert away.store.verification.check_run(run.id).damages == ()
+    local = await soon(here.run(here.spec(count=count, parallel=6)))
+    assert run.metrics == local.metrics
+
+
+def _session(database: Path, executor: str, count: int, run_id: str) -> "subprocess.Popen[bytes]":
+    script = Path(__file__).with_name("session_process.py")
+    resumed = [run_id] if run_id else []
+    return subprocess.Popen([sys.executable, str(script), str(database), executor, str(count), *resumed])
+
+
+def _children(pid: int = 0) -> set[int]:
+    pid = pid or os.getpid()
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
