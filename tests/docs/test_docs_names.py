@@ -19,7 +19,9 @@ PATH = re.compile(r"[\w.-]+/[\w./-]*")
 MODULE = re.compile(r"mesocosm(\.\w+)+")
 ANY = re.compile(r"(?:^|/)[A-Z]+(?:[./]|$)")
 """A part in capitals stands for any name."""
-GROUPS = {"mesocosm.models", "mesocosm.agents", "mesocosm.techniques", "mesocosm.benchmarks", "mesocosm.benchmark_dirs"}
+GROUPS = {
+    f"mesocosm.{name}" for name in ("models", "agents", "techniques", "benchmarks", "benchmark_dirs", "executors")
+}
 """Groups of entry points look like modules, and not all of them are some."""
 
 

@@ -56,7 +56,7 @@ class AutoExecutor:
         self._switching = self._watching = False
         number = min(self._most, self.parallel)
         self._session.notice(
-            f"episodes are bound by the processor, so {number} processes play them from now on "
+            "episodes are bound by the processor, so several processes play them from now on "
             "(--executor local keeps them in one)"
         )
         await self._executor.close()

@@ -125,6 +125,9 @@ class Dispatcher:
             return
         self._pending = pending
         self._done = asyncio.get_running_loop().create_future()
+        if not self._numbers:
+            at_once = f", {self.parallel:,} episodes at a time" if self.parallel > self._seats else ""
+            self._session.notice(f"played by {self._seats} {self._source.what}{at_once}")
         self._start_workers()
         self._fill()
         try:

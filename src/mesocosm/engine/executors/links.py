@@ -39,9 +39,13 @@ class WorkerLink(Protocol):
 
 
 class WorkerSource(Protocol):
-    """Where the workers of a session come from. `most` is the maximum number of them at a time."""
+    """Where the workers of a session come from.
+
+    `most` is the maximum number of them at a time, `what` how several of them are called in messages to users.
+    """
 
     most: int
+    what: str
 
     async def connect(self) -> Link:
         """Start a worker, or wait for one, and return the connection. Raise InfrastructureError."""

@@ -49,6 +49,8 @@ def cores() -> int:
 class Processes:
     """Starts worker processes. Implements engine.executors.links.WorkerSource."""
 
+    what = "processes"
+
     def __init__(self, most: int) -> None:
         self.most = most
         self._path = [Path(place).absolute() for place in sys.path]
