@@ -124,6 +124,15 @@ async def test_a_server_that_never_answers_stops_the_run_with_the_rest_pending(
     assert run.counts.pending == 30
 
 
+async def test_an_outage_that_every_worker_meets_is_told_once(plays: Any, soon: Soon, served: ModelServer) -> None:
+    served._faults = iter(Fault(status=503) for _ in range(80))
+    limits = Limits(outage_seconds=100, retries=1)
+    spec = plays.spec(model=f"openai/m@{served.openai_url}", count=60, limits=limits, words=True, parallel=8)
+    run = await soon(plays.run(spec, checked=True))
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 60)
+    assert len(plays.notices.with_words("has not answered since")) == 1
+
+
 async def test_events_of_a_running_episode_can_be_read_before_it_ends(
     plays: Any, soon: Soon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

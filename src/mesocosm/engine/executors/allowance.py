@@ -17,6 +17,9 @@ from mesocosm.engine.limits import Budget
 KEPT_S = 10.0
 """Seconds after which a worker returns what it has not spent."""
 
+UNTOLD = 0.05
+"""Share of what was granted that a worker may spend before it reports that: a lost worker has not reported more."""
+
 NOTHING_LEFT = 1e-9
 """Share of a budget below which an amount is a rounding error."""
 
@@ -32,6 +35,7 @@ class AllowedBudget(Budget):
             None if limits.run_tokens is None else 0.0,
             None if limits.run_usd is None else 0.0,
         )
+        self._granted = self._left
         self._granted_at = 0.0
         self._waiting: list[asyncio.Future[None]] = []
 
@@ -39,11 +43,16 @@ class AllowedBudget(Budget):
         """Add an amount, or end all spending with a reason."""
         self.over = self.over or over
         self._left = Amount(_sum(self._left.tokens, more.tokens), _sum(self._left.usd, more.usd))
-        self._granted_at = time.monotonic()
+        self._granted, self._granted_at = self._left, time.monotonic()
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
+
+    def matters(self, spent: Usage) -> bool:
+        """Return whether the session should know soon that this was spent."""
+        amounts = ((self._granted.tokens, spent.total), (self._granted.usd, spent.cost_usd or 0.0))
+        return any(granted is not None and used > granted * UNTOLD for granted, used in amounts)
 
     def returned(self) -> Amount | None:
         """Take out and return what was left for `KEPT_S`; None if nothing is due."""

@@ -49,6 +49,10 @@ STARTS = 3
 START_S = Backoff(base=0.5, cap=30.0)
 """Waits before another worker is started in place of one that ended so early."""
 
+EVERY_S, REPORTS = (0.05, 1.0), 400
+"""Least and most seconds between two reports of a worker, and the number of reports a second that all of them make at
+most: a thousand workers report once a second, which takes a third of a core."""
+
 SETTLE_S = 5.0
 """Seconds beyond the grace of a stop for workers to report; then they are ended."""
 
@@ -112,6 +116,8 @@ class Dispatcher:
         self._again: deque[Shard] = deque()
         self._suspects: deque[Shard] = deque()
         self._writing = 0
+        self._sharing = 0
+        self._held = 0
         self._stopping = False
         self._stop_at: float | None = None
         self._done: asyncio.Future[None] | None = None
@@ -207,7 +213,7 @@ class Dispatcher:
                     raise news.error()
                 else:
                     raise RunAborted(f"{worker.link.name} cannot open the parts of the run: {news.message}")
-                self._fill()
+                self._fill(worker)
         except LinkLost as lost:
             await self._lost(worker, str(lost))
 
@@ -216,15 +222,18 @@ class Dispatcher:
         ready = [worker for worker in self._workers.values() if worker.ready]
         # With a maximum of the benchmark, shares do not change, so that it is never exceeded for a moment.
         fixed = self._session.parts.benchmark.info.parallel is not None
-        count = self._seats if fixed else len(ready)
+        count, before = self._seats if fixed else len(ready), self._sharing
+        every = min(max(count / REPORTS, EVERY_S[0]), EVERY_S[1])
         for place, worker in enumerate(ready):
             share = max(self.parallel // count + (place < self.parallel % count), 1)
-            if share != worker.share:
+            if share != worker.share or count != before:
                 worker.share = share
-                worker.link.send(encode(Share(share, 1 / count)))
+                worker.link.send(encode(Share(share, 1 / count, every)))
+        self._sharing = count
 
     async def _lost(self, worker: _Worker, reason: str) -> None:
         del self._workers[worker.number]
+        self._held -= worker.held
         self._ledger.lost(worker.number)
         await worker.link.close()
         if not worker.ready:
@@ -275,26 +284,21 @@ class Dispatcher:
         self._shards += 1
         return self._shards
 
-    def _fill(self) -> None:
-        """Send shards to the workers that have room, and end `run` when nothing is left to do."""
+    def _fill(self, one: _Worker | None = None) -> None:
+        """Send shards to `one` worker or to all that have room, and end `run` when nothing is left to do."""
         if not self._stopping:
-            for worker in sorted(self._workers.values(), key=lambda one: one.held):
+            for worker in (one,) if one is not None else sorted(self._workers.values(), key=lambda one: one.held):
                 while worker.ready and (shard := self._shard_for(worker)) is not None:
                     worker.shards[shard.number] = shard
                     worker.held += len(shard.left)
+                    self._held += len(shard.left)
                     worker.link.send(encode(PlayShard(shard.number, packed(shard.left.values()))))
         if self._done is None or self._done.done():
             return
         if self._stopping:
             if all(worker.idle or not worker.ready for worker in self._workers.values()) and not self._writing:
                 self._done.set_result(None)
-        elif not (
-            self._writing
-            or self._again
-            or self._suspects
-            or self._pending is not None
-            or any(worker.shards for worker in self._workers.values())
-        ):
+        elif not (self._writing or self._again or self._suspects or self._pending is not None or self._held):
             self._done.set_result(None)
 
     def _shard_for(self, worker: _Worker) -> Shard | None:
@@ -325,8 +329,7 @@ class Dispatcher:
         size = worker.rate * SHARD_S if worker.rate else worker.share / 4
         if (left := self._session.left) is not None:
             # At the end all workers should have something to do.
-            held = sum(one.held for one in self._workers.values())
-            size = min(size, max(left - held, 0) / (2 * self._seats))
+            size = min(size, max(left - self._held, 0) / (2 * self._seats))
         return int(min(max(size, 1), MOST))
 
     # Reports
@@ -354,6 +357,7 @@ class Dispatcher:
                     continue
                 planned, episode = shard.left.pop(ended.index), worker.recent[ended.episode_id]
                 worker.held -= 1
+                self._held -= 1
                 if episode.status in FINISHED:
                     worker.played += 1
                     self.places[worker.place] = self.places.get(worker.place, 0) + 1

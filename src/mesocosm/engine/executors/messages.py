@@ -33,10 +33,14 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
 
 
 class Share(msgspec.Struct, frozen=True, tag=True):
-    """Play at most `parallel` episodes at a time, and use `rate` (0 to 1) of the run's limits per minute."""
+    """Play at most `parallel` episodes at a time, and use `rate` (0 to 1) of the run's limits per minute.
+
+    Results may wait `every` seconds for others before they are reported.
+    """
 
     parallel: int
     rate: float
+    every: float
 
 
 class PlayShard(msgspec.Struct, frozen=True, tag=True):

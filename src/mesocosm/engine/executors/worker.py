@@ -34,9 +34,6 @@ from mesocosm.engine.executors.messages import (
 from mesocosm.engine.opening import closing, open_parts, same_experiment
 from mesocosm.engine.session_state import declared_secrets
 
-SOON_S = 0.05
-"""Seconds that results wait for others before they are sent. Money that was spent is told at once."""
-
 MOST_BYTES = 8 * 1024 * 1024
 """Size of the entries that may wait for being sent; then no further episode starts."""
 
@@ -83,7 +80,6 @@ class _WorkerSession:
     left: int | None = None
 
     def __init__(self, link: WorkerLink, order: OpenRun, parts: Parts) -> None:
-        limits = order.run.spec.limits
         self.run = order.run
         self.parts = parts
         self.journal: Journal = self
@@ -97,9 +93,7 @@ class _WorkerSession:
         self._secrets = {*secret_values(os.environ), *declared_secrets(order.run.spec)}
         self.redactor = Redactor(self._secrets)
         self._link = link
-        # Where the budget is limited, the session has to know soon what was spent.
-        self._limited = limits.run_tokens is not None or limits.run_usd is not None
-        self._parallel = 0
+        self._parallel, self._every = 0, 0.0
         self._queue: deque[tuple[int, Planned]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._shards: dict[int, int] = {}
@@ -143,7 +137,7 @@ class _WorkerSession:
             if isinstance(order, PlayShard):
                 self._queue.extend((order.shard, planned) for planned in unpacked(order.episodes))
             elif isinstance(order, Share):
-                self._parallel = order.parallel
+                self._parallel, self._every = order.parallel, order.every
                 executor.share(order.parallel, order.rate)
             elif isinstance(order, GrantBudget):
                 self._budget.grant(order.more, order.over)
@@ -226,7 +220,7 @@ class _WorkerSession:
     def spent(self, usage: Usage) -> None:
         """Report the usage of a call."""
         self._next.spent += usage
-        self._tell(soon=not self._limited)
+        self._tell(soon=not self._budget.matters(self._next.spent))
 
     def short(self) -> None:
         """Ask for more of the budget."""
@@ -262,7 +256,7 @@ class _WorkerSession:
         while True:
             await self._dirty.wait()
             with suppress(TimeoutError):
-                async with asyncio.timeout(SOON_S):
+                async with asyncio.timeout(self._every):
                     await self._urgent.wait()
             self._dirty.clear()
             self._urgent.clear()
