@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from tests.server.runnable_code import add_code, add_dataset
 
 from mesocosm.store.repositories import Sync, SyncedConfiguration, SyncState, new_repository
 
@@ -27,6 +28,8 @@ def platform(open_platform: "Open") -> "Platform":
     assert claimed is not None
     found = (SyncedConfiguration(SUMS, valid=True),)
     over: dict[str, Any] = {"state": SyncState.SUCCESS, "commit_id": "a" * 40, "ended_at": 1.0, "configurations": found}
+    over["snapshot"] = add_code(platform.service, SUMS)
+    add_dataset(platform.service, place)
     assert store.syncs.save(msgspec.structs.replace(claimed, **over))
     return platform
 

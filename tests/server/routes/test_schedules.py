@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from tests.server.runnable_code import CONFIG, add_code, add_dataset
 
 from mesocosm.store.repositories import Sync, SyncedConfiguration, SyncState, new_repository
 
@@ -14,18 +15,29 @@ SUMS, BROKEN = "configs/eval/sums.toml", "configs/eval/broken.toml"
 NIGHTLY = {"name": "nightly", "configuration": SUMS, "cron": "0 3 * * *", "timezone": "Europe/Berlin"}
 
 
-def synced(hosted: "Hosted", owner: "Person", *, sync: bool = True, branch: str = "main") -> str:
+def synced(
+    hosted: "Hosted",
+    owner: "Person",
+    *,
+    sync: bool = True,
+    branch: str = "main",
+    config: str = CONFIG,
+    dataset: bool = True,
+) -> str:
     """Return the path of a workspace whose repository was synced."""
     place = str(owner.post("/api/workspaces", {"name": "Reefs"}).json()["id"])
     store = hosted.service.store
     row = store.repositories.connect(new_repository(place, "github.com/a/b", "https://github.com/a/b", branch=branch))
     assert row is not None
+    if dataset:
+        add_dataset(hosted.service, place, owner.user_id)
     if sync:
         store.syncs.add(Sync(repository_id=row.id, number=0, branch=branch))
         claimed = store.syncs.claim("worker", 30.0)
         assert claimed is not None
         found = (SyncedConfiguration(SUMS, valid=True), SyncedConfiguration(BROKEN, valid=False))
         over = {"state": SyncState.SUCCESS, "commit_id": "a" * 40, "ended_at": 1.0, "configurations": found}
+        over["snapshot"] = add_code(hosted.service, SUMS, config)
         assert store.syncs.save(msgspec.structs.replace(claimed, **over))
     return f"/api/workspaces/{place}"
 
@@ -93,6 +105,33 @@ def test_what_cannot_run_is_refused(hosted: "Hosted", given: dict[str, Any], sta
     assert answer.status_code == status
     assert told in answer.text
     assert ada.get(f"{path}/schedules").json() == []
+
+
+@pytest.mark.parametrize(
+    ("config", "dataset", "told"),
+    [
+        (CONFIG.replace("builtin/random", "openai/none-such"), True, "openai/none-such"),
+        (CONFIG, False, "has no dataset 'sums'"),
+        (CONFIG + '[secrets]\nrequired = ["SEARCH_API_KEY"]\n', True, "mesocosm secret set SEARCH_API_KEY"),
+        (CONFIG + '[grader]\nuse = "none-such"\n', True, "none-such"),
+    ],
+)
+def test_a_schedule_whose_runs_would_be_refused_is_refused_at_once(
+    hosted: "Hosted", config: str, dataset: bool, told: str
+) -> None:
+    ada = hosted.member("ada")
+    path = synced(hosted, ada, config=config, dataset=dataset)
+    answer = ada.post(f"{path}/schedules", NIGHTLY)
+    assert (answer.status_code, told in answer.text) == (422, True), answer.text
+    assert ada.get(f"{path}/schedules").json() == []
+
+
+def test_a_model_of_the_schedule_takes_the_place_of_one_that_the_server_lacks(hosted: "Hosted") -> None:
+    ada = hosted.member("ada")
+    path = synced(hosted, ada, config=CONFIG.replace("builtin/random", "openai/none-such"))
+    added(ada, path, overrides={"model": "builtin/random"})
+    status, told = patch(ada, path, "nightly", overrides={})
+    assert (status, "openai/none-such" in told["detail"]) == (422, True)
 
 
 def test_without_a_repository_or_a_sync_nothing_is_scheduled(hosted: "Hosted") -> None:

@@ -95,9 +95,7 @@ def submit_evaluation(
     if (known := earlier_submission(service, viewer, workspace, wanted)) is not None:
         return known
     planned = plan_evaluation(service, viewer, workspace, wanted, run_id=run_id, provided=provided)
-    if planned.missing:
-        problems = [Problem(name, "has no value", f"mesocosm secret set {name} stores one") for name in planned.missing]
-        raise InvalidInput("[secrets] required", problems)
+    check_secrets(planned)
     request, run = planned.request, planned.run
     name, asked = request.name, request.config["asked"]
     terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
@@ -119,6 +117,13 @@ def submit_evaluation(
         viewer.caller.actor, "run.submit", f"workspace:{workspace.id}", {"run": run.id, "name": name}
     )
     return request
+
+
+def check_secrets(planned: PlannedEvaluation) -> None:
+    """Raise InvalidInput if required secrets have no value."""
+    if planned.missing:
+        problems = [Problem(name, "has no value", f"mesocosm secret set {name} stores one") for name in planned.missing]
+        raise InvalidInput("[secrets] required", problems)
 
 
 def earlier_submission(

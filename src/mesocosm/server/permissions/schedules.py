@@ -13,12 +13,15 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.run import Run
 from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.evaluations.submission import check_secrets, plan_evaluation
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import checked_tags
+from mesocosm.server.schedules.due_runs import scheduled_input
 from mesocosm.server.schedules.submitter import submitter
 from mesocosm.server.schedules.times import cron_fault, next_time, next_times, timezone_fault
 from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.run_request import RolloutInput
 from mesocosm.server.schemas.schedule import (
     ScheduleChange,
     ScheduleDetail,
@@ -40,6 +43,7 @@ Changes = Literal["none", "own", "all"]
 
 _NEXT = 5
 _LAST = 10
+_NO_ROOM = 429
 
 
 class VisibleSchedules(GrantedObject):
@@ -68,7 +72,8 @@ class WorkingSchedules(VisibleSchedules):
         """Create a schedule whose runs are the caller's.
 
         Raises Refusal: 409 without a synced commit, for a name that is taken, and if there are too many; 422 for a
-        configuration that the commit does not have, and for times that are none.
+        configuration that the commit does not have, for times that are none, and, like InvalidInput, for a run that
+        would be refused if it were submitted now.
         """
         wanted = Schedule(
             id="",
@@ -131,7 +136,7 @@ class WorkingSchedule(VisibleSchedule):
         """Change, pause or resume it.
 
         Its runs become the caller's if more than its name is changed, or if it is resumed and its owner has left.
-        Raises Refusal: 403 for one of somebody else, 409 and 422 as when it is created.
+        Raises Refusal: 403 for one of somebody else, 409 and 422 as when it is created; InvalidInput.
         """
         self._check_own()
         before = self._schedule
@@ -204,12 +209,15 @@ def _checked(service: Service, viewer: Viewer, workspace: Workspace, given: Sche
     if overrides.model is not None:
         service.catalogue.resolve(overrides.model, viewer.caller)
     tags = checked_tags(overrides.tags)
-    replaced = {"limit": overrides.limit, "model": overrides.model, "tags": tags or None}
+    given_overrides = {"limit": overrides.limit, "model": overrides.model, "tags": tags or None}
+    replaced = {name: value for name, value in given_overrides.items() if value is not None}
+    configuration, commit = _configuration(service, workspace, given)
+    _check_run(service, viewer, workspace, scheduled_input(workspace, configuration, commit, replaced, given.name))
     return {
         "name": given.name,
-        "configuration": _configuration(service, workspace, given),
+        "configuration": configuration,
         "branch": given.branch.strip(),
-        "overrides": {name: value for name, value in replaced.items() if value is not None},
+        "overrides": replaced,
         "trigger": given.trigger,
         "cron": given.cron.strip(),
         "timezone": given.timezone if given.trigger == "cron" else "UTC",
@@ -217,8 +225,22 @@ def _checked(service: Service, viewer: Viewer, workspace: Workspace, given: Sche
     }
 
 
-def _configuration(service: Service, workspace: Workspace, given: ScheduleInput) -> str:
-    """Return the path of a configuration that the newest synced commit of the branch has. Raises Refusal 409, 422."""
+def _check_run(service: Service, viewer: Viewer, workspace: Workspace, wanted: RolloutInput) -> None:
+    """Raise Refusal or InvalidInput if the run would be refused if it were submitted now, but for a lack of room."""
+    try:
+        planned = plan_evaluation(service, viewer, workspace, wanted)
+    except Refusal as refusal:
+        if refusal.status == _NO_ROOM:  # There may be some by then.
+            return
+        raise
+    check_secrets(planned)
+
+
+def _configuration(service: Service, workspace: Workspace, given: ScheduleInput) -> tuple[str, str]:
+    """Return the path of a configuration, and the newest synced commit of the branch, which has it.
+
+    Raises Refusal 409, 422.
+    """
     repository = service.store.repositories.of(workspace.id)
     if repository is None:
         raise Refusal(
@@ -241,7 +263,7 @@ def _configuration(service: Service, workspace: Workspace, given: ScheduleInput)
         raise Refusal(
             422, f"{path} in {at} is invalid; `mesocosm workspace syncs {newest.number}` says what to mend in it"
         )
-    return path
+    return path, newest.commit_id
 
 
 def _check_times(cron: str, timezone: str) -> None:

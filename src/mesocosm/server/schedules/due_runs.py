@@ -1,7 +1,9 @@
 """Submit the runs that schedules owe: as the member a schedule belongs to, once, and later if there is no room now."""
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfoNotFoundError
 
 from mesocosm.core.failure import InfrastructureError, MesocosmError
@@ -89,18 +91,7 @@ def _submitted(
     if not service.store.scheduled_runs.choose(owed, commit):
         raise InfrastructureError(f"another worker has taken over a run of the schedule {schedule.name!r}")
     stamp = datetime.fromtimestamp(owed.due_at, UTC).strftime("%Y%m%dT%H%M%SZ")
-    overrides = schedule.overrides
-    model = overrides.get("model")
-    wanted = RolloutInput(
-        kind="rollout",
-        workspace=workspace.id,
-        configuration=schedule.configuration,
-        commit=commit,
-        name=f"{schedule.name}-{stamp}",
-        limit=overrides.get("limit"),
-        tags=overrides.get("tags", []),
-        assignments={} if model is None else {"experiment.model_path": model},
-    )
+    wanted = scheduled_input(workspace, schedule.configuration, commit, schedule.overrides, f"{schedule.name}-{stamp}")
     try:
         return submit_evaluation(service, viewer, workspace, wanted, run_id=owed.id)
     except Refusal as refusal:
@@ -109,6 +100,23 @@ def _submitted(
         # A person has given this name to another run.
         other = wanted.model_copy(update={"name": f"{wanted.name}-{owed.id[-8:]}"})
         return submit_evaluation(service, viewer, workspace, other, run_id=owed.id)
+
+
+def scheduled_input(
+    workspace: Workspace, configuration: str, commit: str, overrides: Mapping[str, Any], name: str
+) -> RolloutInput:
+    """Return what a schedule asks for at a commit."""
+    model = overrides.get("model")
+    return RolloutInput(
+        kind="rollout",
+        workspace=workspace.id,
+        configuration=configuration,
+        commit=commit,
+        name=name,
+        limit=overrides.get("limit"),
+        tags=overrides.get("tags", []),
+        assignments={} if model is None else {"experiment.model_path": model},
+    )
 
 
 def _newest_commit(service: Service, workspace: Workspace, schedule: Schedule) -> str:
