@@ -25,7 +25,6 @@ UNMET = {
     ("POST", "/api/test-episodes"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
     ("GET", "/api/runs/{run_id}/slices"): {404},
-    ("POST", "/api/runs/estimate"): {409},
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
 }

@@ -16,6 +16,7 @@ from anyio.from_thread import BlockingPortal
 from pydantic import SecretStr
 from tests.server.routes.conftest import PASSWORD, Hosted, Person
 from tests.server.routes.run_requests.conftest import DOMAIN, Runs, World, document_of
+from tests.server.runnable_code import add_code, add_dataset
 
 from mesocosm.core.event import Kind
 from mesocosm.core.ids import digest_bytes, new_id
@@ -173,7 +174,9 @@ class Landscape(Runs):
         assert claimed is not None
         found = {"author": TEAM, "message": TEAM, "rollouts": (SyncedRollout(TEAM),)}
         found |= {"configurations": (SyncedConfiguration(CONFIGURATION, valid=True),)}
-        over = {"state": SyncState.SUCCESS, "ended_at": time.time()}
+        over = {"state": SyncState.SUCCESS, "ended_at": time.time(), "commit_id": "a" * 40}
+        over["snapshot"] = add_code(self.service, CONFIGURATION)
+        add_dataset(self.service, workspace_id, self.ann.user_id)
         assert store.syncs.save(msgspec.structs.replace(claimed, **found, **over))
         token = SecretStr(f"x-access-token:{NOBODY_READS}")
         set_secret(self.service, workspace_id, credential_holder(row.id), TOKEN, token, self.ann.user_id)
