@@ -8,7 +8,7 @@ import json
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -103,8 +103,12 @@ class Place:
     def sync(self) -> None:
         """Sync the newest commit, and wait."""
         number = self.admin.ask("POST", f"/api{self.path}/syncs", {})["number"]
-        until = time.monotonic() + 60
-        while self.admin.ask("GET", f"/api{self.path}/syncs/{number}")["sync"]["status"] in ("pending", "syncing"):
+        self.wait(f"syncs/{number}", lambda found: found["sync"]["status"] not in ("pending", "syncing"))
+
+    def wait(self, what: str, ready: Callable[[Any], bool]) -> None:
+        """Wait until what a worker does is done."""
+        until = time.monotonic() + READY_MS / 1000
+        while not ready(self.admin.ask("GET", f"/api{self.path}/{what}")):
             assert time.monotonic() < until
             time.sleep(0.2)
 
@@ -132,6 +136,7 @@ def place(admin: Member, tmp_path: Path, request: pytest.FixtureRequest) -> Plac
     admin.send("PUT", part, ROWS)
     admin.ask("POST", f"/api{path}/datasets/{begun['id']}/versions/1/complete")
     found = Place(path, repository, admin)
+    found.wait("datasets/hard", lambda dataset: dataset["status"] == "uploaded")
     found.sync()
     return found
 
