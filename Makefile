@@ -12,7 +12,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -43,6 +43,11 @@ test-osmosis: $(VENV)/.installed-test osmosis-packages
 	  MESOCOSM_TEST_ACCEPTANCE="$(ACCEPTANCE)" $(BIN)/pytest -rs $(or $(TESTS),tests/osmosis)
 
 osmosis-packages: $(OSMOSIS)
+
+# The executor `ray` on clusters with several nodes on this machine.
+test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
+	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)/$(FOREIGN)/ray" MESOCOSM_TEST_RAY=1 \
+	  $(BIN)/pytest -rs $(or $(TESTS),tests/engine/executors)
 
 # Published rollouts from a bare repository on a server; hundreds of megabytes of wheels are downloaded for them.
 test-published: $(VENV)/.installed-test
@@ -88,6 +93,8 @@ lock:
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
 	done
 
+	$(BIN)/uv pip compile requirements/ray.in --constraint requirements/test.txt --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/ray.txt
 	$(BIN)/uv pip compile requirements/foreign-osmosis.in --override requirements/foreign-osmosis.override --universal \
 	  --python-version 3.12 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/foreign-osmosis.txt
 
@@ -125,6 +132,12 @@ $(FOREIGN)/clients/.packages: requirements/foreign.txt
 $(FOREIGN)/osmosis/%/.installed: requirements/foreign-osmosis.txt
 	rm -rf $(@D) && $(call python_of,$*) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-osmosis.txt
+	touch $@
+
+# Hundreds of megabytes that no other test imports, beside the packages of the tests.
+$(FOREIGN)/ray/.installed: requirements/ray.txt $(VENV)/bin/python
+	rm -rf $(@D)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --target $(@D) -r requirements/ray.txt
 	touch $@
 
 # Nothing there looks at the web app, so one that is built is not built again.

@@ -1,12 +1,14 @@
 """Runs on every executor, and what they need."""
 
 import asyncio
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
 
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
@@ -19,10 +21,26 @@ from mesocosm.engine import session
 WORLDS = Path(__file__).with_name("worlds.py")
 WALKER = f"{Path(__file__).parent.with_name('games.py')}:walker"
 
-REMOTE = ["processes:2"]
+ON_RAY = "MESOCOSM_TEST_RAY" in os.environ
+"""`make test-ray` runs the suite with actors of a cluster; the others have their turn in `make test`."""
+
+collect_ignore = [] if ON_RAY else ["on_ray"]
+
+REMOTE = ["ray:auto,actors=2"] if ON_RAY else ["processes:2"]
 """Executors whose episodes are played in other processes."""
 
-EXECUTORS = ["local", *REMOTE]
+EXECUTORS = REMOTE if ON_RAY else ["local", *REMOTE]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cluster() -> Iterator[RayCluster | None]:
+    """Start the cluster that the suite needs, if it does."""
+    if not ON_RAY:
+        yield None
+        return
+    pytest.importorskip("ray", reason="the package Ray is not installed")
+    with ray_cluster() as started:
+        yield started
 
 
 class Notices(Observer):
@@ -52,6 +70,7 @@ class Plays:
         self.store = lab.store
         self.executor = executor
         self.notices = Notices()
+        self.killed = "its process crashed or was killed" if executor.startswith("ray") else "it was ended by SIGKILL"
         self.control = session.Control()
 
     def spec(
@@ -81,6 +100,13 @@ class Plays:
     async def resume(self, run_id: str, **changes: Any) -> Run:
         """Resume on the executor."""
         return await session.resume(run_id, self.store, [self.notices], settings=self.options(**changes))
+
+    def workers(self, pid: int = 0) -> set[int]:
+        """Return the processes that play the episodes of a process (this one by default), by their ids."""
+        if self.executor.startswith("ray"):
+            return processes_of_actors()
+        pid = pid or os.getpid()
+        return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
 
     def episodes(self, run: Run) -> list[Episode]:
         """Return the episodes of a run in the order of the plan."""

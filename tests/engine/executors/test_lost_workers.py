@@ -24,7 +24,7 @@ async def test_an_episode_that_ends_every_worker_fails_and_the_others_are_played
     failed = [one for one in away.episodes(run) if one.status is EpisodeStatus.FAILED]
     assert [one.seed for one in failed] == [7]
     assert failed[0].failure.cause is Cause.ENVIRONMENT_ERROR
-    assert "SIGKILL" in failed[0].failure.message
+    assert away.killed in failed[0].failure.message
     assert run.counts.completed == 39
 
 
@@ -50,7 +50,7 @@ async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_
     def kill(done: int) -> None:
         if ends and done >= ends[0]:
             ends.pop(0)
-            os.kill(rng.choice(sorted(_children())), signal.SIGKILL)
+            os.kill(rng.choice(sorted(away.workers())), signal.SIGKILL)
 
     away.notices.finished = kill
     run = await soon(away.run(away.spec(count=2500, parallel=6)))
@@ -64,9 +64,9 @@ async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_
 
 
 async def test_workers_end_with_the_session(away: Any, soon: Soon) -> None:
-    before = _children()
+    before = away.workers()
     await soon(away.run(away.spec(count=30)))
-    assert _children() <= before
+    await away.lab.until(lambda: away.workers() <= before)
 
 
 async def test_a_worker_that_cannot_open_the_parts_ends_the_run_with_the_reason(
@@ -89,7 +89,7 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
         process = _session(database, away.executor, count, run_id)
         target = rng.randint(20, 200) + (away.store.runs.get(run_id).counts.done if run_id else 0)
         await away.lab.until(lambda: any(run.counts.done >= target for run in away.store.runs.list().items))  # noqa: B023
-        workers = _children(process.pid)
+        workers = away.workers(process.pid)
         process.kill()
         process.wait()
         assert workers
@@ -111,8 +111,3 @@ def _session(database: Path, executor: str, count: int, run_id: str) -> "subproc
     script = Path(__file__).with_name("session_process.py")
     resumed = [run_id] if run_id else []
     return subprocess.Popen([sys.executable, str(script), str(database), executor, str(count), *resumed])
-
-
-def _children(pid: int = 0) -> set[int]:
-    pid = pid or os.getpid()
-    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}

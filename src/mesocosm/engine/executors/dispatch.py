@@ -94,10 +94,7 @@ class Dispatcher:
     """Implements core.ports.Executor over the workers of `workers`."""
 
     def __init__(self, session: ExecutorSession, workers: WorkerSource) -> None:
-        run, most = session.run, session.parts.benchmark.info.parallel
-        # Every worker plays at least one episode at a time: that is what it was asked for.
-        parallel = max(run.spec.parallel, workers.most)
-        self.parallel = max(parallel if most is None else min(parallel, most), 1)
+        run = session.run
         if session.parts.benchmark.info.growing:
             raise UsageError(
                 f"the tasks of {run.benchmark} are found while it runs, in the process that plays it; play it with "
@@ -105,7 +102,7 @@ class Dispatcher:
             )
         self._session = session
         self._source = workers
-        self._seats = min(workers.most, self.parallel)
+        self._fixed_seats = 0
         self._ledger = Ledger(run.spec.limits, session.budget)
         self._workers: dict[int, _Worker] = {}
         self._numbers = 0
@@ -125,15 +122,25 @@ class Dispatcher:
         self.places: dict[str, int] = {}
         """Number of finished episodes by the host where they were played."""
 
+    @property
+    def parallel(self) -> int:
+        """Maximum number of concurrent episodes."""
+        # Every worker plays at least one episode at a time: that is what it was asked for.
+        parallel = max(self._session.run.spec.parallel, self._source.most)
+        most = self._session.parts.benchmark.info.parallel
+        return max(parallel if most is None else min(parallel, most), 1)
+
+    @property
+    def _seats(self) -> int:
+        """Number of workers to have."""
+        return self._fixed_seats or min(self._source.most, self.parallel)
+
     async def run(self, pending: Iterator[Planned]) -> None:
         """Play episodes until none is pending or the executor was stopped. Raises what ended a worker for good."""
         if self._stopping:
             return
         self._pending = pending
         self._done = asyncio.get_running_loop().create_future()
-        if not self._numbers:
-            at_once = f", {self.parallel:,} episodes at a time" if self.parallel > self._seats else ""
-            self._session.notice(f"played by {self._seats} {self._source.what}{at_once}")
         self._start_workers()
         self._fill()
         try:
@@ -154,8 +161,10 @@ class Dispatcher:
         self._fill()
 
     def keep(self) -> None:
-        """Give workers what they wait for, and end those that do not stop."""
+        """Give workers what they wait for, start more where there is room now, and end those that do not stop."""
         self._grant()
+        if self._pending is not None:
+            self._start_workers()
         if self._stop_at is not None and time.monotonic() > self._stop_at and self._done and not self._done.done():
             self._done.set_result(None)
 
@@ -173,7 +182,9 @@ class Dispatcher:
     # WorkerSource
 
     def _start_workers(self) -> None:
-        while not self._stopping and len(self._workers) + len(self._starting) < self._seats:
+        left = self._session.left
+        seats = self._seats if left is None else min(self._seats, left)
+        while not self._stopping and len(self._workers) + len(self._starting) < seats:
             self._starting.add(task := asyncio.create_task(self._connect()))
             task.add_done_callback(self._connected)
 
@@ -181,6 +192,9 @@ class Dispatcher:
         if self._starts:
             await asyncio.sleep(START_S.wait(self._starts, None))
         link = await self._source.connect()
+        if not self._numbers:
+            at_once = f", {self.parallel:,} episodes at a time" if self.parallel > self._seats else ""
+            self._session.notice(f"played by {self._seats} {self._source.what}{at_once}")
         self._numbers += 1
         worker = self._workers[self._numbers] = _Worker(link, self._numbers)
         session = self._session
@@ -221,8 +235,9 @@ class Dispatcher:
         """Tell every worker how many episodes it may play at a time."""
         ready = [worker for worker in self._workers.values() if worker.ready]
         # With a maximum of the benchmark, shares do not change, so that it is never exceeded for a moment.
-        fixed = self._session.parts.benchmark.info.parallel is not None
-        count, before = self._seats if fixed else len(ready), self._sharing
+        if self._session.parts.benchmark.info.parallel is not None:
+            self._fixed_seats = self._seats
+        count, before = self._fixed_seats or len(ready), self._sharing
         every = min(max(count / REPORTS, EVERY_S[0]), EVERY_S[1])
         for place, worker in enumerate(ready):
             share = max(self.parallel // count + (place < self.parallel % count), 1)
