@@ -47,7 +47,7 @@ def test_without_the_package_its_installation_is_named(monkeypatch: pytest.Monke
 def worker(monkeypatch: pytest.MonkeyPatch) -> RayWorker:
     """Return the actor's object in this process, with a worker that sends back what it receives."""
 
-    async def echo(link: Any, opened: Any) -> None:
+    async def echo(link: Any) -> None:
         try:
             while True:
                 await link.send(await link.receive())

@@ -41,7 +41,8 @@ class WorkerLink(Protocol):
 class WorkerSource(Protocol):
     """Where the workers of a session come from.
 
-    `most` is the maximum number of them at a time, which may change, `what` how several of them are called in messages to users.
+    `most` is the maximum number of them at a time, which may change; `what` is how several of them are called in
+    messages to users.
     """
 
     most: int
