@@ -4,6 +4,7 @@ import sys
 
 from perf import (
     api,
+    clients,
     crowd,
     engine,
     evaluation,
@@ -34,6 +35,7 @@ ALL = {
     "orchestration": orchestration.orchestration,
     "rollouts": rollouts.rollouts,
     "evaluation": evaluation.evaluation,
+    "clients": clients.clients,
     "show-runs": show_runs.show_runs,
     "crowd": crowd.crowd,
     "stalls": stalls.stalls,

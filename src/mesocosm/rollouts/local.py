@@ -19,15 +19,18 @@ from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.source import FreshLoader, fresh_modules
+from mesocosm.rollouts.certificates import late_certificates
 from mesocosm.rollouts.executor import LineLog, RowJob, RowOutcome
 from mesocosm.rollouts.output import RowOutput, capture, current_output
 from mesocosm.rollouts.processes.run_entry_file import EntryError, find_rollout
 from mesocosm.rollouts.processes.wire import CompletionReport, GradingReport, job_fields, outcome_of
+from mesocosm.rollouts.sdk import clients
 from mesocosm.rollouts.sdk.backend import LocalBackend
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig, GraderConfig
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.request import ExecutionRequest, ExecutionResult, encode_completion, encode_grading
 from mesocosm.rollouts.sdk.workflow import AgentWorkflow, Grader
+from mesocosm.rollouts.unclosed import safe_closing
 from mesocosm.sandboxes.telemetry import OFF
 
 SHIM = Path(__file__).parents[1] / "compat" / "osmosis"
@@ -92,6 +95,9 @@ class InProcessExecutor:
         del notice
         capture.begin()
         self._stack.callback(capture.end)
+        for change in (late_certificates, safe_closing):
+            change.begin()
+            self._stack.callback(change.end)
         self._stack.enter_context(_variables(self._environment))
         # A separate loop: code that waits for its model with a blocking client must not block the model proxy.
         loop = self._loop = asyncio.new_event_loop()
@@ -171,9 +177,10 @@ class InProcessExecutor:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
-    """Run a loop until it is stopped, and close its descriptors."""
+    """Run a loop until it is stopped, and close its connections and descriptors."""
     try:
         loop.run_forever()
+        loop.run_until_complete(clients.close())
     finally:
         loop.close()
 

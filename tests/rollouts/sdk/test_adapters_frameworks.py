@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mesocosm.rollouts.sdk.clients import http_client
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.testing.model_server import ModelServer
 
@@ -201,7 +202,13 @@ async def test_a_strands_agent_gets_the_rollouts_model_and_is_the_sample(adapter
             model=placeholder, messages=[{"role": "user", "content": "2+2?"}], system_prompt="be good"
         )
         sample = await context.get_sample()
-    assert agent.model.client_args == {"timeout": 3, "base_url": "http://model.test/v1", "api_key": "key"}
+    shared = http_client("http://model.test/v1")
+    assert agent.model.client_args == {
+        "http_client": shared,
+        "timeout": 3,
+        "base_url": "http://model.test/v1",
+        "api_key": "key",
+    }
     assert (agent.model.model_id, agent.model.config) == ("osmosis-rollout", {"params": {"temperature": 0.1}})
     assert agent.kwargs == {"system_prompt": "be good"}
     assert sample is not None
@@ -238,6 +245,8 @@ def test_a_langchain_model_is_the_rollouts(adapter: Any) -> None:
         "base_url": "http://model.test/v1",
         "api_key": "key",
         "model": "osmosis-rollout",
+        "http_async_client": http_client("http://model.test/v1"),
+        "http_client": http_client("http://model.test/v1", "OpenAI"),
         "temperature": 0,
     }
 

@@ -121,12 +121,10 @@ async def test_many_ask_at_once(model: Model) -> None:
 
 async def test_clients_of_the_openai_package_ask_the_judge(model: Model) -> None:
     judge = Judge(model.url, "key", "m")
-    client = judge.openai()
-    assert (str(client.base_url), client.api_key) == (model.url + "/", "key")
-    client.close()
-    other = judge.async_openai()
-    assert (str(other.base_url), other.api_key) == (model.url + "/", "key")
-    await other.close()
+    for client in (judge.openai(), judge.sync_openai()):
+        assert (str(client.base_url), client.api_key) == (model.url + "/", "key")
+    reply = await judge.openai().chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}])
+    assert reply.choices[0].message.content == "good"
 
 
 def test_the_key_is_not_shown() -> None:

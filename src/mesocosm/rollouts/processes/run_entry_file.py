@@ -222,12 +222,16 @@ def main(folder: Path, entrypoint: str, shim: str, package: Path, prefix: str, w
     entry = folder / entrypoint
     if not _importable(package.name):
         sys.meta_path.append(OwnPackage(package))
+    from mesocosm.rollouts.certificates import late_certificates
     from mesocosm.rollouts.output import capture
     from mesocosm.rollouts.processes import watch as watching
+    from mesocosm.rollouts.unclosed import safe_closing
 
     os.set_inheritable(socket, False)  # noqa: FBT003 -- takes it by position only
     os.environ["_MESOCOSM_WORKER_SOCKET"] = str(socket)
     capture.begin()
+    late_certificates.begin()
+    safe_closing.begin()
     watching.start(folder, prefix, watch)
     sys.path.insert(0, str(folder))
     if entry.parent != folder:

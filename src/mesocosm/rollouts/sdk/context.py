@@ -9,14 +9,19 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from mesocosm.rollouts.sdk import clients
 from mesocosm.rollouts.sdk.config import AgentWorkflowConfig
 from mesocosm.rollouts.sdk.judge import Judge
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample, copied
 from mesocosm.rollouts.sdk.status import RolloutStatus
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic, AsyncAnthropic
+    from openai import AsyncOpenAI, OpenAI
 
 TConfig = TypeVar("TConfig", bound=AgentWorkflowConfig)
 
@@ -118,6 +123,38 @@ class RolloutContext:
 
     def __exit__(self, *_: object) -> None:
         rollout_contextvar.set(None)
+
+    def openai(self) -> "AsyncOpenAI":
+        """Return an AsyncOpenAI client for the rollout's model, ready to use; rows share its connections.
+
+        Raises RuntimeError without an address, ModuleNotFoundError without the openai package.
+        """
+        return clients.openai(*self.model_address())
+
+    def sync_openai(self) -> "OpenAI":
+        """Return a blocking OpenAI client, as `openai` does."""
+        return clients.sync_openai(*self.model_address())
+
+    def anthropic(self) -> "AsyncAnthropic":
+        """Return an AsyncAnthropic client for the rollout's model, ready to use; rows share its connections.
+
+        Raises RuntimeError without an address, ModuleNotFoundError without the anthropic package.
+        """
+        return clients.anthropic(*self.model_address())
+
+    def sync_anthropic(self) -> "Anthropic":
+        """Return a blocking Anthropic client, as `anthropic` does."""
+        return clients.sync_anthropic(*self.model_address())
+
+    def model_address(self) -> tuple[str, str]:
+        """Return the URL of the rollout's model and its key. Raises RuntimeError if there is none."""
+        if not self.chat_completions_url:
+            raise RuntimeError(
+                "no rollout is running here, so there is no model to talk to: make clients within AgentWorkflow.run, "
+                f"or set {CHAT_COMPLETIONS_URL_ENV}"
+            )
+        # Clients cannot be created without a key, though a local model may need none.
+        return self.chat_completions_url.rstrip("/"), self.api_key or "none"
 
     def set_sample_source(self, source: SampleSource) -> None:
         """Register the source of the sample. Raises ValueError if there is one already."""

@@ -3,9 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mesocosm.rollouts.sdk import clients
 from mesocosm.rollouts.sdk.delivery import DeliveryError, send
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
 
 PATIENCE_S = 300.0
 """Seconds without an answer after which a judge has failed. The grader's own deadline is usually earlier."""
@@ -51,13 +55,13 @@ class Judge:
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return self._text(await self._post(body))
 
-    def openai(self) -> Any:
-        """Return an openai client for the judge. Raises ModuleNotFoundError if openai is not installed."""
-        return _openai().OpenAI(base_url=self.base_url, api_key=self.api_key)
+    def openai(self) -> "AsyncOpenAI":
+        """Return an AsyncOpenAI client for the judge; see RolloutContext.openai."""
+        return clients.openai(self.base_url, self.api_key)
 
-    def async_openai(self) -> Any:
-        """Return an asynchronous openai client for the judge. Raises ModuleNotFoundError if openai is not installed."""
-        return _openai().AsyncOpenAI(base_url=self.base_url, api_key=self.api_key)
+    def sync_openai(self) -> "OpenAI":
+        """Return a blocking OpenAI client for the judge."""
+        return clients.sync_openai(self.base_url, self.api_key)
 
     async def _post(self, body: Mapping[str, Any]) -> bytes:
         url = f"{self.base_url.rstrip('/')}/chat/completions"
@@ -82,13 +86,3 @@ class Judge:
             reason = choice.get("finish_reason")
             raise JudgeError(f"judge {self.model!r} answered without text (finish reason: {reason}); raise max_tokens?")
         return text
-
-
-def _openai() -> Any:
-    try:
-        import openai
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "the openai package is not installed here; pip install openai, or use ask()"
-        ) from error
-    return openai

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 
 from mesocosm.rollouts.output import RowOutput, current_output
 from mesocosm.rollouts.processes import watch
+from mesocosm.rollouts.sdk import clients
 from mesocosm.rollouts.sdk.backend import ExecutionBackend, execute
 from mesocosm.rollouts.sdk.context import RolloutContext
 from mesocosm.rollouts.sdk.frames import (
@@ -86,6 +87,7 @@ class WorkerLoop(asyncio.Protocol):
         async with contextlib.AsyncExitStack() as stack:
             if self._app is not None:
                 await stack.enter_async_context(self._app.router.lifespan_context(self._app))
+            stack.push_async_callback(clients.close)
             connection = socket.socket(fileno=int(os.environ.pop(SOCKET_ENV)))
             await loop.create_connection(lambda: self, sock=connection)
             self._send(HELLO, json.dumps({"capacity": self._backend.max_concurrency}).encode())

@@ -27,7 +27,7 @@ class Workflow(AgentWorkflow[AgentWorkflowConfig]):
 
     async def run(self, ctx: AgentWorkflowContext[AgentWorkflowConfig]) -> AgentWorkflowOutput:
         messages = list(ctx.prompt)
-        # Any OpenAI client works too: get_rollout_context() has its base_url (chat_completions_url) and api_key.
+        # With openai among the dependencies in pyproject.toml, get_rollout_context().openai() is a client of it.
         answer = await complete(messages)
         messages.append(answer)
         words = len((answer.get("content") or "").split())

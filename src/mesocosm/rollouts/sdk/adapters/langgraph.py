@@ -15,16 +15,25 @@ except ModuleNotFoundError as error:
         "this rollout uses LangChain, which is not installed: pip install langchain-openai", name=error.name
     ) from error
 
-from mesocosm.rollouts.sdk.adapters.address import ambient_address, named
+from mesocosm.rollouts.sdk.adapters.address import ambient_context, named
+from mesocosm.rollouts.sdk.clients import http_client
 from mesocosm.rollouts.sdk.context import SampleSource, get_rollout_context
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 
 
 def chat_model(**options: Any) -> ChatOpenAI:
     """Return the rollout's model; `options` are passed to ChatOpenAI. Raises RuntimeError outside a rollout."""
-    address = ambient_address()
-    name = named(options.pop("model", None))
-    return ChatOpenAI(**{"base_url": address.base_url, "api_key": address.api_key, "model": name, **options})
+    url, key = ambient_context().model_address()
+    return ChatOpenAI(
+        **{
+            "base_url": url,
+            "api_key": key,
+            "model": named(options.pop("model", None)),
+            "http_async_client": http_client(url),
+            "http_client": http_client(url, "OpenAI"),
+            **options,
+        }
+    )
 
 
 def chat_messages(messages: Iterable[Any]) -> list[MessageDict]:

@@ -21,7 +21,6 @@ except ModuleNotFoundError as error:
     ) from error
 
 from mesocosm.rollouts.sdk.adapters.address import named
-from mesocosm.rollouts.sdk.adapters.clients import async_openai_client
 from mesocosm.rollouts.sdk.adapters.transcript import from_responses
 from mesocosm.rollouts.sdk.context import RolloutContext, SampleSource, get_rollout_context
 from mesocosm.rollouts.sdk.sample import RolloutSample
@@ -71,8 +70,7 @@ class OsmosisLitellmModel(Model):  # type: ignore[misc]
         if context.sample_source is None and not context.sample_sources:
             raise RuntimeError("nothing keeps the messages: pass session=OsmosisMemorySession() to Runner.run")
         if self._bound is None or self._bound[0] is not context:
-            client = async_openai_client()
-            self._bound = context, OpenAIChatCompletionsModel(model=self._name, openai_client=client)
+            self._bound = context, OpenAIChatCompletionsModel(model=self._name, openai_client=context.openai())
         return self._bound[1]
 
 

@@ -14,8 +14,9 @@ except ModuleNotFoundError as error:
         'this rollout uses Strands, which is not installed: pip install "strands-agents[openai]"', name=error.name
     ) from error
 
-from mesocosm.rollouts.sdk.adapters.address import address_of, named
+from mesocosm.rollouts.sdk.adapters.address import named
 from mesocosm.rollouts.sdk.adapters.transcript import from_blocks, to_blocks
+from mesocosm.rollouts.sdk.clients import http_client
 from mesocosm.rollouts.sdk.context import RolloutContext, SampleSource, get_rollout_context
 from mesocosm.rollouts.sdk.sample import MessageDict, RolloutSample
 
@@ -33,9 +34,15 @@ class OsmosisRolloutModel(OpenAIModel):  # type: ignore[misc]
 
 def bound_model(placeholder: OsmosisRolloutModel, context: RolloutContext) -> OpenAIModel:
     """Return the model that replaces a placeholder. Raises RuntimeError if the context has no address."""
-    address = address_of(context)
+    url, key = context.model_address()
     kwargs = dict(placeholder.kwargs)
-    client = {**(kwargs.pop("client_args", None) or {}), "base_url": address.base_url, "api_key": address.api_key}
+    # Strands makes a client for each request. It may do so on another event loop than this one.
+    client = {
+        "http_client": http_client(url),
+        **(kwargs.pop("client_args", None) or {}),
+        "base_url": url,
+        "api_key": key,
+    }
     name = named(kwargs.pop("model_id", None))
     return OpenAIModel(client_args=client, model_id=name, **kwargs)
 
