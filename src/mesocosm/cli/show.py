@@ -94,6 +94,7 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
         ["agent", ", ".join([run.agent, *(f"{name} {value}" for name, value in run.spec.agent.options.items())])],
         ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
         *([["server", server]] if (server := _server(run)) else []),
+        *([["played on", places]] if (places := _places(run)) else []),
         ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
@@ -117,6 +118,11 @@ def _server(run: Run) -> str:
         if words:
             servers.append(of + words)
     return "; ".join(servers)
+
+
+def _places(run: Run) -> str:
+    """Return how many episodes which machine played, if the run's own process did not play them."""
+    return ", ".join(f"{place}: {count:,}" for place, count in run.ran_on.items())
 
 
 def _chain(run: Run) -> str:

@@ -396,8 +396,22 @@ class Executor(Protocol):
         """End everything that the executor started."""
         ...
 
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Number of episodes by the place where they were played; empty if that is this process."""
+        ...
+
 
 ExecutorOpener = Callable[[ExecutorSession], Executor]
+
+
+@runtime_checkable
+class UsesStore(Protocol):
+    """An ExecutorOpener that needs more of the store than a journal."""
+
+    def use(self, store: "EngineStore", holder: LeaseOwner) -> None:
+        """Take the store, and the process that works on the run. Raise UsageError if it cannot work there."""
+        ...
 
 
 # What is kept
@@ -522,6 +536,107 @@ class LeaseStore(Protocol):
         ...
 
 
+class Seat(NamedTuple):
+    """A seat in a run that a helper has taken; `token` proves that to the store."""
+
+    id: str
+    run_id: str
+    token: str
+
+
+class SeatMessage(NamedTuple):
+    """A message between the process of a run and the helper in a seat; numbers start at 1 in each direction."""
+
+    seat_id: str
+    number: int
+    body: bytes
+
+
+class SeatNews(NamedTuple):
+    """A seat that a helper called `name` has taken; one that has `left` may say why."""
+
+    seat_id: str
+    name: str
+    left: bool
+    reason: str
+
+
+class Bell(Protocol):
+    """Wakes a thread when there may be something to do."""
+
+    def wait(self, seconds: float) -> None:
+        """Wait until it rings, at most for `seconds`."""
+        ...
+
+    def ring(self) -> None:
+        """Wake the thread that waits. Call it from any thread."""
+        ...
+
+    def close(self) -> None:
+        """Stop listening. No thread may wait any more."""
+        ...
+
+
+class SeatStore(Protocol):
+    """Seats in runs, which processes take that help to play them, and the messages of both sides.
+
+    Calls may be repeated after a lost connection: the same messages are stored once.
+    """
+
+    def check(self) -> None:
+        """Raise UsageError if this store has no seats."""
+        ...
+
+    def bell(self, name: str = "") -> Bell:
+        """Return the bell of a run (for its process) or of a seat (for its helper) by its id."""
+        ...
+
+    def clear(self, run_id: str, holder: LeaseOwner) -> None:
+        """Remove all seats of a run; helpers in them stop. Raise RunLeased if `holder` has not leased it."""
+        ...
+
+    def exchange(
+        self,
+        run_id: str,
+        holder: LeaseOwner,
+        wanted: int,
+        posted: Sequence[SeatMessage],
+        received: Mapping[str, int],
+    ) -> tuple[Sequence[SeatNews], Sequence[SeatMessage]]:
+        """Post messages to helpers; return the taken seats, and the messages of their helpers.
+
+        Offer so many seats that `wanted` are free; raise RunLeased if `holder` has not leased the run. `received` is
+        the number of the last message of a seat that need not come again. Seats whose lease is over are removed.
+        """
+        ...
+
+    def withdraw(self, seat_ids: Collection[str]) -> None:
+        """Remove seats; helpers in them stop."""
+        ...
+
+    def take(
+        self, name: str, lease_s: float, *, run_id: str = "", without: Collection[str] = (), hosted: bool = False
+    ) -> Seat | None:
+        """Lease a free seat to a helper called `name`; None if there is none.
+
+        With `run_id` only in that run, not in the runs of `without`, with `hosted` only in runs of a server.
+        """
+        ...
+
+    def visit(
+        self, seat: Seat, lease_s: float, posted: Sequence[SeatMessage], received: int
+    ) -> Sequence[SeatMessage] | None:
+        """Renew the lease of a seat, deliver messages, and return those to its helper after number `received`.
+
+        Return None, and deliver nothing, if the seat is lost.
+        """
+        ...
+
+    def leave(self, seat: Seat, reason: str) -> None:
+        """Give a seat back, with the reason why the helper cannot go on, if there is one."""
+        ...
+
+
 class EpisodeStore(Protocol):
     """Episodes and their scores, as the engine needs them."""
 
@@ -615,6 +730,11 @@ class EngineStore(Protocol):
     @property
     def leases(self) -> LeaseStore:
         """Leases of runs."""
+        ...
+
+    @property
+    def seats(self) -> SeatStore:
+        """Seats in runs for processes that help to play them."""
         ...
 
     @property

@@ -20,6 +20,9 @@ UNVERIFIED = "unverified"
 UNASKED = "unasked"
 """Key in the provenance of a run: only its graders called a model."""
 
+RAN_ON = "ran_on"
+"""Key in the provenance of a run: number of episodes by the machine that played them, if several processes did."""
+
 RESCORING = "rescoring"
 """Key in the provenance of a run: it is being rescored, or that was interrupted, so its scores are mixed."""
 
@@ -242,6 +245,13 @@ class Run(msgspec.Struct, omit_defaults=True):
         # Earlier versions imported replay files without a mark.
         unmarked = self.kind == "imported" and bool(self.metrics) and not self.info.get("metrics")
         return bool(self.provenance.get(UNVERIFIED)) or unmarked
+
+    @property
+    def ran_on(self) -> dict[str, int]:
+        """Number of episodes by the machine that played them; empty if the run's own process played all."""
+        found = self.provenance.get(RAN_ON)
+        counts = found.items() if isinstance(found, dict) else ()
+        return {str(place): count for place, count in counts if isinstance(count, int)}
 
     @property
     def unasked(self) -> bool:

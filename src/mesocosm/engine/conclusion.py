@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -10,7 +10,7 @@ from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.failure import MesocosmError, RunLeased, writable
 from mesocosm.core.ports import Warns
 from mesocosm.core.proxy import JUDGE_CALLS
-from mesocosm.core.run import UNASKED, Run, RunStatus
+from mesocosm.core.run import RAN_ON, UNASKED, Run, RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.metrics import NOT_RUN, outcome, so_far
 from mesocosm.engine.plan import size
@@ -21,6 +21,11 @@ NOT_ASKED = (
     "no call of the model is on record, so what was scored did not come from it; a program must ask the address that "
     "it is given, not a server of its own choice"
 )
+
+ELSEWHERE = "elsewhere"
+"""The place of episodes that were played in more places than are listed."""
+
+MOST_PLACES = 50
 
 
 def conclude(state: SessionState, stopped: str, error: Exception | None) -> None:
@@ -47,6 +52,8 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
     record.provenance = {**record.provenance, "worked_s": round(worked, 3)}
     record.provenance.pop("session_at", None)
     _name_server(state, record)
+    if ran_on := _places(record, state.places):
+        record.provenance[RAN_ON] = ran_on
     if info.growing:
         # Finished episodes stay, even if the rest of the plan that was discovered is no longer known.
         planned = max(size(state.parts.benchmark, record.spec.selection), record.counts.done)
@@ -94,6 +101,15 @@ def _name_server(state: SessionState, record: Run) -> None:
     found |= {name: ", ".join(names) for name, names in served.items() if names}
     if found:
         record.provenance["server"] = {**before, **found}
+
+
+def _places(record: Run, played: Mapping[str, int]) -> dict[str, int]:
+    """Return how many episodes were played where in all sessions; the places with the fewest count together."""
+    counts = Counter(record.ran_on) + Counter(played)
+    others = counts.pop(ELSEWHERE, 0)
+    found = dict(counts.most_common(MOST_PLACES))
+    others += counts.total() - sum(found.values())
+    return {**found, ELSEWHERE: others} if others else found
 
 
 def _decide_status(state: SessionState, record: Run) -> None:

@@ -214,6 +214,7 @@ class _Execution:
             with suppress(asyncio.CancelledError):
                 await keeper
             await self._executor.close()
+            self._state.places = self._executor.places
 
     async def _try_out(self, pending: Iterator[Planned]) -> None:
         """Run the rows of a rollout on a server one by one until one does not fail, or differently from the others.

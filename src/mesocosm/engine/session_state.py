@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ import msgspec
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.cancellation import to_the_end
 from mesocosm.core.episode import Episode, EpisodeKey
-from mesocosm.core.ports import EngineStore, ExecutorOpener, Observer, Parts
+from mesocosm.core.ports import EngineStore, ExecutorOpener, Observer, Parts, UsesStore
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import EXECUTORS, option_roles
 from mesocosm.core.run import Limits, Run, RunSpec
@@ -132,7 +132,8 @@ class SessionState:
     `away`: the server did not answer at its start. `opened`: the benchmark was started. `withdrawn` are the last
     attempts of episodes that infrastructure made fail and that are still pending, with their tasks. `alike`: execution
     stopped because the first episodes all failed for the same reason. `served` and `judge_served` are the names with
-    which the servers of model and judge answered.
+    which the servers of model and judge answered. `places` counts the episodes of this session by where they were
+    played, if that is not this process.
     """
 
     def __init__(
@@ -155,6 +156,8 @@ class SessionState:
         name, _, address = self.options.executor.partition(":")
         self.open_executor: ExecutorOpener = EXECUTORS.get(name)(address)
         self.lease_owner = store.leases.owner()
+        if isinstance(self.open_executor, UsesStore):
+            self.open_executor.use(store, self.lease_owner)
         self.started = time.monotonic()
         self.status_before = record.status
         self.away = False
@@ -164,6 +167,7 @@ class SessionState:
         self.alike = False
         self.served: dict[str, None] = {}
         self.judge_served: dict[str, None] = {}
+        self.places: Mapping[str, int] = {}
 
     def spec(self) -> RunSpec:
         """Return the spec of the run with the options of this session."""

@@ -15,6 +15,11 @@ class EpisodeSlots:
         self._limit = limit
         self._runs: list[RunSlots] = []
 
+    @property
+    def busy(self) -> int:
+        """Number of slots in use by runs that are not paused."""
+        return sum(run.held for run in self._runs if not run.paused)
+
     def join(self) -> "RunSlots":
         """Return the slots of a new run. The caller must `end` them."""
         run = RunSlots(self)
@@ -30,7 +35,7 @@ class EpisodeSlots:
 
     def assign(self) -> None:
         """Assign free slots to waiting runs."""
-        while sum(run.held for run in self._runs if not run.paused) < self._limit:
+        while self.busy < self._limit:
             waiting = [run for run in self._runs if run.waits]
             if not waiting:
                 return

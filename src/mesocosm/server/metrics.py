@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -11,6 +12,7 @@ from prometheus_client.registry import Collector
 from mesocosm import __version__
 from mesocosm.server.cache import Cache, a_while
 from mesocosm.store.counts import CountsNow, ServerCounts
+from mesocosm.store.run_requests import RunKind
 
 _MINUTE_S = 60.0
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -94,6 +96,19 @@ class _StoreCollector(Collector):
             "mesocosm_queue_age_seconds", "Seconds that the oldest run has been waiting", value=taken.queue_age_s
         )
         yield GaugeMetricFamily("mesocosm_workers_alive", "Workers with a recent heartbeat", value=taken.workers)
+        waiting = GaugeMetricFamily(
+            "mesocosm_queue_depth", "Runs that are waiting for a worker, by kind", labels=["kind"]
+        )
+        for kind in sorted({*get_args(RunKind), *taken.waiting}):
+            waiting.add_metric([kind], taken.waiting.get(kind, 0))
+        yield waiting
+        for name, words, number in (
+            ("mesocosm_worker_slots", "Episode slots of the living workers", taken.slots),
+            ("mesocosm_worker_slots_busy", "Episode slots of the living workers that are in use", taken.busy),
+            ("mesocosm_helpers", "Processes that help to play runs of other workers", taken.helpers),
+            ("mesocosm_seats_free", "Free places for processes that help to play runs", taken.seats),
+        ):
+            yield GaugeMetricFamily(name, words, value=number)
         yield GaugeMetricFamily("mesocosm_workers_running", "Runs that workers are running", value=taken.playing)
         yield GaugeMetricFamily(
             "mesocosm_worker_silence_seconds",

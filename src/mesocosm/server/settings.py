@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_core import PydanticCustomError
 from pydantic_settings import (
     BaseSettings,
@@ -128,6 +137,11 @@ class Settings(BaseSettings):
     builds_at_once: int = Field(1, ge=1, description="maximum number of concurrent environment builds per worker")
     runs_at_once_per_actor: int = Field(
         4, ge=1, description="maximum number of concurrent runs of one person while others are waiting"
+    )
+    executor: str = Field(
+        "local",
+        description="where the episodes of a run are played: `local`, by the worker that has the run; `queue` or "
+        "`queue:N`, also by at most N other workers that have nothing to do (needs PostgreSQL)",
     )
     lease_s: float = Field(30.0, ge=2, description="seconds without a heartbeat after which a worker counts as dead")
     environment_idle_s: float = Field(60.0, ge=0, description="seconds after which an idle adapter is stopped")
@@ -363,6 +377,24 @@ class Settings(BaseSettings):
             if not host or kind not in GIT_HOST_KINDS:
                 kinds = {"entry": entry, "kinds": ", ".join(GIT_HOST_KINDS)}
                 raise PydanticCustomError("git_host_kinds", "{entry} is not HOST=KIND, with one of {kinds}", kinds)
+        return value
+
+    @field_validator("executor")
+    @classmethod
+    def _shared(cls, value: str, info: ValidationInfo) -> str:
+        if value == "local":
+            return value
+        name, colon, most = value.partition(":")
+        if name != "queue":
+            why = (
+                "episodes of a server are played in the sandboxes and episode slots of a worker, which {name} does not "
+                "have; set queue, or more workers"
+            )
+            raise PydanticCustomError("executor", why, {"name": name})
+        if colon and not (most.isdigit() and int(most)):
+            raise PydanticCustomError("executor", "must be local, queue, or queue:N with the maximum number of helpers")
+        if not info.data.get("database_url"):
+            raise PydanticCustomError("executor", "needs PostgreSQL, so set database_url, or leave it local")
         return value
 
     @field_validator("public_url")

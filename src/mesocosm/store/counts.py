@@ -12,7 +12,7 @@ from mesocosm.store.database import Database
 from mesocosm.store.rows import record_of
 from mesocosm.store.run_requests import OPEN
 from mesocosm.store.schema import UNUSUAL, episodes, runs
-from mesocosm.store.tenancy import batch_runs, environment_versions, environments, requests, workers
+from mesocosm.store.tenancy import batch_runs, environment_versions, environments, requests, seats, workers
 
 _OUTCOMES = ("completed", "truncated", "timeout", "failed")
 _PLAYED = sum((runs.c[name] for name in _OUTCOMES), literal(0))
@@ -34,6 +34,8 @@ _STATUS = case(
 class CountsNow(msgspec.Struct, frozen=True):
     """Totals at one moment. The dictionaries count by status.
 
+    `waiting` counts by kind of run what waits for a worker. `slots` are the episode slots of living workers, `busy` the
+    ones in use. `helpers` are the processes that help with runs of others, `seats` the free places for more.
     `queue_age_s` is 0 if nothing is queued. `silence_s` is the longest time since a heartbeat of a worker that has not
     ended, `lag_s` the longest event-loop lag that such a worker reported.
     """
@@ -44,6 +46,11 @@ class CountsNow(msgspec.Struct, frozen=True):
     builds: dict[str, int]
     requests: dict[str, int]
     batch_runs: dict[str, int]
+    waiting: dict[str, int]
+    slots: int
+    busy: int
+    helpers: int
+    seats: int
     queued: int
     queue_age_s: float
     workers: int
@@ -103,13 +110,15 @@ class ServerCounts:
 
 
 def _take(connection: Connection, heard_since: float) -> CountsNow:
+    at = time.time()
     sums = (*(func.coalesce(func.sum(runs.c[name]), 0) for name in _OUTCOMES),)
     spent = (func.coalesce(func.sum(runs.c[name]), 0) for name in ("prompt_tokens", "completion_tokens", "cost_usd"))
     *outcomes, received, written, cost = connection.execute(select(*sums, *spent)).one()
     waiting = select(func.count(), func.min(requests.c.created_at)).where(requests.c.state == "queued")
     queued, since = connection.execute(waiting).one()
-    living = select(func.count(), func.coalesce(func.sum(workers.c.running), 0))
-    alive, playing = connection.execute(
+    columns = (workers.c.running, workers.c.slots, workers.c.busy)
+    living = select(func.count(), *(func.coalesce(func.sum(column), 0) for column in columns))
+    alive, playing, slots, busy = connection.execute(
         living.where(workers.c.ended_at.is_(None), workers.c.heartbeat_at >= heard_since)
     ).one()
     last = connection.scalar(select(func.min(workers.c.heartbeat_at)).where(workers.c.ended_at.is_(None)))
@@ -120,6 +129,11 @@ def _take(connection: Connection, heard_since: float) -> CountsNow:
         builds=_counted(connection, environment_versions.c.state),
         requests=_counted(connection, requests.c.state),
         batch_runs=_batch_runs(connection),
+        waiting=_counted(connection, requests.c.kind, requests.c.state == "queued"),
+        slots=int(slots),
+        busy=int(busy),
+        helpers=_seats(connection, seats.c.helper.is_not(None), seats.c.left_at.is_(None), seats.c.lease_until >= at),
+        seats=_seats(connection, seats.c.helper.is_(None), runs.c.holder == seats.c.holder),
         queued=queued,
         queue_age_s=max(time.time() - since, 0.0) if since is not None else 0.0,
         workers=alive,
@@ -130,6 +144,11 @@ def _take(connection: Connection, heard_since: float) -> CountsNow:
         output_tokens=int(written),
         cost_usd=float(cost),
     )
+
+
+def _seats(connection: Connection, *conditions: ColumnElement[bool]) -> int:
+    counted = select(func.count()).select_from(seats.join(runs, runs.c.id == seats.c.run_id))
+    return connection.scalar(counted.where(*conditions)) or 0
 
 
 def _batch_runs(connection: Connection) -> dict[str, int]:

@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
@@ -230,6 +231,7 @@ class Datasets:
             dataset = dataset or self._insert(connection, workspace_id, dataset_id, file.name, by, at)
             version = _insert_version(connection, dataset, file, by, at, DatasetState.PROCESSING)
             self._additions.insert(connection, (dataset.id, version.version), blobs)
+            ring(connection)
             return Upload(dataset, version)
 
         return self._database.write(work)
@@ -300,6 +302,7 @@ class Datasets:
                 return False
             fields = {"state": DatasetState.PROCESSING.value, "updated_at": time.time(), "tries": 0}
             connection.execute(update(versions).where(_is(*key)).values(**fields, claimed_by=None, lease_until=None))
+            ring(connection)
             return True
 
         return self._database.write(work)

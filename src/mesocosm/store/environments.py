@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, RowMapping, Select, and_, func, insert, or_, select, true, update
 
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain, record_of, values_of
@@ -155,6 +156,7 @@ class Environments:
             mine = and_(environments.c.holder_key == wanted.holder_key, environments.c.deleted_at.is_(None))
             same = and_(mine, environments.c.source == wanted.source, environments.c.folder == wanted.folder)
             known = connection.execute(select(environments).where(same)).mappings().first()
+            ring(connection)
             if known is not None:
                 return _again(connection, environment_from(known), wanted)
             if (connection.scalar(select(func.count()).select_from(environments).where(mine)) or 0) >= most:

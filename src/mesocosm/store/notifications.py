@@ -27,6 +27,7 @@ from sqlalchemy import (
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain, record_of, values_of
@@ -169,6 +170,7 @@ class Deliveries:
             made = msgspec.structs.replace(row, created_at=at, next_at=at)
             new = self._database.insert(deliveries).values(_values(made)).on_conflict_do_nothing()
             connection.execute(new)
+            ring(connection)
             return made
 
         return self._database.write(work)
@@ -260,6 +262,7 @@ def insert_messages(connection: Connection, messages: Sequence[Delivery]) -> Non
     ]
     if rows:
         connection.execute(insert(deliveries), rows)
+        ring(connection)
 
 
 def due_messages(at: float) -> Select[Any]:

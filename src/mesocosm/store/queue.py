@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, select, up
 
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.commit_statuses import note_commit_status
 from mesocosm.store.database import Database
@@ -115,6 +116,7 @@ class RunQueue:
                 note_unannounced(self._database, connection, order.run_id)
                 if order.commit_id:
                     note_commit_status(self._database, connection, order.run_id)
+            ring(connection)
             return None
 
         return self._database.write(work)
@@ -182,7 +184,12 @@ class RunQueue:
         mine = (requests.c.run_id == run_id) & _claimed_by(worker_id)
         new: dict[str, Any] = {"state": "queued", "claimed_by": None, "lease_until": None}
         statement = update(requests).where(mine).values({**new, "tries": requests.c.tries - 1})
-        return self._database.execute(statement) > 0
+
+        def work(connection: Connection) -> bool:
+            ring(connection)
+            return connection.execute(statement).rowcount > 0
+
+        return self._database.write(work)
 
     def end(self, run_id: str, state: str = "ended", reason: str = "", worker_id: str | None = None) -> bool:
         """Mark an open request (with `worker_id`, only one of that worker) as ended or cancelled.
@@ -223,6 +230,7 @@ class RunQueue:
                 note_unannounced(self._database, connection, run_id)
                 if row.commit_id:
                     note_commit_status(self._database, connection, run_id)
+            ring(connection)
             return True
 
         return self._database.write(work)

@@ -22,6 +22,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.ids import new_id
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.rows import json_text, plain, record_of, values_of
@@ -240,6 +241,7 @@ class Syncs:
             row = msgspec.structs.replace(wanted, number=number + 1, created_at=now(connection))
             connection.execute(update(repositories).where(here).values(syncs=row.number))
             connection.execute(insert(syncs).values(_values(row)))
+            ring(connection)
             return row
 
         return self._database.write(work)

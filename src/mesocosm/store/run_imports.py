@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, delete, func, in
 
 from mesocosm.core.failure import Problem
 from mesocosm.core.ids import digest, new_id
+from mesocosm.store.bell import ring
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database
 from mesocosm.store.parts import PART_BYTES, UploadedParts, part_count, part_length
@@ -260,6 +261,7 @@ class RunImports:
                 return False
             fields = {"state": ImportState.PROCESSING.value, "updated_at": time.time(), "tries": 0}
             connection.execute(_uploading(wanted.id).values(**fields, claimed_by=None, lease_until=None))
+            ring(connection)
             return True
 
         return self._database.write(work)

@@ -35,6 +35,7 @@ from mesocosm.store.run_output import RunOutput
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.schedules import ScheduledRuns, Schedules
+from mesocosm.store.seats import Seats
 from mesocosm.store.sessions import Sessions, SigningKeys
 from mesocosm.store.snapshot_uploads import SnapshotUploads
 from mesocosm.store.snapshots import Snapshots
@@ -57,6 +58,7 @@ class Store:
         self.runs = Runs(database)
         self.leases = Leases(database)
         self.changes = Changes(database)
+        self.seats = Seats(database)
         self.groups = Groups(database)
         self.benchmarks = Benchmarks(database)
         self.episodes = Episodes(database)

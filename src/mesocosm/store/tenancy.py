@@ -14,6 +14,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     Table,
     Text,
     UniqueConstraint,
@@ -710,6 +711,7 @@ batch_runs = Table(
     Index(None, "status", "created_at"),
 )
 
+# `slots` is how many episodes of environments and rollouts a worker plays at once at most, `busy` how many it does.
 workers = Table(
     "workers",
     metadata,
@@ -723,6 +725,36 @@ workers = Table(
     Column("heartbeat_at", Double, nullable=False),
     Column("ended_at", Double),
     Column("lag_s", Double),
+    Column("slots", Integer, nullable=False, server_default=text("0")),
+    Column("busy", Integer, nullable=False, server_default=text("0")),
+)
+
+# A place in a run for a process that helps to play it. `holder` is the process that offers it, and works on the run.
+# `helper` is a secret of the process that has taken it, under a lease; `name` is how it is called. One that has left
+# says when and why.
+seats = Table(
+    "seats",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), nullable=False),
+    Column("holder", Text, nullable=False),
+    Column("helper", Word),
+    Column("name", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("offered_at", Double, nullable=False),
+    Column("lease_until", Double),
+    Column("left_at", Double),
+    Index(None, "run_id"),
+)
+
+# What the two processes of a seat send each other, numbered from 1 in each direction, until it is read.
+seat_messages = Table(
+    "seat_messages",
+    metadata,
+    Column("seat_id", Word, ForeignKey(seats.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("to_helper", Boolean, primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("body", LargeBinary, nullable=False),
 )
 
 # Attempts per period: login, join, guest creation. Shared by all servers of a database.
@@ -775,6 +807,8 @@ TABLES = (
         deleted_runs,
         batch_runs,
         workers,
+        seats,
+        seat_messages,
         attempts,
         cooldowns,
         audit_log,

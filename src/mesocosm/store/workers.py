@@ -36,7 +36,8 @@ class Worker(msgspec.Struct, frozen=True):
     """A worker process. `capacity` and `running` count runs; times are UNIX seconds.
 
     `holder` identifies the process, so that others on its machine can check it. `lag_s` is the longest delay of its
-    event loop between its last two heartbeats, None if it did not report one.
+    event loop between its last two heartbeats, None if it did not report one. `slots` is how many episodes of
+    environments and rollouts it plays at once at most, `busy` how many it does.
     """
 
     id: str
@@ -48,6 +49,8 @@ class Worker(msgspec.Struct, frozen=True):
     heartbeat_at: float
     ended_at: float | None = None
     lag_s: float | None = None
+    slots: int = 0
+    busy: int = 0
 
     def dead(self, silence_s: float, at: float) -> bool:
         """Return whether its process is gone, or cannot be checked and was silent for more than `silence_s` seconds."""
@@ -66,15 +69,16 @@ class Workers:
         values = (
             *(worker.id, json_text(worker.holder), worker.holder.pid, worker.version, worker.capacity),
             *(worker.running, worker.started_at, worker.heartbeat_at, worker.ended_at, worker.lag_s),
+            *(worker.slots, worker.busy),
         )
         self._database.write(lambda connection: self._database.add(connection, workers, [values], known="replace"))
 
-    def beat(self, worker_id: str, running: int, lag_s: float | None = None) -> None:
-        """Record a heartbeat of a worker, its number of running runs, and the lag of its event loop."""
+    def beat(self, worker_id: str, running: int, lag_s: float | None = None, busy: int = 0) -> None:
+        """Record a heartbeat of a worker, its running runs, the lag of its event loop, and its busy episode slots."""
         living = update(workers).where(workers.c.id == worker_id)
 
         def work(connection: Connection) -> None:
-            connection.execute(living.values(heartbeat_at=now(connection), running=running, lag_s=lag_s))
+            connection.execute(living.values(heartbeat_at=now(connection), running=running, lag_s=lag_s, busy=busy))
 
         self._database.write(work)
 
@@ -172,7 +176,7 @@ def _end(connection: Connection, worker_id: str) -> int:
     sent = update(deliveries).where(deliveries.c.claimed_by == worker_id, deliveries.c.ended_at.is_(None))
     left = sum(connection.execute(one.values(over)).rowcount for one in (played, built, checked, synced, owed, sent))
     gone = update(workers).where(workers.c.id == worker_id, workers.c.ended_at.is_(None))
-    connection.execute(gone.values(ended_at=at, running=0))
+    connection.execute(gone.values(ended_at=at, running=0, busy=0))
     return left
 
 

@@ -2,13 +2,19 @@
 
 import asyncio
 import os
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.engine.conftest import Lab
 from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
+from tests.store.conftest import own_schema
 
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
@@ -17,6 +23,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
+from mesocosm.store import open_store
 
 WORLDS = Path(__file__).with_name("worlds.py")
 WALKER = f"{Path(__file__).parent.with_name('games.py')}:walker"
@@ -26,7 +33,9 @@ ON_RAY = "MESOCOSM_TEST_RAY" in os.environ
 
 collect_ignore = [] if ON_RAY else ["on_ray"]
 
-REMOTE = ["ray:auto,actors=2"] if ON_RAY else ["processes:2"]
+QUEUE = pytest.param("queue", marks=pytest.mark.postgres)
+
+REMOTE: list[Any] = ["ray:auto,actors=2"] if ON_RAY else ["processes:2", QUEUE]
 """Executors whose episodes are played in other processes."""
 
 EXECUTORS = REMOTE if ON_RAY else ["local", *REMOTE]
@@ -65,12 +74,15 @@ class Notices(Observer):
 class Plays:
     """Runs of environments of worlds.py on one executor."""
 
-    def __init__(self, lab: Any, executor: str) -> None:
+    def __init__(self, lab: Any, executor: str, place: str, helpers: "Helpers | None" = None) -> None:
         self.lab = lab
+        self.place = place
+        self.helpers = helpers
         self.store = lab.store
         self.executor = executor
         self.notices = Notices()
-        self.killed = "its process crashed or was killed" if executor.startswith("ray") else "it was ended by SIGKILL"
+        killed = "its process crashed or was killed" if executor.startswith("ray") else "it was ended by SIGKILL"
+        self.killed = [killed, "it gives no sign of life"] if executor == "queue" else [killed]
         self.control = session.Control()
 
     def spec(
@@ -94,6 +106,8 @@ class Plays:
 
     async def run(self, spec: RunSpec, **changes: Any) -> Run:
         """Run on the executor."""
+        if self.helpers is not None:
+            self.helpers.start()
         options = self.options(**changes)
         return await session.run(spec, self.store, [self.notices], control=self.control, settings=options)
 
@@ -118,22 +132,92 @@ class Plays:
         return [(event.kind, event.step) for event in self.store.traces.events(episode.id)]
 
 
+class Helpers:
+    """Processes that help all runs of a database; one that ends is replaced, until `close`."""
+
+    def __init__(self, url: str, count: int) -> None:
+        self._url = url
+        self._count = count
+        self._over = threading.Event()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._thread = threading.Thread(target=self._watch)
+
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the processes."""
+        return [process.pid for process in self._processes]
+
+    def start(self) -> None:
+        """Start them with the variables of now, unless that was done."""
+        if self._processes:
+            return
+        self._processes = [self._started() for _ in range(self._count)]
+        for process in self._processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+        self._thread.start()
+
+    def close(self) -> None:
+        """End them."""
+        self._over.set()
+        if self._processes:
+            self._thread.join()
+        for process in self._processes:
+            process.kill()
+            process.communicate()
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        words = [sys.executable, "-m", "tests.engine.executors.helping", self._url]
+        return subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3])
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            for place, process in enumerate(self._processes):
+                if process.poll() is not None:
+                    process.communicate()
+                    self._processes[place] = self._started()
+
+
+@contextmanager
+def helped(url: str, count: int = 2) -> Iterator[tuple[Lab, Helpers]]:
+    """Make a laboratory over a PostgreSQL database, with processes that help its runs."""
+    store = open_store(url)
+    laboratory, helpers = Lab(store), Helpers(url, count)
+    try:
+        yield laboratory, helpers
+    finally:
+        helpers.close()
+        laboratory.close()
+        store.close()
+
+
+@contextmanager
+def _plays(executor: str, lab: Lab, database: Path) -> Iterator[Plays]:
+    if executor != "queue":
+        yield Plays(lab, executor, str(database))
+        return
+    with own_schema() as url, helped(url) as (laboratory, helpers):
+        yield Plays(laboratory, executor, url, helpers)
+
+
 @pytest.fixture(params=EXECUTORS)
-def plays(request: pytest.FixtureRequest, lab: Any) -> Plays:
+def plays(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[Plays]:
     """Return runs on each executor in turn."""
-    return Plays(lab, request.param)
+    with _plays(request.param, lab, database) as found:
+        yield found
 
 
 @pytest.fixture(params=REMOTE)
-def away(request: pytest.FixtureRequest, lab: Any) -> Plays:
+def away(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[Plays]:
     """Return runs on each executor in turn that plays in other processes."""
-    return Plays(lab, request.param)
+    with _plays(request.param, lab, database) as found:
+        yield found
 
 
 @pytest.fixture
-def here(lab: Any) -> Plays:
+def here(lab: Any, database: Path) -> Plays:
     """Return runs in this process, to compare with."""
-    return Plays(lab, "local")
+    return Plays(lab, "local", str(database))
 
 
 @pytest.fixture

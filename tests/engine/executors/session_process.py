@@ -15,7 +15,7 @@ WORLDS = Path(__file__).with_name("worlds.py")
 async def main() -> None:
     """Start or resume, and print how it ended."""
     database, executor, count, *resumed = sys.argv[1:]
-    store = open_store(Path(database))
+    store = open_store(database)
     options = session.SessionOptions(executor=executor)
     if resumed:
         run = await session.resume(resumed[0], store, settings=options)

@@ -102,6 +102,25 @@ def test_numbers_tell_of_the_queue(hosted: "Hosted") -> None:
     assert 49 < float(age[1]) < 200
 
 
+def test_numbers_tell_an_autoscaler_what_waits_and_how_busy_the_workers_are(hosted: "Hosted") -> None:
+    ordered(hosted)
+    ordered(hosted, "claimed")
+    now = time.time()
+    workers = hosted.service.store.workers
+    workers.add(Worker("busy", this_process(), "1.0", 4, 1, now - 60, now, slots=8, busy=6))
+    workers.add(Worker("silent", this_process(), "1.0", 4, 1, now - 600, now - 500, slots=8, busy=8))
+    text = hosted.anonymous.get("/metrics").text
+    for line in (
+        'mesocosm_queue_depth{kind="environment"} 1.0',
+        'mesocosm_queue_depth{kind="rollout"} 0.0',
+        "mesocosm_worker_slots 8.0",
+        "mesocosm_worker_slots_busy 6.0",
+        "mesocosm_helpers 0.0",
+        "mesocosm_seats_free 0.0",
+    ):
+        assert line in text
+
+
 def test_numbers_tell_how_long_a_worker_was_not_heard_of(hosted: "Hosted") -> None:
     began = time.time()
     for name, silent in (("lively", 1.0), ("hanging", 50.0)):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.conftest import postgres_schema
+from tests.store.conftest import empty_postgres, postgres_schema
 
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
@@ -27,7 +27,7 @@ from mesocosm.store import open_store
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_requests import RunRequest
 
-__all__ = ["postgres_schema"]
+__all__ = ["empty_postgres", "postgres_schema"]
 
 DOMAIN: dict[str, Any] = {
     "id": "waiting",

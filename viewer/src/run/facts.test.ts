@@ -16,6 +16,11 @@ describe('runFacts', () => {
     ).not.toThrow()
   })
 
+  it('counts the episodes of each machine', () => {
+    const facts = runFacts(run({ provenance: { ran_on: { 'node-1': 1200, 'node-2': 3 } } })).flatMap(({ facts }) => facts)
+    expect(facts).toContainEqual({ label: 'Episodes played on', value: 'node-1: 1,200, node-2: 3' })
+  })
+
   it('says that there are no limits', () => {
     const limits = runFacts(run()).find(({ title }) => title === 'Limits')
     expect(limits?.facts[0]?.value).toBe('none')

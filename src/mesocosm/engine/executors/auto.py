@@ -1,7 +1,7 @@
 """The executor `auto`: this process, and all cores once its episodes turn out to be bound by the processor."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mesocosm.core.failure import UsageError
@@ -101,6 +101,11 @@ class AutoExecutor:
     async def close(self) -> None:
         """End everything."""
         await self._executor.close()
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Number of episodes by place, of those that other processes played."""
+        return self._executor.places
 
 
 def busy_seconds() -> float:

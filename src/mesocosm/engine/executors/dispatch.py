@@ -7,8 +7,10 @@ reported is sent to another one. An episode that ends every worker is found by h
 import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.entry import Entry
@@ -17,7 +19,7 @@ from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunA
 from mesocosm.core.ports import ExecutorSession, Planned
 from mesocosm.engine.episode import record_lost
 from mesocosm.engine.executors.allowance import Ledger
-from mesocosm.engine.executors.links import Link, LinkLost, WorkerSource
+from mesocosm.engine.executors.links import HelperGone, Link, LinkLost, WorkerSource
 from mesocosm.engine.executors.messages import (
     GrantBudget,
     OpenRun,
@@ -63,13 +65,20 @@ SAME_S = 5.0
 
 @dataclass(eq=False)
 class _Worker:
-    """A connected worker: what it has, and what it reported."""
+    """A connected worker: what it has, and what it reported.
+
+    It may play `share` episodes at a time, and plays `allowed` at most: it learns later that its share is smaller.
+    """
 
     link: Link
     number: int
     reader: asyncio.Task[None] | None = None
     place: str = ""
     share: int = 0
+    rate_share: float = 0.0
+    shares: int = 0
+    allowed: int = 0
+    leaving: bool = False
     shards: dict[int, Shard] = field(default_factory=dict)
     held: int = 0
     open: dict[str, Episode] = field(default_factory=dict)
@@ -102,7 +111,6 @@ class Dispatcher:
             )
         self._session = session
         self._source = workers
-        self._fixed_seats = 0
         self._ledger = Ledger(run.spec.limits, session.budget)
         self._workers: dict[int, _Worker] = {}
         self._numbers = 0
@@ -113,7 +121,6 @@ class Dispatcher:
         self._again: deque[Shard] = deque()
         self._suspects: deque[Shard] = deque()
         self._writing = 0
-        self._sharing = 0
         self._held = 0
         self._stopping = False
         self._stop_at: float | None = None
@@ -133,7 +140,7 @@ class Dispatcher:
     @property
     def _seats(self) -> int:
         """Number of workers to have."""
-        return self._fixed_seats or min(self._source.most, self.parallel)
+        return min(self._source.most, self.parallel)
 
     async def run(self, pending: Iterator[Planned]) -> None:
         """Play episodes until none is pending or the executor was stopped. Raises what ended a worker for good."""
@@ -218,6 +225,9 @@ class Dispatcher:
                 news = decode_news(await worker.link.receive())
                 if isinstance(news, WorkerReport):
                     await self._take(worker, news)
+                    if worker.leaving and not worker.shards:
+                        await self._lost(worker, "")
+                        return
                 elif isinstance(news, Ready):
                     self._starts = 0
                     worker.place = news.host
@@ -225,33 +235,48 @@ class Dispatcher:
                     self._divide()
                 elif worker.ready:
                     raise news.error()
+                elif any(other.ready for other in self._workers.values()):
+                    # What others have opened is not at fault.
+                    await self._lost(worker, f"it cannot open the parts of the run: {news.message}")
+                    return
                 else:
                     raise RunAborted(f"{worker.link.name} cannot open the parts of the run: {news.message}")
                 self._fill(worker)
         except LinkLost as lost:
-            await self._lost(worker, str(lost))
+            await self._lost(worker, str(lost), started=isinstance(lost, HelperGone))
 
     def _divide(self) -> None:
-        """Tell every worker how many episodes it may play at a time."""
-        ready = [worker for worker in self._workers.values() if worker.ready]
-        # With a maximum of the benchmark, shares do not change, so that it is never exceeded for a moment.
-        if self._session.parts.benchmark.info.parallel is not None:
-            self._fixed_seats = self._seats
-        count, before = self._fixed_seats or len(ready), self._sharing
-        every = min(max(count / REPORTS, EVERY_S[0]), EVERY_S[1])
-        for place, worker in enumerate(ready):
-            share = max(self.parallel // count + (place < self.parallel % count), 1)
-            if share != worker.share or count != before:
-                worker.share = share
-                worker.link.send(encode(Share(share, 1 / count, every)))
-        self._sharing = count
+        """Tell every worker how many episodes it may play at a time; together they never play more than `parallel`."""
+        staying = [worker for worker in self._workers.values() if not worker.leaving]
+        every = min(max(len(staying) / REPORTS, EVERY_S[0]), EVERY_S[1])
+        free = self.parallel - sum(worker.allowed for worker in self._workers.values())
+        for place, worker in enumerate(sorted(staying, key=lambda one: not one.ready)):
+            if not worker.ready:
+                break
+            share = max(self.parallel // len(staying) + (place < self.parallel % len(staying)), 1)
+            # What another one plays beyond its new share has to end first.
+            share, rate = min(share, worker.allowed + max(free, 0)), 1 / len(staying)
+            if (share, rate) == (worker.share, worker.rate_share):
+                continue
+            free -= max(share - worker.allowed, 0)
+            worker.allowed = max(worker.allowed, share)
+            worker.share, worker.rate_share, worker.shares = share, rate, worker.shares + 1
+            worker.link.send(encode(Share(share, rate, every, worker.shares)))
 
-    async def _lost(self, worker: _Worker, reason: str) -> None:
+    async def _lost(self, worker: _Worker, reason: str, *, started: bool = False) -> None:
+        """Do without a worker that is gone for a reason, or has left without one.
+
+        Raises InfrastructureError if it is the last of several that ended before they were ready; `started`: it does
+        not count, because workers of its kind can be started.
+        """
         del self._workers[worker.number]
         self._held -= worker.held
         self._ledger.lost(worker.number)
+        self._session.running -= worker.running
+        if worker.down and not any(one.down for one in self._workers.values()):
+            self._session.pause(False)  # noqa: FBT003
         await worker.link.close()
-        if not worker.ready:
+        if not worker.ready and not started:
             self._starts += 1
             if self._starts >= STARTS and not any(one.ready for one in self._workers.values()):
                 raise InfrastructureError(
@@ -263,7 +288,7 @@ class Dispatcher:
             self._session.journal.write(Entry(episode))
         for shard in worker.shards.values():
             await self._return(shard, reason)
-        if not self._stopping:
+        if not self._stopping and reason:
             count = sum(len(shard.left) for shard in worker.shards.values())
             again = f"; {count:,} episodes that it had are played again" if count else ""
             self._session.notice(f"{worker.link.name} is gone: {reason}{again}")
@@ -318,7 +343,7 @@ class Dispatcher:
 
     def _shard_for(self, worker: _Worker) -> Shard | None:
         """Return what a worker should play next; None if it has enough, or nothing is left."""
-        if worker.alone:
+        if worker.alone or worker.leaving or not worker.share:
             return None
         if self._suspects:
             if worker.held:
@@ -344,7 +369,7 @@ class Dispatcher:
         size = worker.rate * SHARD_S if worker.rate else worker.share / 4
         if (left := self._session.left) is not None:
             # At the end all workers should have something to do.
-            size = min(size, max(left - self._held, 0) / (2 * self._seats))
+            size = min(size, max(left - self._held, 0) / (2 * len(self._workers)))
         return int(min(max(size, 1), MOST))
 
     # Reports
@@ -353,6 +378,7 @@ class Dispatcher:
         """Write what a worker reports, and do what follows from it."""
         session = self._session
         self._writing += 1
+        worker.leaving |= report.leaving
         try:
             await session.journal.room()
             for sent in report.entries:
@@ -381,14 +407,32 @@ class Dispatcher:
                     worker.alone = worker.alone and bool(worker.shards)
                 session.ended(planned, episode)
             worker.recent.clear()
+            self._take_back(worker, report.unplayed)
         finally:
             self._writing -= 1
+        if report.share == worker.shares and (most := max(worker.share, report.running)) < worker.allowed:
+            worker.allowed = most
+            self._divide()
+            self._fill()
         self._measure(worker)
         worker.short |= report.short
         worker.idle = report.idle or worker.idle
         self._grant()
         if report.stop:
             session.stop(report.stop, report.grace)
+
+    def _take_back(self, worker: _Worker, unplayed: Sequence[tuple[int, int]]) -> None:
+        """Plan the episodes again that a worker did not start before it left."""
+        for number, episodes in groupby(sorted(unplayed), key=itemgetter(0)):
+            if (shard := worker.shards.get(number)) is None:
+                continue
+            left = {index: shard.left.pop(index) for _, index in episodes}
+            worker.held -= len(left)
+            self._held -= len(left)
+            if not shard.left:
+                del worker.shards[number]
+            (self._suspects if worker.alone else self._again).append(Shard(self._next_shard(), left, shard.deaths))
+            self._fill()
 
     def _show(self, worker: _Worker, report: WorkerReport) -> None:
         session = self._session

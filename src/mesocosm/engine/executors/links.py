@@ -7,6 +7,10 @@ class LinkLost(Exception):
     """The other end of a connection is gone; the message says what is known about it."""
 
 
+class HelperGone(LinkLost):
+    """A worker is gone that had come to help, which says nothing about whether others can play."""
+
+
 class Link(Protocol):
     """A connection to one worker. Messages arrive whole and in order, or not at all."""
 
@@ -39,14 +43,17 @@ class WorkerLink(Protocol):
 
 
 class WorkerSource(Protocol):
-    """Where the workers of a session come from.
+    """Where the workers of a session come from."""
 
-    `most` is the maximum number of them at a time, which may change; `what` is how several of them are called in
-    messages to users.
-    """
+    @property
+    def most(self) -> int:
+        """Maximum number of workers at a time; it may change."""
+        ...
 
-    most: int
-    what: str
+    @property
+    def what(self) -> str:
+        """How several workers are called in messages to users."""
+        ...
 
     async def connect(self) -> Link:
         """Start a worker, or wait for one, and return the connection. Raise InfrastructureError."""

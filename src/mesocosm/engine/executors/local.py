@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
@@ -91,6 +91,11 @@ class LocalExecutor:
     async def close(self) -> None:
         """Close the addresses of programs."""
         await self._proxies.close()
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """Nothing: all episodes are played in this process."""
+        return {}
 
 
 def model_endpoints(session: ExecutorSession, changed: Callable[[], None]) -> tuple[Endpoint, Endpoint]:

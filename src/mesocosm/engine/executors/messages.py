@@ -35,12 +35,14 @@ class OpenRun(msgspec.Struct, frozen=True, tag=True):
 class Share(msgspec.Struct, frozen=True, tag=True):
     """Play at most `parallel` episodes at a time, and use `rate` (0 to 1) of the run's limits per minute.
 
-    Results may wait `every` seconds for others before they are reported.
+    Results may wait `every` seconds for others before they are reported. `number` counts the shares of a worker; its
+    reports say which is the last that it has.
     """
 
     parallel: int
     rate: float
     every: float
+    number: int
 
 
 class PlayShard(msgspec.Struct, frozen=True, tag=True):
@@ -85,14 +87,19 @@ class EpisodeEnded(msgspec.Struct, frozen=True, array_like=True):
 class WorkerReport(msgspec.Struct, omit_defaults=True, tag=True):
     """What happened since the last report.
 
-    `spent` is the usage of calls. `returned` is what was granted and is given back, `short` that calls wait for more.
-    `down` says whether a server does not answer, `outages` are messages about that. `stop` is a reason to stop the run,
-    with the seconds of grace in `grace`. `idle`: after StopWork, no episode is running any more.
+    `running` episodes are in progress, under the share with number `share`. `leaving`: it plays what is running to its
+    end, and nothing else; the episodes in `unplayed` (shard and position in the plan) are for others. `spent` is the
+    usage of calls. `returned` is what was granted and is given back, `short` that calls wait for more. `down` says
+    whether a server does not answer, `outages` are messages about that. `stop` is a reason to stop the run, with the
+    seconds of grace in `grace`. `idle`: after StopWork, no episode is running any more.
     """
 
     entries: list[WireEntry] = []
     ended: list[EpisodeEnded] = []
     running: int = 0
+    share: int = 0
+    unplayed: list[tuple[int, int]] = []
+    leaving: bool = False
     spent: Usage = NOTHING
     returned: Amount | None = None
     short: bool = False

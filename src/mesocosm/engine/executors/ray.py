@@ -327,7 +327,7 @@ class RayWorker:
         self._news: list[bytes] = []
         self._bytes = 0
         self._some, self._room, self._ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
-        self._serving: asyncio.Task[None] | None = None
+        self._serving: asyncio.Task[str] | None = None
 
     # Called by the session
 

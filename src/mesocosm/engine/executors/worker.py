@@ -47,25 +47,53 @@ def parts_of(order: OpenRun) -> Parts:
     return parts
 
 
-async def serve(link: WorkerLink, opened: PartsOpener = parts_of) -> None:
-    """Do what a session sends, until it closes the connection."""
-    with suppress(LinkLost):
-        order = decode_order(await link.receive())
-        if not isinstance(order, OpenRun):
-            raise TypeError(f"{type(order).__name__} came before OpenRun")
+async def serve(link: WorkerLink, opened: PartsOpener = parts_of, leaving: asyncio.Event | None = None) -> str:
+    """Do what a session sends, until it closes the connection; return why this worker could not, or an empty string.
+
+    Once `leaving` is set, start no further episode; the session closes the connection when the running ones have ended.
+    """
+    try:
+        order = await _opening(link)
         try:
             async with closing(await asyncio.to_thread(opened, order)) as parts:
-                await _work(link, order, parts)
+                await _work(link, order, parts, leaving)
+        except LinkLost:
+            raise
+        except Exception as error:  # noqa: BLE001 - the session raises it
+            problem = broken(error)
+            await link.send(encode(problem))
+            return problem.message
+    except LinkLost:
+        return ""
+    return ""
+
+
+async def serve_here(link: WorkerLink, parts: Parts) -> None:
+    """Do what the session of this process sends with its own open parts, until it closes the connection."""
+    with suppress(LinkLost):
+        order = await _opening(link)
+        try:
+            await _work(link, order, parts, opened=True)
         except LinkLost:
             raise
         except Exception as error:  # noqa: BLE001 - the session raises it
             await link.send(encode(broken(error)))
 
 
-async def _work(link: WorkerLink, order: OpenRun, parts: Parts) -> None:
-    session = _WorkerSession(link, order, parts)
+async def _opening(link: WorkerLink) -> OpenRun:
+    order = decode_order(await link.receive())
+    if not isinstance(order, OpenRun):
+        raise TypeError(f"{type(order).__name__} came before OpenRun")
+    return order
+
+
+async def _work(
+    link: WorkerLink, order: OpenRun, parts: Parts, leaving: asyncio.Event | None = None, *, opened: bool = False
+) -> None:
+    session = _WorkerSession(link, order, parts, leaving or asyncio.Event())
     try:
-        await parts.benchmark.open(session.notice)
+        if not opened:
+            await parts.benchmark.open(session.notice)
     finally:
         if isinstance(parts.benchmark, HoldsSecrets):
             session.hide(parts.benchmark.secrets())
@@ -79,7 +107,7 @@ class _WorkerSession:
 
     left: int | None = None
 
-    def __init__(self, link: WorkerLink, order: OpenRun, parts: Parts) -> None:
+    def __init__(self, link: WorkerLink, order: OpenRun, parts: Parts, leaving: asyncio.Event) -> None:
         self.run = order.run
         self.parts = parts
         self.journal: Journal = self
@@ -93,7 +121,8 @@ class _WorkerSession:
         self._secrets = {*secret_values(os.environ), *declared_secrets(order.run.spec)}
         self.redactor = Redactor(self._secrets)
         self._link = link
-        self._parallel, self._every = 0, 0.0
+        self._leaving = leaving
+        self._parallel, self._share, self._every = 0, 0, 0.0
         self._queue: deque[tuple[int, Planned]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._shards: dict[int, int] = {}
@@ -114,7 +143,10 @@ class _WorkerSession:
     async def work(self) -> None:
         """Do what the session sends. Raises LinkLost when it is closed, and what failed in this process."""
         executor = LocalExecutor(self)
-        chores = [self._orders(executor), self._reports(), self._keep(executor), self._failure()]
+        chores = [
+            *(self._orders(executor), self._reports(), self._keep(executor)),
+            *(self._leave(executor), self._failure()),
+        ]
         tasks = [asyncio.create_task(chore) for chore in chores]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -128,6 +160,13 @@ class _WorkerSession:
         # What failed here matters more than that the session closed the connection.
         raise next((error for error in errors if not isinstance(error, LinkLost)), errors[0])
 
+    async def _leave(self, executor: LocalExecutor) -> None:
+        """Give back what has not started when this worker leaves, and tell the session; then wait for the end."""
+        await self._leaving.wait()
+        self._fill(executor)
+        self._tell(soon=False)
+        await asyncio.wait([self._failed])
+
     async def _failure(self) -> None:
         await self._failed
 
@@ -137,8 +176,10 @@ class _WorkerSession:
             if isinstance(order, PlayShard):
                 self._queue.extend((order.shard, planned) for planned in unpacked(order.episodes))
             elif isinstance(order, Share):
-                self._parallel, self._every = order.parallel, order.every
-                executor.share(order.parallel, order.rate)
+                self._parallel, self._share, self._every = order.parallel, order.number, order.every
+                executor.share(max(order.parallel, 1), order.rate)
+                # Others get what this worker does not play any more.
+                self._tell(soon=False)
             elif isinstance(order, GrantBudget):
                 self._budget.grant(order.more, order.over)
             elif isinstance(order, StopWork):
@@ -148,7 +189,11 @@ class _WorkerSession:
             self._fill(executor)
 
     def _fill(self, executor: LocalExecutor) -> None:
-        """Start as many episodes as there is room for."""
+        """Start as many episodes as there is room for; give them back while leaving."""
+        if self._leaving.is_set() and self._queue:
+            self._next.unplayed += [(shard, planned.index) for shard, planned in self._queue]
+            self._queue.clear()
+            self._tell(soon=False)
         while self._queue and len(self._tasks) < self._parallel and self._settling is None:
             shard, planned = self._queue.popleft()
             self._shards[planned.index] = shard
@@ -262,7 +307,8 @@ class _WorkerSession:
             self._urgent.clear()
             report, self._next, self._bytes = self._next, WorkerReport(), 0
             self._room.set()
-            report.running, report.down = self.running, self._down
+            report.running, report.share, report.down = self.running, self._share, self._down
+            report.leaving = self._leaving.is_set()
             report.served, report.judge_served = list(self.served), list(self.judge_served)
             report.stop, report.grace = self._stop, self._grace
             await self._link.send(encode(report))

@@ -24,7 +24,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Failure, UsageError
 from mesocosm.core.model import ModelName
-from mesocosm.core.run import BenchmarkRef, Run
+from mesocosm.core.run import RAN_ON, BenchmarkRef, Run
 from mesocosm.core.score import Score
 
 MARK = "[redacted: not visible on public gallery]"
@@ -41,7 +41,7 @@ _ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9
 _events = msgspec.json.Decoder(Event)
 
 
-_PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files"})
+_PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files", RAN_ON})
 """Entries of a run's provenance that are not published."""
 _ADDRESS_OPTIONS = frozenset({"env_url", "explicit_env_url", "pass_env"})
 _SHORTEST = 6
@@ -49,14 +49,16 @@ _SHORTEST = 6
 
 
 def public(run: Run) -> Run:
-    """Return a run without its command line, process, model and adapter addresses, and file paths."""
+    """Return a run without command line, process, machines, addresses of models and adapters, and file paths."""
     spec, model = run.spec, run.spec.model
+    shown = {name: _named(value) for name, value in run.provenance.items() if name not in _PRIVATE}
+    numbered = {f"machine {number}": count for number, count in enumerate(run.ran_on.values(), 1)}
     return msgspec.structs.replace(
         run,
         model=shown_model(run.model),
         holder=None,
         stop_requested=False,
-        provenance={name: _named(value) for name, value in run.provenance.items() if name not in _PRIVATE},
+        provenance={**shown, RAN_ON: numbered} if numbered else shown,
         spec=msgspec.structs.replace(
             spec,
             benchmark=_benchmark(spec.benchmark),

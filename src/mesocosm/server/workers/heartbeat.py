@@ -93,6 +93,7 @@ class Heartbeat:
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat of a worker", daemon=True)
         self.runs = 0
+        self.busy: Callable[[], int] = lambda: 0
 
     def start(self) -> None:
         """Start the heartbeat thread."""
@@ -123,7 +124,7 @@ class Heartbeat:
             try:
                 if renewing:
                     lag_s = self._watch.longest() if self._watch is not None else None
-                    self._service.store.workers.beat(self._worker_id, self.runs, lag_s)
+                    self._service.store.workers.beat(self._worker_id, self.runs, lag_s, self.busy())
                 self._check_leases(renewing=renewing)
             except MesocosmError as error:
                 # The leases are still valid for a while. If the database stays unavailable, other workers take over.

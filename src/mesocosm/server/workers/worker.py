@@ -18,6 +18,8 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from mesocosm import __version__
 from mesocosm.core.failure import InfrastructureError, MesocosmError, RunLeased, UnknownName, UsageError
 from mesocosm.core.ids import new_id
@@ -40,6 +42,7 @@ from mesocosm.server.service import Service
 from mesocosm.server.workers.cleanup import clean
 from mesocosm.server.workers.dataset_checks import check_dataset_version
 from mesocosm.server.workers.heartbeat import EventLoopWatch, Heartbeat, WorkerLease
+from mesocosm.server.workers.helping import Helper
 from mesocosm.server.workers.run_imports import import_run
 from mesocosm.store.commit_statuses import CommitStatus
 from mesocosm.store.datasets import DatasetVersion
@@ -54,7 +57,9 @@ from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.workers import Worker as Row
 
 POLL_S = 0.5
-"""Seconds between polls of the queue."""
+"""Seconds between polls of the queue in SQLite."""
+FALLBACK_S = 2.0
+"""Seconds between polls of the queue in PostgreSQL, which wakes workers when there is something to do."""
 REAP_S = 3.0
 """Seconds between checks for dead workers."""
 CLEAN_S = 3600.0
@@ -240,7 +245,10 @@ class ClaimedRun:
                     # Its previous worker may have died after finishing the run and before releasing it.
                     await asyncio.to_thread(release_run, self._service, run.id)
                     return run
-                return await session.resume(self.request.run_id, self._service.store, control=self._control)
+                options = session.SessionOptions(executor="local" if self.alone else self._service.settings.executor)
+                return await session.resume(
+                    self.request.run_id, self._service.store, control=self._control, settings=options
+                )
             except RunLeased:
                 # This worker has claimed the request, but the previous one has died unnoticed, is about to release the
                 # run, or hangs.
@@ -320,11 +328,17 @@ class _Worker:
         self._polling: asyncio.Task[None] | None = None
         self._submitting: asyncio.Task[None] | None = None
         self._looked = self._cleaned = 0.0
+        self._bell = service.store.seats.bell()
+        self._poll_s = FALLBACK_S if service.store.database.postgres else POLL_S
+        self._helper = Helper(service)
+        self._helping: asyncio.Task[None] | None = None
 
     async def work(self) -> None:
         service, settings = self._service, self._service.settings
         now = time.time()
         row = Row(self.id, this_process(), __version__, settings.runs_at_once, 0, now, now)
+        row = msgspec.structs.replace(row, slots=settings.episodes_at_once)
+        self._heartbeat.busy = lambda: self._pool.slots.busy
         await asyncio.to_thread(service.store.workers.add, row)
         adapters.bind(service, self._pool)
         service.catalogue.assign_keys()
@@ -344,10 +358,12 @@ class _Worker:
 
     async def _rounds(self) -> None:
         while not self._stop.is_set():
-            pause = POLL_S
+            pause = self._poll_s
             try:
                 took = await self._take()
                 took = await self._chores() or took
+                if not took:
+                    took = await self._help()
             except MesocosmError as error:
                 _log.warning("the queue cannot be read at the moment: %s", error)
                 took, pause = False, RETRY_S
@@ -403,6 +419,23 @@ class _Worker:
                 took = True
         return took
 
+    async def _help(self) -> bool:
+        """Help a run of another worker if this one has nothing to do; return whether it began to."""
+        idle = not (self._playing or self._building or self._helper.busy or self._once)
+        if not idle or not self._service.settings.executor.startswith("queue"):
+            return False
+        if (seat := await self._helper.take()) is None:
+            return False
+
+        async def run() -> None:
+            try:
+                await self._helper.play(seat)
+            except MesocosmError as error:
+                _log.warning("this worker helps run %s no more: %s", seat.run_id, error)
+
+        self._helping = self._begin(run(), f"help with run {seat.run_id}")
+        return True
+
     async def _take_message(self) -> bool:
         if len(self._sending) >= SENDING:
             return False
@@ -423,6 +456,8 @@ class _Worker:
         run_id = playing.request.run_id
         lost = partial(asyncio.get_running_loop().call_soon_threadsafe, playing.stop, StopReason.CANCELLED)
         self._playing[run_id] = playing
+        # Whole runs come before help.
+        self._helper.leave()
         self._heartbeat.add(run_id, WorkerLease(playing.renew, playing.held, lost))
         self._heartbeat.runs = len(self._playing)
 
@@ -601,12 +636,15 @@ class _Worker:
             _log.info("cleaned up: %s", done)
 
     async def _wait(self, seconds: float) -> None:
-        """Wait for `seconds`, or until a task ends or this worker is stopped."""
+        """Wait for `seconds`, or until a task ends, a bell rings or this worker is stopped."""
         stopping = asyncio.ensure_future(self._stop.wait())
+        ringing = asyncio.create_task(asyncio.to_thread(self._bell.wait, seconds))
         try:
-            await asyncio.wait({stopping, *self._tasks}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({stopping, ringing, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stopping.cancel()
+            self._bell.ring()
+            await ringing
 
     async def _leave(self) -> None:
         """Stop all work and return unfinished work to the queue."""
@@ -623,8 +661,12 @@ class _Worker:
             *filter(None, [self._polling]),
         ):
             task.cancel()
+        self._helper.leave()
+        if self._helping is not None:
+            asyncio.get_running_loop().call_later(GRACE_S, self._helping.cancel)
         if self._tasks:
             await asyncio.wait(set(self._tasks))
+        self._bell.close()
         try:
             for version in builds.values():
                 await asyncio.to_thread(self._service.store.environments.release_build, version)
