@@ -96,7 +96,9 @@ class Helped:
             return _OwnLink(await self._start_own(), self._own_ended)
         if self._desk is None:
             self._desk = _Desk(self._seats, self._session.run.id, self._holder, self._poll_s)
-        return await self._desk.helper()
+        link = await self._desk.helper()
+        self._session.notice(f"{link.name} helps")
+        return link
 
     async def _start_own(self) -> Link:
         if self._session.run.spec.benchmark.kind == HOSTED:

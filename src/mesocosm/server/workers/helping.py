@@ -5,6 +5,7 @@ import logging
 import signal
 
 from mesocosm.core.failure import UnknownName
+from mesocosm.core.ids import new_id
 from mesocosm.core.ports import Seat
 from mesocosm.core.run import RunStatus
 from mesocosm.engine.executors.queue import help_run
@@ -24,12 +25,15 @@ _log = logging.getLogger(__name__)
 
 
 class Helper:
-    """Helps one run at a time. Belongs to one event loop; what it opens is what `adapters.bind` was given."""
+    """Helps one run at a time, as the worker called `name`.
 
-    def __init__(self, service: Service) -> None:
+    Belongs to one event loop; what it opens is what `adapters.bind` was given.
+    """
+
+    def __init__(self, service: Service, name: str) -> None:
         self._seats = service.store.seats
         self._lease_s = service.settings.lease_s
-        self._name = str(this_process())
+        self._name = name
         self._unfit: set[str] = set()
         self._leaving = asyncio.Event()
         self.busy = False
@@ -86,7 +90,10 @@ def help_one(service: Service, run_id: str, *, once: bool = False) -> int:
 
 
 async def _help(service: Service, run_id: str, *, once: bool, stop: asyncio.Event) -> int:
-    helper, bell = Helper(service), service.store.seats.bell()
+    # Traces of runs on a server name their workers, and may be public.
+    hosted = service.store.run_requests.get(run_id) is not None
+    helper = Helper(service, f"helper {new_id()}" if hosted else str(this_process()))
+    bell = service.store.seats.bell()
     _log.info("this process helps run %s", run_id)
     try:
         while not stop.is_set():

@@ -330,7 +330,7 @@ class _Worker:
         self._looked = self._cleaned = 0.0
         self._bell = service.store.seats.bell()
         self._poll_s = FALLBACK_S if service.store.database.postgres else POLL_S
-        self._helper = Helper(service)
+        self._helper = Helper(service, f"worker {self.id}")
         self._helping: asyncio.Task[None] | None = None
 
     async def work(self) -> None:
