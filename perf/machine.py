@@ -27,9 +27,17 @@ def machine() -> str:
 
 def pinned(core: int, module: str, *arguments: str) -> dict[str, Any]:
     """Run `python -m module arguments` on one core and return the JSON document that it prints last."""
-    command = [sys.executable, "-m", module, *arguments]
+    return _measured(_on(core, [sys.executable, "-m", module, *arguments]))
+
+
+def unpinned(module: str, *arguments: str) -> dict[str, Any]:
+    """Run `python -m module arguments` on all cores and return the JSON document that it prints last."""
+    return _measured([sys.executable, "-m", module, *arguments])
+
+
+def _measured(command: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(
-        _on(core, command), cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_environment()
+        command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False, env=_environment()
     )
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")

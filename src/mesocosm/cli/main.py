@@ -34,6 +34,7 @@ TREE: dict[str, tuple[str, str]] = {
     "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
     "serve": ("mesocosm.cli.serve:serve", "Run a server and its workers."),
     "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a server."),
+    "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster."),
     "admin": ("mesocosm.cli.admin.admin:admin", "Administer a server: accounts, backups, cleanup."),
     "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files."),
     "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again."),
