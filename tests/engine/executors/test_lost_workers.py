@@ -48,9 +48,9 @@ async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_
         ends.append(rng.randint(20, 180) + (ends[-1] if ends else 0))
 
     def kill(done: int) -> None:
-        if ends and done >= ends[0]:
+        if ends and done >= ends[0] and (workers := sorted(away.workers())):
             ends.pop(0)
-            os.kill(rng.choice(sorted(away.workers())), signal.SIGKILL)
+            os.kill(rng.choice(workers), signal.SIGKILL)
 
     away.notices.finished = kill
     run = await soon(away.run(away.spec(count=2500, parallel=6)))

@@ -117,7 +117,10 @@ class _Cluster:
         return ray
 
     def _connect(self, ray: Any, place: str, cpus: int, redactor: Redactor) -> None:
-        options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
+        options: dict[str, Any] = {"log_to_driver": False}
+        if not place.startswith("ray://"):
+            # Ray Client passes options to the head, where this one ends its server.
+            options["configure_logging"] = False
         self._local = place == "local"
         if not self._local:
             if _shown(redactor):
@@ -173,7 +176,9 @@ def _unreachable(place: str, error: Exception) -> InfrastructureError:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    # With a traceback of another process, the last line says what happened there.
+    return (lines[-1] if lines[0].endswith(":") else lines[0]).rstrip(".")
 
 
 def _shown(redactor: Redactor) -> bool:
@@ -234,16 +239,15 @@ class RayActors:
         return str(Path.cwd()), [str(Path(place).absolute()) for place in sys.path], settings
 
     async def _started(self, about: Any) -> tuple[str, int, str, list[str]]:
-        future: asyncio.Future[tuple[str, int, str, list[str]]] = asyncio.ensure_future(about)
-        # Also where nothing waits for it any more.
-        future.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._waiting += 1
         try:
-            done, _ = await asyncio.wait([future], timeout=ROOM_S)
+            answer = _answer(about)
+            done, _ = await asyncio.wait([answer], timeout=ROOM_S)
             if not done and not self._told:
                 self._told = True
                 self._session.notice(f"{self._waiting} of {self.most} actors wait for a free core in the Ray cluster")
-            return await future
+            found: tuple[str, int, str, list[str]] = await asyncio.shield(answer)
+            return found
         finally:
             self._waiting -= 1
 
@@ -277,6 +281,14 @@ class RayActors:
             await asyncio.to_thread(_cluster.leave, self._ray)
 
 
+def _answer(reference: Any) -> "asyncio.Future[Any]":
+    """Return the answer of an actor, to be waited for with a shield: Ray Client cannot cancel calls."""
+    future: asyncio.Future[Any] = asyncio.ensure_future(reference)
+    # Also where nothing waits for it any more.
+    future.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return future
+
+
 class RayLink:
     """An actor. Implements engine.executors.links.Link."""
 
@@ -296,7 +308,7 @@ class RayLink:
         """Return the next message. Raises LinkLost with what Ray says about the end of the actor."""
         while not self._received:
             try:
-                self._received.extend(await self._actor.give.remote())
+                self._received.extend(await asyncio.shield(_answer(self._actor.give.remote())))
             except self._ray.exceptions.RayError as error:
                 raise LinkLost(gone(error)) from None
         return self._received.popleft()
