@@ -17,7 +17,9 @@ describe('runFacts', () => {
   })
 
   it('counts the episodes of each machine', () => {
-    const facts = runFacts(run({ provenance: { ran_on: { 'node-1': 1200, 'node-2': 3 } } })).flatMap(({ facts }) => facts)
+    const facts = runFacts(run({ provenance: { ran_on: { 'node-1': 1200, 'node-2': 3 } } })).flatMap(
+      ({ facts }) => facts,
+    )
     expect(facts).toContainEqual({ label: 'Episodes played on', value: 'node-1: 1,200, node-2: 3' })
   })
 

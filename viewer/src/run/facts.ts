@@ -131,7 +131,9 @@ function limitFacts(limits: Record<string, Json>): Fact[] {
 function provenanceFacts(provenance: Record<string, Json>): Fact[] {
   const { command, bench: _bench, ran_on, ...rest } = provenance
   const facts = listed(rest)
-  const places = Object.entries(object(ran_on)).map(([place, count]) => `${place}: ${Number(count).toLocaleString('en')}`)
+  const places = Object.entries(object(ran_on)).map(
+    ([place, count]) => `${place}: ${Number(count).toLocaleString('en')}`,
+  )
   if (places.length > 0) facts.push({ label: 'Episodes played on', value: places.join(', ') })
   if (Array.isArray(command))
     facts.push({ label: 'Command', value: command.map((word) => shellWord(String(word))).join(' '), code: true })
