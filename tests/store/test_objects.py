@@ -3,17 +3,19 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from obstore.store import S3Store
 from sqlalchemy import Connection
 
 from mesocosm.core.entry import Blob, Entry
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.core.ids import digest_bytes, new_id
 from mesocosm.store import Store, deletion, open_store
-from mesocosm.store.objects import open_objects
+from mesocosm.store.objects import Objects, open_objects
 from mesocosm.store.traces import compress
+from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -87,6 +89,48 @@ async def test_content_from_before_there_was_an_object_store_is_still_read(
 ) -> None:
     await written(open_store(tmp_path / "results"), samples)
     assert open_store(tmp_path / "results", blob_url=url).blobs.get(LARGE_BLOB.digest) == LARGE_BLOB
+
+
+class Bucket(LoopbackServer):
+    """An S3 bucket that answers writes when `together` of them wait, and refuses keys with `refused` in them."""
+
+    def __init__(self, together: int, refused: str = "nothing") -> None:
+        super().__init__()
+        self._together = together
+        self._forbidden = refused.encode()
+        self._waiting: list[tuple[LoopbackConnection, bytes]] = []
+
+    def receive(self, connection: LoopbackConnection, request: ReceivedRequest) -> None:
+        status = 403 if self._forbidden in request.head else 200
+        self._waiting.append((connection, response(status, b"", 'etag: "1"\r\n')))
+        if len(self._waiting) == self._together:
+            for waiting, answer in self._waiting:
+                waiting.send(answer)
+            self._waiting = []
+
+    def objects(self) -> Objects:
+        store = S3Store("b", endpoint=self.url, access_key_id="a", secret_access_key="b", client_options=PLAIN)
+        return Objects(store, "s3://b")
+
+
+PLAIN: Any = {"allow_http": True, "timeout": "20s"}
+
+
+def test_the_contents_of_a_batch_are_written_several_at_a_time() -> None:
+    with Bucket(together=8) as bucket:
+        bucket.objects().put_all({f"ab{number}": b"content" for number in range(16)})
+
+
+def test_content_of_a_batch_that_the_object_store_refuses_fails_the_batch() -> None:
+    with Bucket(together=1, refused="ab3") as bucket, pytest.raises(InfrastructureError, match="cannot be written"):
+        bucket.objects().put_all({f"ab{number}": b"content" for number in range(6)})
+
+
+def test_contents_are_deleted_together_even_if_one_is_gone(tmp_path: Path, url: str) -> None:
+    objects = open_objects(url)
+    objects.put_all({"ab1": b"one", "ab2": b"two", "ab3": b"three"})
+    objects.delete(["ab1", "ab0", "ab3"])
+    assert files(tmp_path) == ["ab2"]
 
 
 def test_a_file_of_a_run_comes_back(store: Store, samples: "Samples", tmp_path: Path) -> None:

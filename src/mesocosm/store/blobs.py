@@ -89,10 +89,10 @@ class Blobs:
         removed, listed = 0, objects.older_than(older_than_s)
         while some := list(islice(listed, BATCH)):
             needed = self._kept_outside(some)
-            for digest in some:
-                if digest not in needed:
-                    objects.delete(digest)
-                    removed += 1
+            unneeded = [digest for digest in some if digest not in needed]
+            if unneeded:
+                objects.delete(unneeded)
+            removed += len(unneeded)
         return removed
 
     def _kept_outside(self, digests: Sequence[str]) -> set[str]:
@@ -192,16 +192,30 @@ def _artifact(id_: str, run_id: str, episode_id: str | None, name: str, digest: 
 
 
 def blob_row(blob: Blob, objects: Objects | None) -> tuple[Any, ...]:
-    """Return the values of a blob in the order of the table's columns, storing large content in `objects` if given.
+    """Return the row of a blob as `blob_rows` does."""
+    return blob_rows([blob], objects)[0]
+
+
+def blob_rows(found: Sequence[Blob], objects: Objects | None) -> list[tuple[Any, ...]]:
+    """Return the values of blobs in the order of the table's columns, storing large content in `objects` if given.
 
     Raises InfrastructureError if the object store cannot be reached.
     """
-    packed = compress([blob.data])[0]
-    outside = objects is not None and len(packed) > SMALL
-    if objects is not None and outside:
-        objects.put(blob.digest, packed)
-        packed = b""
-    return (blob.digest, plain(blob.content_type), len(blob.data), packed, outside)
+    packed = dict(zip((blob.digest for blob in found), compress([blob.data for blob in found]), strict=True))
+    outside: dict[str, bytes] = {}
+    if objects is not None:
+        outside = {digest: data for digest, data in packed.items() if len(data) > SMALL}
+        objects.put_all(outside)
+    return [
+        (
+            blob.digest,
+            plain(blob.content_type),
+            len(blob.data),
+            b"" if blob.digest in outside else packed[blob.digest],
+            blob.digest in outside,
+        )
+        for blob in found
+    ]
 
 
 def insert_blobs(database: Database, connection: Connection, run_id: str, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -12,7 +12,7 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.run import RESCORING, Run
-from mesocosm.store.blobs import Artifact, Artifacts, Blobs, blob_row, insert_artifacts, insert_blobs
+from mesocosm.store.blobs import Artifact, Artifacts, Blobs, blob_row, blob_rows, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import Episodes, keep_means, primary_of, recount
 from mesocosm.store.groups import Groups
@@ -246,7 +246,7 @@ def _insert_entries(
     rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
     database.add(connection, scores, rows, known="keep")
     for entry in batch:
-        listed = [blob_row(blob, database.objects) for blob in entry.blobs]
+        listed = blob_rows(list(entry.blobs), database.objects)
         insert_blobs(database, connection, entry.episode.run_id, listed)
     return fresh
 

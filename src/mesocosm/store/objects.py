@@ -2,7 +2,8 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 URL_VARIABLE = "MESOCOSM_BLOB_URL"
 SMALL = 4096
 """Compressed content up to this many bytes stays in the database: a request would cost more than it saves."""
+AT_ONCE = 16
+"""Requests at a time. One after the other, a bucket that answers in 20 ms takes fifty objects a second."""
 SCHEMES = ("file", "memory", "s3", "gs", "az")
 
 _memory: dict[str, Any] = {}
@@ -26,12 +29,22 @@ class Objects:
     def __init__(self, store: Any, shown: str) -> None:
         self._store = store
         self.shown = shown
+        self._pool = ThreadPoolExecutor(AT_ONCE, "mesocosm-objects")
 
     def put(self, digest: str, data: bytes) -> None:
         """Store `data`. A digest always has the same content, so repeating the call only renews its age."""
         import obstore
 
         self._said(lambda: obstore.put(self._store, _path(digest), data), "written")
+
+    def put_all(self, contents: Mapping[str, bytes]) -> None:
+        """Store contents by digest, several at a time. Raises InfrastructureError if one cannot be written."""
+        if len(contents) < 2:
+            for digest, data in contents.items():
+                self.put(digest, data)
+            return
+        for _ in self._pool.map(self.put, contents, contents.values()):
+            pass
 
     def get(self, digest: str) -> bytes:
         """Return content. Raises UnknownName if it does not exist, InfrastructureError if the store cannot be read."""
@@ -45,14 +58,17 @@ class Objects:
                 "was it moved, or is this another one?"
             ) from error
 
-    def delete(self, digest: str) -> None:
-        """Delete content; do nothing if it does not exist."""
+    def delete(self, digests: Sequence[str]) -> None:
+        """Delete contents, many with one request where the store can; those that do not exist are left out."""
         import obstore
 
         try:
-            self._said(lambda: obstore.delete(self._store, _path(digest)), "changed")
+            self._said(lambda: obstore.delete(self._store, [_path(digest) for digest in digests]), "changed")
         except FileNotFoundError:
-            return
+            # Which one it is, and whether the others are gone, is not said.
+            if len(digests) > 1:
+                for digest in digests:
+                    self.delete([digest])
 
     def older_than(self, seconds: float) -> Iterator[str]:
         """Yield the digests of content written more than `seconds` ago."""

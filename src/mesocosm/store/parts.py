@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob
 from mesocosm.core.ids import digest_bytes
-from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
+from mesocosm.store.blobs import Blobs, blob_row, blob_rows, drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.schema import blobs
 
@@ -63,7 +63,7 @@ class UploadedParts:
 
     def blobs(self, pieces: Sequence[bytes]) -> list[tuple[Any, ...]]:
         """Return the rows of the blobs of these parts, for `insert`; large ones are stored in the object store."""
-        return [blob_row(Blob(digest_bytes(data), _BYTES, data), self._database.objects) for data in pieces]
+        return blob_rows([Blob(digest_bytes(data), _BYTES, data) for data in pieces], self._database.objects)
 
     def insert(self, connection: Connection, key: tuple[Any, ...], rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert all parts of an upload at once, in their order: the rows of their blobs."""

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.entry import Blob
 from mesocosm.core.ids import new_id
 from mesocosm.core.snapshot import Snapshot
-from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
+from mesocosm.store.blobs import Blobs, blob_rows, drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.repositories import SyncedConfiguration, SyncedRollout, SyncFault, decode_found, found_values
 from mesocosm.store.rows import plain, record_of, values_of
@@ -108,7 +108,7 @@ class SnapshotUploads:
 
     def add(self, upload: SnapshotUpload, contents: Sequence[Blob]) -> bool:
         """Store contents of an unfinished upload; return False if it is finished or gone."""
-        rows = [blob_row(blob, self._database.objects) for blob in contents]
+        rows = blob_rows(contents, self._database.objects)
 
         def work(connection: Connection) -> bool:
             unfinished = select(snapshot_uploads.c.id).where(_unfinished(upload)).with_for_update()

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from sqlalchemy import Connection, delete, exists, or_, select
 from sqlalchemy.exc import IntegrityError
@@ -11,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.entry import Blob
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.snapshot import Snapshot, SnapshotFile, read_listing, snapshot_of
-from mesocosm.store.blobs import Blobs, blob_row, drop_orphans
+from mesocosm.store.blobs import Blobs, blob_row, blob_rows, drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.schema import blobs
 from mesocosm.store.tenancy import requests, snapshot_blobs, snapshot_uploads, snapshots, syncs
@@ -92,18 +91,19 @@ class Snapshots:
     def _add_blobs(self, snapshot: Snapshot, read: Callable[[SnapshotFile], bytes]) -> None:
         contents = {file.digest: file for file in snapshot.files}
         known = {row["digest"] for row in self._database.among(select(blobs.c.digest), blobs.c.digest, list(contents))}
-        batch: list[tuple[Any, ...]] = []
+        batch: list[Blob] = []
         size = 0
         for digest, file in contents.items():
             if digest in known:
                 continue
-            batch.append(blob_row(Blob(digest, CONTENT, read(file)), self._database.objects))
+            batch.append(Blob(digest, CONTENT, read(file)))
             size += file.size
             if size > _AT_ONCE:
                 self._store(batch)
                 batch, size = [], 0
         self._store(batch)
 
-    def _store(self, rows: list[tuple[Any, ...]]) -> None:
-        if rows:
+    def _store(self, contents: list[Blob]) -> None:
+        if contents:
+            rows = blob_rows(contents, self._database.objects)
             self._database.write(lambda connection: self._database.add(connection, blobs, rows, known="keep"))

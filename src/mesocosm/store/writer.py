@@ -7,12 +7,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from mesocosm.core.entry import Chunk, Entry
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import InfrastructureError, RunLeased
 from mesocosm.core.run import LeaseOwner
 from mesocosm.core.usage import NOTHING, Usage
-from mesocosm.store.blobs import blob_row, insert_blobs
+from mesocosm.store.blobs import blob_rows, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database, batches
 from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
@@ -129,13 +129,13 @@ class Writer:
     def _batch(self, entries: Sequence[Entry], end: Chain) -> Batch:
         batch = Batch()
         chunks: list[tuple[str, Chunk]] = []
+        new: dict[str, Blob] = {}
         for entry in entries:
             episode_id = entry.episode.id
             batch.episodes[episode_id] = entry.episode
             chunks += [(episode_id, chunk) for chunk in entry.chunks]
-            for blob in entry.blobs:
-                if blob.digest not in self._stored and blob.digest not in batch.blobs:
-                    batch.blobs[blob.digest] = blob_row(blob, self._database.objects)
+            new |= {blob.digest: blob for blob in entry.blobs if blob.digest not in self._stored}
+        batch.blobs = {row[0]: row for row in blob_rows(list(new.values()), self._database.objects)}
         batch.chunks = chunk_rows(chunks)
         for chunk in batch.chunks:
             batch.traces[chunk[0]] = trace_checksum((chunk,), self._trace(batch, chunk[0]))
