@@ -56,6 +56,13 @@ class Player(AgentWorkflow):
         time.sleep(0.4)
         return "held"
 
+    async def load(self, ctx):
+        import slow
+        return "loaded"
+
+    async def load_forever(self, ctx):
+        import endless
+
     async def swallow(self, ctx):
         while True:
             try:
@@ -134,6 +141,8 @@ def rollout(tmp_path: Path) -> Path:
     folder = tmp_path / "rollout"
     folder.mkdir()
     (folder / "main.py").write_text(MAIN)
+    (folder / "slow.py").write_text("import time\n\ntime.sleep(0.4)\n")
+    (folder / "endless.py").write_text("import time\n\ntime.sleep(60)\n")
     return folder
 
 
@@ -181,6 +190,26 @@ async def test_blocking_that_ends_in_time_is_a_success_that_is_reported(
     assert words(outcome) == "held"
     assert outcome.blocked is not None
     assert outcome.blocked.where.endswith(" in hold")
+
+
+async def test_an_import_is_not_called_blocking_because_a_process_does_it_once(
+    opened: Opened, working: Working, log: LineLog
+) -> None:
+    outcome = await (await opened()).run(working("load"), log)
+    assert words(outcome) == "loaded"
+    assert outcome.blocked is None
+
+
+async def test_an_import_that_does_not_end_costs_its_own_row_alone(
+    opened: Opened, working: Working, log: LineLog
+) -> None:
+    executor = await opened(workers=1)
+    async with asyncio.timeout(20):
+        late, other = await asyncio.gather(
+            executor.run(working("load forever", workflow_seconds=0.5), log), executor.run(working("fine"), log)
+        )
+    assert cause(late) is Cause.WORKFLOW_TIMEOUT
+    assert words(other) == "fine"
 
 
 async def test_code_that_ignores_its_cancellation_is_given_up(opened: Opened, working: Working, log: LineLog) -> None:

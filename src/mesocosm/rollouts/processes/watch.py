@@ -15,6 +15,12 @@ LOOK_S = 0.05
 NOTED_S = 0.1
 """Seconds below which time on the event loop is ordinary work."""
 
+IMPORT_S = 20.0
+"""Seconds below which an import is ordinary work too.
+
+It occupies the event loop once in a process; a process for each row would import once for each row.
+"""
+
 _FRAMES = 200
 
 
@@ -35,6 +41,7 @@ class LoopWatch:
         self._total: dict[str, dict[str, Any]] = {}
         self._now: dict[str, Any] | None = None
         self._dirty = False
+        self._importing = 0.0
 
     def start(self) -> None:
         """Start watching, until the program ends."""
@@ -59,7 +66,8 @@ class LoopWatch:
             idle = frame is None or frame.f_code.co_filename.endswith("selectors.py")
             name = "" if idle else self._row_in(frame)
             where = self._where(frame) if name else ""
-        if not where:
+        self._importing = self._importing + passed if _imports(frame) else 0.0
+        if not where or 0.0 < self._importing < IMPORT_S:
             if self._now is not None:
                 self._now, self._dirty = None, True
         elif self._now is None or self._now["name"] != name:
@@ -127,6 +135,15 @@ class LoopWatch:
         beside.write_text(json.dumps({"now": self._now, "total": self._total}))
         beside.replace(self._file)
         self._dirty = False
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Return whether a module is being imported."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 started: LoopWatch | None = None
