@@ -1,5 +1,6 @@
 """A real server on loopback: ports, many clients, clients that go away, a quick end."""
 
+import gc
 import logging
 import socket
 import threading
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mesocosm.core.failure import InfrastructureError, UsageError
-from mesocosm.server.serving import listen, url_of
+from mesocosm.server.serving import listen, new_server, url_of
 from mesocosm.store import Store
 
 if TYPE_CHECKING:
@@ -84,6 +85,25 @@ def test_the_end_does_not_wait_for_open_streams(store: Store, serve: "Serve") ->
         while stream.recv(65_536):
             pass
         stream.close()
+
+
+async def test_garbage_is_not_looked_for_in_what_a_server_starts_with(store: Store) -> None:
+    frozen: list[int] = []
+
+    def ready() -> None:
+        frozen.append(gc.get_freeze_count())
+        server.should_exit = True
+
+    with listen(port=0) as listening:
+        server = new_server(store, ready=ready)
+        await server.serve([listening])
+    assert frozen[0] > 10_000
+    assert gc.get_freeze_count() == 0
+
+
+def test_a_server_in_a_thread_of_another_program_leaves_its_garbage_alone(served: "Running") -> None:
+    assert served.get("/api/health").status_code == 200
+    assert gc.get_freeze_count() == 0
 
 
 def test_streams_are_never_packed(served: "Running") -> None:

@@ -1,6 +1,7 @@
 """Serve the application with uvicorn: listening sockets and graceful shutdown, for a laptop and for a team's server."""
 
 import errno
+import gc
 import ipaddress
 import logging
 import signal
@@ -181,6 +182,10 @@ class Server(uvicorn.Server):
         """Start accepting requests, then call `ready`."""
         await super().startup(sockets)
         if self.started:
+            if threading.current_thread() is threading.main_thread():
+                # What was made so far stays as long as the server. To look through it for garbage takes 0.1 s of the
+                # request that happens to be answered, for the first time in the first one.
+                gc.freeze()
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -189,6 +194,8 @@ class Server(uvicorn.Server):
         if isinstance(live, Live):
             live.close()
         await super().shutdown(sockets)
+        if threading.current_thread() is threading.main_thread():
+            gc.unfreeze()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
