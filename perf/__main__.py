@@ -10,6 +10,7 @@ from perf import (
     evaluation,
     executors,
     listing,
+    objects,
     orchestration,
     page,
     proxy,
@@ -19,6 +20,7 @@ from perf import (
     seats,
     show_runs,
     stalls,
+    start,
     team,
 )
 from perf.machine import machine
@@ -32,6 +34,7 @@ ALL = {
     "help": engine.help_,
     "listing": listing.listing,
     "api": api.api,
+    "cold": api.cold,
     "page": page.page,
     "proxy": proxy.proxy,
     "orchestration": orchestration.orchestration,
@@ -44,7 +47,9 @@ ALL = {
     "waiting": executors.waiting,
     "memory": executors.memory,
     "crowd": crowd.crowd,
+    "objects": objects.objects,
     "stalls": stalls.stalls,
+    "start": start.start,
     "team": team.team,
 }
 

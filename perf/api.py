@@ -89,6 +89,54 @@ def api() -> None:
         process.wait(20)
 
 
+def cold() -> None:
+    """Measure the first request after the start of a server, for each kind of list, the store not in memory.
+
+    Beside the time stands the server's processor time, which other work on the machine leaves as it is.
+    """
+    given = os.environ.get("MESOCOSM_PERF_LISTING", str(ROOT / "benchmark_results" / "perf-listing"))
+    base = f"/api/runs/{LARGE}/episodes"
+    wanted = [(f"runs, {name}", _path("/api/runs", limit=PAGE, **query)) for name, query in RUNS_BY.items()]
+    wanted += [(f"episodes, {name}", _path(base, limit=PAGE, **query)) for name, query in EPISODES_BY.items()]
+    wanted += [("runs by score", _path("/api/runs", limit=PAGE, sort="-score")), ("facets", "/api/runs/facets")]
+    wanted += [
+        ("the run of a million", f"/api/runs/{LARGE}"),
+        ("its episode 500,000", _path(base, at=500_000, limit=PAGE)),
+    ]
+    taken = []
+    for what, path in wanted:
+        _forget(Path(given))
+        process = started(1, "perf.api", given)
+        try:
+            assert process.stdout is not None
+            client = Client(process.stdout.readline().strip())
+            before, began = _processor_ms(process.pid), time.perf_counter()
+            client.get(path)
+            taken.append(((time.perf_counter() - began) * 1000, what))
+            used = _processor_ms(process.pid) - before
+            print(f"    {what:<28} {taken[-1][0]:6.0f} ms, {used:5.0f} ms of processor time")
+        finally:
+            process.terminate()
+            process.wait(20)
+    _report("lists, the first request after a start", LISTS_MS, taken)
+
+
+def _forget(place: Path) -> None:
+    """Take the files of a store out of the system's memory, as far as the system follows."""
+    for file in place.glob("*.sqlite*") if hasattr(os, "posix_fadvise") else ():
+        with file.open("rb") as opened:
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _processor_ms(process: int) -> float:
+    """Return the processor time of a process so far, or 0 where the system does not tell."""
+    stat = Path(f"/proc/{process}/stat")
+    if not stat.exists():
+        return 0.0
+    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 def _measure(url: str) -> None:
     client = Client(url)
     for name, budget, requests in (
