@@ -167,9 +167,9 @@ def _once(runner: Runner, home: Path, work: Work) -> dict[str, Any]:
 
 def _last(folder: Path, *names: str) -> str:
     for name in names:
-        lines = [line for line in (folder / name).read_text(errors="replace").splitlines() if line.strip()]
-        if lines:
-            return lines[-1][:300]
+        words = (folder / name).read_text(errors="replace").split()
+        if words:
+            return " ".join(words)[-300:]
     return "it said nothing"
 
 
