@@ -1,6 +1,7 @@
 """What every executor promises, and that it is the same as in one process."""
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,14 @@ async def test_numbers_are_bit_for_bit_those_of_one_process(plays: Any, here: An
     assert (there.status, there.counts) == (RunStatus.FINISHED, local.counts)
     assert there.metrics == local.metrics
     assert [one.scores for one in plays.episodes(there)] == [one.scores for one in here.episodes(local)]
+
+
+async def test_a_run_counts_its_episodes_by_machine_also_over_sessions(away: Any, soon: Soon) -> None:
+    away.notices.finished = lambda done: away.control.stop("enough", 60.0)
+    run = await soon(away.run(away.spec(count=200)))
+    assert run.ran_on == {socket.gethostname(): run.counts.done}
+    resumed = await soon(away.resume(run.id))
+    assert resumed.ran_on == {socket.gethostname(): 200}
 
 
 async def test_every_episode_has_its_whole_trace(plays: Any, here: Any, soon: Soon) -> None:
