@@ -157,7 +157,7 @@ def _measured(kind: str, rows: int, where: str, url: str) -> dict[str, float]:
     return figures
 
 
-def _evaluate(kind: str, rows: int, where: str, url: str) -> dict[str, float]:
+def _evaluate(kind: str, rows: int, where: str, url: str, at_once: int = AT_ONCE) -> dict[str, float]:
     """Evaluate a rollout and return its seconds, processor seconds, and the peak memory of the largest process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -176,7 +176,7 @@ def _evaluate(kind: str, rows: int, where: str, url: str) -> dict[str, float]:
             BenchmarkRef("rollout", str(folder / "asking"), options),
             ModelSettings(f"openai/m@{url}"),
             AgentSettings("program", label="asking"),
-            parallel=AT_ONCE,
+            parallel=at_once,
         )
         store = open_store(folder / "results.sqlite")
         began = time.perf_counter()
@@ -202,8 +202,9 @@ def main() -> None:
     parser.add_argument("rows", type=int)
     parser.add_argument("--where", choices=["in-process", "process"], default="process")
     parser.add_argument("--url", required=True)
+    parser.add_argument("--at-once", type=int, default=AT_ONCE)
     given = parser.parse_args()
-    print(json.dumps(_evaluate(given.kind, given.rows, given.where, given.url)))
+    print(json.dumps(_evaluate(given.kind, given.rows, given.where, given.url, given.at_once)))
 
 
 if __name__ == "__main__":

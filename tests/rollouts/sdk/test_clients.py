@@ -130,6 +130,12 @@ async def test_as_many_connections_as_rows_that_ask_at_once() -> None:
     assert server.connections == 150
 
 
+@pytest.mark.parametrize("kind", ["openai", "sync_openai", "anthropic", "sync_anthropic"])
+def test_a_connection_may_take_as_long_as_an_answer(kind: str) -> None:
+    client = getattr(RolloutContext("http://127.0.0.1:9/v1", "key"), kind)()
+    assert client.timeout.connect == client.timeout.read == clients.PATIENCE_S
+
+
 def test_a_client_works_on_loop_after_loop() -> None:
     with ModelServer("four") as server:
         client = RolloutContext(server.openai_url, "key").openai()

@@ -5,6 +5,7 @@ connections of its own. A client's address, key and headers are its own, and coo
 """
 
 import asyncio
+import atexit
 import os
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -16,6 +17,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from mesocosm.rollouts.sdk.delivery import LOOPBACK
+
+PATIENCE_S = 600.0
+"""Seconds without an answer after which a call fails, the packages' own limit."""
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -89,9 +93,11 @@ def _shared(kind: str) -> Any:
     http = import_module(next(one.__module__ for one in default.__mro__ if one.__name__ == base).partition(".")[0])
     transport = _Transport(http)
     _transports.append(transport)
+    atexit.register(transport.end)
     # Cookies of one row's responses would be sent with another row's requests.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-    return _kept_open(default)(transport=transport, cookies=cookies)
+    # The packages allow 5 s for a connection, and a busy event loop may take longer to see that it has one.
+    return _kept_open(default)(transport=transport, cookies=cookies, timeout=http.Timeout(PATIENCE_S))
 
 
 def _kept_open(default: type) -> Any:
@@ -151,6 +157,11 @@ class _Transport:
         """Close the idle connections of a loop, which is running."""
         for pool in self._idle.pop(loop, []):
             await pool.aclose()
+
+    def end(self) -> None:
+        """Close the idle connections of blocking clients."""
+        for pool in self._idle.pop(None, []):
+            pool.close()
 
     def _idle_of(self, loop: asyncio.AbstractEventLoop | None) -> list[Any]:
         idle = self._idle.get(loop)
