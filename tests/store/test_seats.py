@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -198,3 +199,14 @@ def test_a_bell_wakes_its_own_thread_without_a_database_server(sqlite_store: Sto
     bell.ring()
     bell.wait(60.0)
     bell.close()
+
+
+def test_a_closed_bell_writes_into_no_other_file(sqlite_store: Store, tmp_path: Path) -> None:
+    bell = sqlite_store.seats.bell()
+    bell.close()
+    with (tmp_path / "one").open("wb") as one, (tmp_path / "other").open("wb") as other:
+        bell.ring()
+        bell.close()
+        one.write(b"kept")
+        other.write(b"kept")
+    assert [(tmp_path / name).read_bytes() for name in ("one", "other")] == [b"kept", b"kept"]

@@ -2,6 +2,7 @@
 
 import os
 import select
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ class SqlBell:
         self._awake, self._wakes = os.pipe()
         os.set_blocking(self._awake, False)
         os.set_blocking(self._wakes, False)
+        self._lock = threading.Lock()
+        self._closed = False
 
     def wait(self, seconds: float) -> None:
         """Wait until it rings, at most for `seconds`. Returns at once when it has just begun to listen."""
@@ -58,15 +61,20 @@ class SqlBell:
             self._take()
 
     def ring(self) -> None:
-        """Wake the thread that waits. Call it from any thread."""
-        with suppress(BlockingIOError):
-            os.write(self._wakes, b"!")
+        """Wake the thread that waits. Call it from any thread; a closed bell does not ring."""
+        # Another file may have the number of a closed one.
+        with self._lock, suppress(BlockingIOError):
+            if not self._closed:
+                os.write(self._wakes, b"!")
 
     def close(self) -> None:
-        """Stop listening."""
+        """Stop listening. Safe to call again."""
         self._end()
-        os.close(self._awake)
-        os.close(self._wakes)
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                os.close(self._awake)
+                os.close(self._wakes)
 
     def _listen(self) -> bool:
         """Return whether the database can be heard."""
