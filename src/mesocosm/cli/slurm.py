@@ -24,7 +24,8 @@ _RAY = r"""
 export RAY_AUTH_MODE=token RAY_AUTH_TOKEN RAY_USAGE_STATS_ENABLED=0
 RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+hosts=$(scontrol show hostnames "$SLURM_JOB_NODELIST")
+head=${hosts%%$'\n'*}
 port=$((20000 + SLURM_JOB_ID % 20000))
 ray=("$python" -m ray.scripts.scripts)
 steps=()
@@ -35,7 +36,7 @@ finish() {
 trap finish EXIT
 
 srun --nodes=1 --ntasks=1 --nodelist="$head" --overlap \
-  "${ray[@]}" start --head --port="$port" --num-cpus="$SLURM_CPUS_PER_TASK" --include-dashboard=false --block &
+  "${ray[@]}" start --head --port="$port" --num-cpus="$SLURM_CPUS_PER_TASK" --include-dashboard=false --block >&2 &
 steps+=("$!")
 until "${ray[@]}" status --address="$head:$port" >/dev/null 2>&1; do
   kill -0 "${steps[0]}" || { echo "the head of Ray has not started on $head" >&2; exit 4; }
@@ -43,7 +44,7 @@ until "${ray[@]}" status --address="$head:$port" >/dev/null 2>&1; do
 done
 if [ "$SLURM_JOB_NUM_NODES" -gt 1 ]; then
   srun --nodes=$((SLURM_JOB_NUM_NODES - 1)) --ntasks=$((SLURM_JOB_NUM_NODES - 1)) --exclude="$head" --overlap \
-    "${ray[@]}" start --address="$head:$port" --num-cpus="$SLURM_CPUS_PER_TASK" --block &
+    "${ray[@]}" start --address="$head:$port" --num-cpus="$SLURM_CPUS_PER_TASK" --block >&2 &
   steps+=("$!")
 fi
 

@@ -175,7 +175,7 @@ def _unreachable(place: str, error: Exception) -> InfrastructureError:
     )
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
     # With a traceback of another process, the last line says what happened there.
     return (lines[-1] if lines[0].endswith(":") else lines[0]).rstrip(".")
@@ -448,4 +448,5 @@ def gone(error: BaseException) -> str:
     if "worker process has died" in text or "Worker exit detail" in text:
         detail = _DETAIL.search(text)
         return "its process ended" + (f": {detail[1].strip()}" if detail else "")
-    return next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    told = re.search(r"The actor is dead because ([^\n]+?)\.?(\n|$)", text)
+    return told[1] if told else _first_line(error)

@@ -1,6 +1,7 @@
 """The executor `ray` on a cluster with several nodes: `make test-ray`."""
 
 import asyncio
+import copy
 import json
 import os
 import random
@@ -77,18 +78,21 @@ async def test_an_actor_that_is_ended_by_ray_is_replaced_and_the_reason_is_told(
 
 
 async def test_when_a_node_is_lost_the_others_finish_the_run(
-    away: Any, here: Any, soon: Soon, nodes: RayCluster
+    away: Any, here: Any, soon: Soon, nodes: RayCluster, links: list[RayLink]
 ) -> None:
+    both: list[int] = []
+
     def remove(done: int) -> None:
-        if done == 50:
+        both.extend([done] if len(links) == 2 and not both else [])
+        if both and done == both[0] + 1000:
             nodes.remove(nodes.nodes[0])
 
     away.notices.finished = remove
-    run = await soon(away.run(away.spec(count=1500)))
-    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 1500)
-    assert away.notices.with_words("are played again")
+    run = await soon(away.run(away.spec(count=6000)))
+    assert (run.status, run.counts.completed) == (RunStatus.FINISHED, 6000)
+    assert away.notices.with_words("is gone: ")
     assert away.store.verification.check_run(run.id).damages == ()
-    assert run.metrics == (await soon(here.run(here.spec(count=1500)))).metrics
+    assert run.metrics == (await soon(here.run(here.spec(count=6000)))).metrics
 
 
 async def test_without_a_number_there_is_an_actor_for_each_core_also_for_those_of_new_nodes(
@@ -191,9 +195,9 @@ async def test_runs_at_the_same_time_share_the_connection_and_another_cluster_is
     away.executor = "ray:auto,actors=1"
     first = asyncio.create_task(away.run(away.spec(count=100_000)))
     await lab.until(lambda: links)
-    same = type(away)(lab, f"ray:{cluster.address},actors=1")
+    same, other = copy.copy(away), copy.copy(away)
+    same.executor, other.executor = f"ray:{cluster.address},actors=1", "ray:local"
     assert (await soon(same.run(same.spec(count=5)))).status is RunStatus.FINISHED
-    other = type(away)(lab, "ray:local")
     with pytest.raises(UsageError, match="Ray allows one at a time"):
         await soon(other.run(other.spec(count=6)))
     away.control.stop("enough", 0.0)

@@ -52,7 +52,7 @@ def test_a_job_plays_a_run_on_a_cluster_of_its_own_and_ends_it(job: Any) -> None
     started = job("--episodes", "6")
     out, err = started.communicate(timeout=240)
     assert started.returncode == 0, err
-    assert json.loads(out[out.index("{\n") :])["status"] == "finished"
+    assert json.loads(out)["run"]["status"] == "finished"
     assert "played by 2 actors of Ray" in err
 
 
