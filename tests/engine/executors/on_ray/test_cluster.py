@@ -23,6 +23,7 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import InfrastructureError, UsageError
 from mesocosm.core.ids import new_id
 from mesocosm.core.run import RunStatus
+from mesocosm.engine import session
 from mesocosm.engine.executors import ray as executor
 from mesocosm.engine.executors.ray import RayActors, RayLink
 
@@ -196,6 +197,8 @@ async def test_runs_at_the_same_time_share_the_connection_and_another_cluster_is
     first = asyncio.create_task(away.run(away.spec(count=100_000)))
     await lab.until(lambda: links)
     same, other = copy.copy(away), copy.copy(away)
+    # A control stops one session.
+    same.control, other.control = session.Control(), session.Control()
     same.executor, other.executor = f"ray:{cluster.address},actors=1", "ray:local"
     assert (await soon(same.run(same.spec(count=5)))).status is RunStatus.FINISHED
     with pytest.raises(UsageError, match="Ray allows one at a time"):
