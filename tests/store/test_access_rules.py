@@ -66,7 +66,18 @@ class Crowd:
 
 @pytest.fixture
 def crowd(store: Store, samples: "Samples", tmp_path: Path) -> Crowd:
-    """A run for every combination of submitter, workspace, team, visibility and status."""
+    """A crowd that a test may change."""
+    return gathered(store, samples, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def onlookers(shared_store: Store, samples: "Samples", tmp_path_factory: pytest.TempPathFactory) -> Crowd:
+    """A crowd that no test may change."""
+    return gathered(shared_store, samples, tmp_path_factory.mktemp("crowd"))
+
+
+def gathered(store: Store, samples: "Samples", folder: Path) -> Crowd:
+    """Return people with a run for every combination of submitter, workspace, team, visibility and status."""
     names = (*ROLES, "left", "mate", "stranger", "root")
     users = {name: store.users.add(name) for name in names}
     people = {
@@ -85,7 +96,7 @@ def crowd(store: Store, samples: "Samples", tmp_path: Path) -> Crowd:
     store.workspaces.remove(workspace.id, users["left"].id, by_owner=True)
     for name in SUBMITTERS:
         store.teams.join(team.join_code, users[name].id, 9)
-    service = Service(read_settings(data_dir=tmp_path / "data"), store)
+    service = Service(read_settings(data_dir=folder / "data"), store)
     crowd = Crowd(service, {**people, "nobody": NOBODY, "guest": GUEST}, workspace.id, team.id)
     for submitter in (*SUBMITTERS, "guest"):
         for where in (None, workspace.id, elsewhere.id):
@@ -103,46 +114,50 @@ def crowd(store: Store, samples: "Samples", tmp_path: Path) -> Crowd:
     return crowd
 
 
-def test_a_run_in_a_workspace_is_read_by_its_members_and_changed_by_its_admins_and_its_submitter(crowd: Crowd) -> None:
-    here = [order for order in crowd.orders.values() if order.workspace_id == crowd.workspace]
+def test_a_run_in_a_workspace_is_read_by_its_members_and_changed_by_its_admins_and_its_submitter(
+    onlookers: Crowd,
+) -> None:
+    here = [order for order in onlookers.orders.values() if order.workspace_id == onlookers.workspace]
     assert len(here) == 32
     for order in here:
-        submitter = next((name for name in SUBMITTERS if crowd.people[name].actor == order.actor), "left")
-        for name in crowd.people:
-            viewer, told = crowd.viewer(name), (name, order)
-            assert viewer.may_read_run(order, crowd.statuses[order.run_id]) == (name in READERS), told
+        submitter = next((name for name in SUBMITTERS if onlookers.people[name].actor == order.actor), "left")
+        for name in onlookers.people:
+            viewer, told = onlookers.viewer(name), (name, order)
+            assert viewer.may_read_run(order, onlookers.statuses[order.run_id]) == (name in READERS), told
             assert viewer.sees_inside(order) == (name in READERS), told
             assert viewer.may_change_run(order) == (name in CHANGERS[submitter]), told
 
 
-def test_lists_counts_facets_and_single_runs_agree_for_everybody(crowd: Crowd) -> None:
-    for name in crowd.people:
-        viewer, runs = crowd.viewer(name), crowd.runs(name)
+def test_lists_counts_facets_and_single_runs_agree_for_everybody(onlookers: Crowd) -> None:
+    for name in onlookers.people:
+        viewer, runs = onlookers.viewer(name), onlookers.runs(name)
         readable = {
-            run_id for run_id, order in crowd.orders.items() if viewer.may_read_run(order, crowd.statuses[run_id])
+            run_id
+            for run_id, order in onlookers.orders.items()
+            if viewer.may_read_run(order, onlookers.statuses[run_id])
         }
-        assert crowd.listed(name) == readable, name
+        assert onlookers.listed(name) == readable, name
         assert runs.count() == (len(readable), True), name
         assert sum(count for _, count in runs.facets().statuses) == len(readable), name
         changes = runs.changes(0.0)
         assert {*changes.changed, *changes.active} <= readable, name
-        assert {state.id for state in runs.states(list(crowd.orders))} == readable, name
+        assert {state.id for state in runs.states(list(onlookers.orders))} == readable, name
 
 
-def test_what_one_sees_all_of_is_the_same_in_sql(crowd: Crowd, store: Store) -> None:
-    for name, person in crowd.people.items():
-        viewer = crowd.viewer(name)
+def test_what_one_sees_all_of_is_the_same_in_sql(onlookers: Crowd) -> None:
+    for name, person in onlookers.people.items():
+        viewer = onlookers.viewer(name)
         actor, user_id = ("" if person.anonymous else person.actor), person.user_id
         owned = select(requests.c.run_id).where(VisibleTo(actor, user_id, every_workspace=viewer.sees_all).owns())
-        found = {row["run_id"] for row in store.database.all(owned)}
-        whole = {run_id for run_id, order in crowd.orders.items() if viewer.sees_inside(order)}
+        found = {row["run_id"] for row in onlookers.service.store.database.all(owned)}
+        whole = {run_id for run_id, order in onlookers.orders.items() if viewer.sees_inside(order)}
         # Administrators see all without asking.
         assert found == whole if name != "root" else found <= whole, name
 
 
-def test_whose_runs_are_listed_is_the_same_in_sql(crowd: Crowd) -> None:
+def test_whose_runs_are_listed_is_the_same_in_sql(onlookers: Crowd) -> None:
     def expected(name: str, whose: Whose) -> set[str]:
-        viewer = crowd.viewer(name)
+        viewer = onlookers.viewer(name)
 
         def fits(order: RunRequest, status: RunStatus) -> bool:
             if whose == "public":
@@ -153,16 +168,16 @@ def test_whose_runs_are_listed_is_the_same_in_sql(crowd: Crowd) -> None:
                 return order.workspace_id is None and viewer.is_member(order.team_id)
             return order.workspace_id is not None and (viewer.sees_all or order.workspace_id in viewer.roles)
 
-        return crowd.fitting(fits)
+        return onlookers.fitting(fits)
 
     groups: tuple[Whose, ...] = ("mine", "team", "workspace", "public")
-    for name in crowd.people:
+    for name in onlookers.people:
         for whose in groups:
-            found = crowd.listed(name, whose)
+            found = onlookers.listed(name, whose)
             assert found == expected(name, whose), (name, whose)
-            assert crowd.runs(name).count(whose=whose) == (len(found), True), (name, whose)
-    assert {len(crowd.listed(name, "workspace")) for name in READERS} == {32, 64}
-    assert not crowd.listed("left", "workspace")
+            assert onlookers.runs(name).count(whose=whose) == (len(found), True), (name, whose)
+    assert {len(onlookers.listed(name, "workspace")) for name in READERS} == {32, 64}
+    assert not onlookers.listed("left", "workspace")
 
 
 def test_whoever_leaves_a_workspace_sees_its_runs_no_more(crowd: Crowd, store: Store) -> None:
@@ -254,10 +269,10 @@ def test_branch_and_creator_filter_runs_and_are_facets_of_those_who_see_all_of_t
 
 
 @pytest.mark.parametrize("name", ["left", "stranger", "mate"])
-def test_the_workspace_of_others_is_refused_as_if_there_were_none(crowd: Crowd, name: str) -> None:
-    for reference in (crowd.workspace, "Reefs", "no such"):
+def test_the_workspace_of_others_is_refused_as_if_there_were_none(onlookers: Crowd, name: str) -> None:
+    for reference in (onlookers.workspace, "Reefs", "no such"):
         with pytest.raises(Refusal, match=f"in no workspace '{reference}'") as refused:
-            crowd.runs(name).page(RunFilter(workspace=reference))
+            onlookers.runs(name).page(RunFilter(workspace=reference))
         assert refused.value.status == 404
 
 
@@ -269,13 +284,13 @@ def test_runs_of_a_deleted_workspace_are_private_to_those_who_submitted_them(cro
         assert crowd.listed(name) & here == (here if name == "root" else theirs), name
 
 
-def test_runs_of_a_workspace_are_nobodys_own_in_quotas_and_usage(crowd: Crowd, store: Store) -> None:
-    member = crowd.people["member"]
-    loose = crowd.fitting(lambda order, _: order.actor == member.actor and order.workspace_id is None)
-    alone = {run_id for run_id in loose if crowd.orders[run_id].team_id is None}
-    assert store.quota_usage.solo(member.user_id or 0).runs == len(alone)
-    groups = store.usage.of_domain("", member.actor)
-    assert sum(group.count for group in groups) == len(crowd.orders)
+def test_runs_of_a_workspace_are_nobodys_own_in_quotas_and_usage(onlookers: Crowd) -> None:
+    member = onlookers.people["member"]
+    loose = onlookers.fitting(lambda order, _: order.actor == member.actor and order.workspace_id is None)
+    alone = {run_id for run_id in loose if onlookers.orders[run_id].team_id is None}
+    assert onlookers.service.store.quota_usage.solo(member.user_id or 0).runs == len(alone)
+    groups = onlookers.service.store.usage.of_domain("", member.actor)
+    assert sum(group.count for group in groups) == len(onlookers.orders)
     assert sum(group.count for group in groups if group.own) == len(loose)
-    shown = crowd.fitting(lambda order, _: order.workspace_id is None and order.visibility == PUBLIC)
+    shown = onlookers.fitting(lambda order, _: order.workspace_id is None and order.visibility == PUBLIC)
     assert sum(group.count for group in groups if group.visibility == PUBLIC) == len(shown)
