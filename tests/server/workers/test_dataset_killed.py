@@ -16,6 +16,8 @@ from mesocosm.server.schemas.dataset import DatasetInput
 from mesocosm.store.datasets import DatasetState
 from mesocosm.store.parts import PART_BYTES
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 def test_an_upload_and_its_check_survive_kills_of_server_and_worker(
     platform: Any,

@@ -18,6 +18,8 @@ from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.store import tenancy
 from mesocosm.store.notifications import DeliveryState, Notification, note_unannounced
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 class Inbox:
     """Takes messages; answers none while `released` is not set and `hangs` is."""

@@ -18,6 +18,8 @@ from mesocosm.store.parts import PART_BYTES
 from mesocosm.store.revision import DATABASE_NAME
 from mesocosm.store.run_imports import ImportState, RunImport
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 KILLED_CLIENT = """
 import os, signal, sys
 from mesocosm.cli.main import call

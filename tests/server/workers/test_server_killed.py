@@ -5,7 +5,11 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from mesocosm.core.run import RunStatus
+
+pytestmark = pytest.mark.usefixtures("forked")
 
 
 def ready(server: "subprocess.Popen[bytes]") -> dict[str, Any]:

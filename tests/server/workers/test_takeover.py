@@ -17,6 +17,8 @@ from mesocosm.core.run import RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.revision import DATABASE_NAME
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)])
 def shared(request: pytest.FixtureRequest, open_platform: Callable[..., Any]) -> Any:

@@ -7,9 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from mesocosm.core.run import RunStatus
 from mesocosm.server.run_requests.lifecycle import cancel_run
 from mesocosm.store.queue import SUSPECT
+
+pytestmark = pytest.mark.usefixtures("forked")
 
 
 def test_a_worker_plays_what_is_queued_and_ends(platform: Any, world: Any) -> None:
