@@ -119,6 +119,8 @@ class Landscape(Runs):
         self.sign_in = self._sign_in()
         self._start_device()
         self._kept = place / "kept.db"
+        self._reader = sqlite3.connect(self._live, check_same_thread=False)
+        self._read: tuple[int, dict[str, list[Any]]] = (-1, {})
         self.keep()
 
     def member(self, name: str, role: str = "member") -> Person:
@@ -149,13 +151,20 @@ class Landscape(Runs):
             "workspaces workspace_members workspace_secrets datasets dataset_versions dataset_parts "
             "dataset_additions repositories syncs snapshot_uploads run_imports run_import_parts device_logins"
         )
-        with closing(sqlite3.connect(self._live)) as connection:
-            known = {row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        ask = self._reader.execute
+        (version,) = ask("PRAGMA data_version").fetchone()
+        # Most requests are refused: nobody has written since.
+        if version != self._read[0]:
+            known = {row[0] for row in ask("SELECT name FROM sqlite_master WHERE type = 'table'")}
             assert set(names.split()) <= known, sorted(known)
-            tokens = connection.execute("SELECT id, name, scope FROM personal_tokens ORDER BY 1").fetchall()
-            return {"personal_tokens": tokens} | {
-                name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names.split()
-            }
+            tokens = ask("SELECT id, name, scope FROM personal_tokens ORDER BY 1").fetchall()
+            rows = {name: ask(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names.split()}
+            self._read = (version, {"personal_tokens": tokens, **rows})
+        return self._read[1]
+
+    def close(self) -> None:
+        """Close what it reads with."""
+        self._reader.close()
 
     def _token(self) -> Person:
         made = self.ann.post("/api/tokens", {"name": SOLO, "scope": "read"}).json()
@@ -421,7 +430,13 @@ def open_landscape(
     shutil.copyfile(empty, place / DATABASE_NAME)
     store = open_store(place)
     hosted = Hosted(Service(read_settings(data_dir=place / "data", **SETTINGS), store), portal)
-    return Landscape(hosted, world, place), store.close
+    land = Landscape(hosted, world, place)
+
+    def close() -> None:
+        land.close()
+        store.close()
+
+    return land, close
 
 
 __all__ = ["PASSWORD", "Ground", "Landscape", "open_landscape"]
