@@ -7,7 +7,7 @@ import itertools
 import os
 import shutil
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """Remove every variable that would change what our code does."""
     ours = ("MESOCOSM_", "SWECC_", "BENCH_", "OSMOSIS_", "_OSMOSIS_")
     prefixes = (*ours, "OLLAMA_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_API")
@@ -75,6 +75,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     # Rollouts leave their artifacts in the home of the person otherwise.
     artifacts = tmp_path_factory.getbasetemp() / "artifacts" / str(next(number))
     monkeypatch.setenv("_OSMOSIS_ROLLOUT_ARTIFACT_ROOT", str(artifacts))
+    yield
+    # Set before LiteLLM is imported. No program could be forked from then on: new ones would start with them.
+    for name in [name for name in os.environ if name.startswith("LITELLM_")]:
+        del os.environ[name]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -176,4 +180,27 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[ForkServe
 def forked(fork_server: ForkServer | None) -> Generator[None]:
     """Let the tests of a module fork Python programs instead of starting them."""
     with forking(fork_server) if fork_server else contextlib.nullcontext():
+        yield
+
+
+@pytest.fixture(scope="module")
+def forked_checks(forked: None) -> Generator[None]:
+    """Let the checks of uploaded files be forked, without a sandbox and limits, which take more time than the checks.
+
+    `tests/server/workers` and the tests of datasets have them as they are.
+    """
+    from mesocosm.sandboxes.sandboxed_process import Finished
+    from mesocosm.server.workers import foreign_files
+
+    async def forked_run(words: Sequence[str], folder: Path, seconds: float, **given: Any) -> Finished:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(sys.executable, *words, cwd=folder, stdout=pipe, stderr=pipe)
+        out, err = await process.communicate()
+        if given.get("printed"):
+            given["printed"](out)
+        assert process.returncode is not None
+        return Finished(process.returncode, err.decode(), "failed" if process.returncode else "ok")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(foreign_files, "_run", forked_run)
         yield
