@@ -21,6 +21,8 @@ from mesocosm.store.revision import DATABASE_NAME
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke, Outcome
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 _spec = importlib.util.spec_from_file_location("shelf", Path(__file__).with_name("shelf.py"))
 assert _spec is not None
 assert _spec.loader is not None

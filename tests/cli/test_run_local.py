@@ -16,6 +16,8 @@ from mesocosm.testing.model_server import ModelServer
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Specified = Callable[..., RunSpec]
 
 FAILING = """

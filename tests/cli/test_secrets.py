@@ -14,6 +14,8 @@ from mesocosm.testing.model_server import ModelServer
 if TYPE_CHECKING:
     from tests.cli.conftest import Invoke
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 CANARIES = {
     "OPENAI_API_KEY": "sk-canary-0123456789abcdefghij",
     "MY_SERVICE_TOKEN": "canary-token-1f6e2b",

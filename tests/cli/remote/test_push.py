@@ -26,6 +26,8 @@ from mesocosm.store.revision import DATABASE_NAME
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Platform
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 SENT: list[int] = []
 """Numbers of the parts that were sent."""
 

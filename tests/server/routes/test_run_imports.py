@@ -24,6 +24,8 @@ from mesocosm.store import Store, open_store, run_imports
 from mesocosm.store.leaderboards import BoardScope
 from mesocosm.store.revision import DATABASE_NAME
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 PART = 2_000
 IMPORTS = "/api/run-imports"
 
