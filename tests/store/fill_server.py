@@ -40,7 +40,7 @@ PASSWORD = "correct horse battery staple"
 PEOPLE = {"root": "admin", "ada": "member", "ben": "member", "cid": "member", "dee": "member"}
 """Accounts with their roles on the server. Ada owns the workspace, Ben works in it, Cid reads, Dee is outside."""
 SECRETS = {"SHARED_KEY": "value-of-the-workspace", "OWN_KEY": "value-of-ada"}
-CONFIG = '[experiment]\nrollout = "words"\nentrypoint = "main.py"\nmodel_path = "openai/gpt-5-mini"\ndataset = "hard"\n'
+CONFIG = '[experiment]\nrollout = "words"\nentrypoint = "main.py"\nmodel_path = "builtin/empty"\ndataset = "hard"\n'
 FILES = {"rollouts/words/main.py": "print()\n", "configs/eval/hard.toml": CONFIG, "data/hard.jsonl": "{}\n"}
 ROWS = [
     "".join(json.dumps({"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)}) + "\n" for n in range(count)).encode()
