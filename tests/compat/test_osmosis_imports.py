@@ -17,6 +17,8 @@ from mesocosm.core.run import RunStatus
 from mesocosm.server.workers.run_imports import import_run
 from mesocosm.store import run_imports
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 __all__ = ["cheap_passwords", "hosted", "open_hosted", "team", "team_of"]
 
 

@@ -14,6 +14,8 @@ from mesocosm.server.workspace_secrets import secrets_for
 from mesocosm.store.repositories import Sync, SyncedRollout, SyncState, new_repository
 from mesocosm.store.workspace_secrets import run_holder
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 __all__ = ["cheap_passwords", "open_team", "team"]
 
 VALUE = "tok-9f8e7d6c5b4a3210"

@@ -18,6 +18,8 @@ from mesocosm.store.run_requests import PRIVATE, RunRequest
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Platform
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 ROWS = [{"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)} for n in range(40)]
 LINES = "".join(json.dumps(row) + "\n" for row in ROWS)
 

@@ -15,6 +15,8 @@ from tests.datasets.test_hub_datasets import COMMIT, FILES, hub
 if TYPE_CHECKING:
     from tests.cli.remote.conftest import Platform
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 __all__ = ["hub"]
 
 Uploaded = Callable[..., subprocess.CompletedProcess[str]]

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Outcome
     from tests.cli.remote.conftest import Open, Platform
 
-pytestmark = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
+pytestmark = [
+    pytest.mark.usefixtures("forked_checks"),
+    pytest.mark.skipif(not available(), reason="there is no bubblewrap"),
+]
 
 MAIN = """
 from mesocosm.rollouts import AgentWorkflow, AgentWorkflowContext, Grader, GraderContext, LocalBackend

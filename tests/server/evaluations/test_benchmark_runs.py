@@ -11,6 +11,8 @@ from tests.server.routes.conftest import Person
 from mesocosm.core.registry import BENCHMARKS
 from mesocosm.core.run import BenchmarkRef
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 PROBLEMS = b"".join(
     b'{"question": "What is %d + 1?", "answer": "It is so. #### %d"}\n' % (number, number + 1) for number in range(8)
 )

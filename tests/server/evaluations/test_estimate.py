@@ -10,6 +10,8 @@ from tests.server.routes.conftest import Person
 
 from mesocosm.store.schema import runs
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 
 def estimate(team: Team, by: Person | None = None, **given: Any) -> httpx.Response:
     """Ask what an evaluation would come to."""

@@ -21,6 +21,8 @@ from mesocosm.server.runs.watch import Watch
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.store.tenancy import dataset_versions
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 sandboxed = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
 
 

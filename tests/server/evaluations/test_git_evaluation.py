@@ -12,7 +12,10 @@ from tests.server.evaluations.conftest import FILES, OpenTeam, Team
 
 from mesocosm.sandboxes.bubblewrap import available
 
-pytestmark = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
+pytestmark = [
+    pytest.mark.usefixtures("forked_checks"),
+    pytest.mark.skipif(not available(), reason="there is no bubblewrap"),
+]
 
 
 class GitTeam:

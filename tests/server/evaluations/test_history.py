@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.server.evaluations.conftest import COMMIT, CONFIG, FILES, ROWS, OpenTeam, Team
 from tests.server.evaluations.test_evaluations import sandboxed
+
+pytestmark = pytest.mark.usefixtures("forked_checks")
 
 
 def previous(team: Team, run: Any) -> Any:

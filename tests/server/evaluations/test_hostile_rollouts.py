@@ -13,7 +13,10 @@ from tests.server.evaluations.conftest import CONFIG, FILES, Team
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.tree import below
 
-pytestmark = pytest.mark.skipif(not available(), reason="there is no bubblewrap")
+pytestmark = [
+    pytest.mark.usefixtures("forked_checks"),
+    pytest.mark.skipif(not available(), reason="there is no bubblewrap"),
+]
 
 VALUE = "tok-9f8e7d6c5b4a3210"
 HOSTILE = """

@@ -17,6 +17,8 @@ from mesocosm.store.run_requests import RunRequest, RunRequestFilter
 from mesocosm.store.schedules import ScheduledState
 from mesocosm.store.tenancy import scheduled_runs
 
+pytestmark = pytest.mark.usefixtures("forked_checks")
+
 
 def submitted(synced: Synced) -> list[RunRequest]:
     """Return the runs of the workspace, the oldest first."""
