@@ -47,7 +47,7 @@ osmosis-packages: $(OSMOSIS)
 # The executor `ray` on clusters with several nodes on this machine.
 test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)/$(FOREIGN)/ray" MESOCOSM_TEST_RAY=1 \
-	  $(BIN)/pytest -rs $(or $(TESTS),tests/engine/executors)
+	  $(BIN)/pytest -rs $(or $(TESTS),tests/engine/executors -k ray)
 
 # Published rollouts from a bare repository on a server; hundreds of megabytes of wheels are downloaded for them.
 test-published: $(VENV)/.installed-test

@@ -49,10 +49,9 @@ def cores() -> int:
 class Processes:
     """Starts worker processes. Implements engine.executors.links.WorkerSource."""
 
-    what = "processes"
-
     def __init__(self, most: int) -> None:
         self.most = most
+        self.what = "process" if most == 1 else "processes"
         self._path = [Path(place).absolute() for place in sys.path]
 
     async def connect(self) -> "ProcessLink":

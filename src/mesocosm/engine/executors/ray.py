@@ -192,8 +192,6 @@ _cluster = _Cluster()
 class RayActors:
     """Starts actors. Implements engine.executors.links.WorkerSource."""
 
-    what = "actors of Ray"
-
     def __init__(self, wanted: RayAddress, session: ExecutorSession) -> None:
         self.most = wanted.actors or 1
         self._wanted = wanted
@@ -204,6 +202,11 @@ class RayActors:
         self._class: Any = None
         self._waiting = 0
         self._told = False
+
+    @property
+    def what(self) -> str:
+        """How the workers are called."""
+        return "actor of Ray" if self.most == 1 else "actors of Ray"
 
     async def connect(self) -> "RayLink":
         """Start an actor and wait for it. Raises InfrastructureError, UsageError."""
