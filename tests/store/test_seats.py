@@ -1,5 +1,7 @@
 """Seats in runs: who may offer, take, deliver and read; each call may be repeated after a lost connection."""
 
+import asyncio
+import selectors
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from sqlalchemy import func, select
 from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ports import Seat, SeatMessage
 from mesocosm.store import Store, open_store
-from mesocosm.store.bell import ring
+from mesocosm.store.bell import SqlBell, ring
 from mesocosm.store.lease_owner import this_process
 from mesocosm.store.tenancy import seat_messages
 
@@ -210,3 +212,27 @@ def test_a_closed_bell_writes_into_no_other_file(sqlite_store: Store, tmp_path: 
         one.write(b"kept")
         other.write(b"kept")
     assert [(tmp_path / name).read_bytes() for name in ("one", "other")] == [b"kept", b"kept"]
+
+
+async def test_a_wait_that_nothing_ended_leaves_nothing_that_would_end_the_next_one(sqlite_store: Store) -> None:
+    bell = sqlite_store.seats.bell()
+    await bell.first(0.0)
+    await bell.first(0.0)
+    assert _quiet(bell)
+    bell.close()
+
+
+async def test_what_else_ends_a_wait_ends_it_and_only_it(sqlite_store: Store) -> None:
+    bell = sqlite_store.seats.bell()
+    other = asyncio.ensure_future(asyncio.sleep(0))
+    await bell.first(3600.0, other)
+    assert other.done()
+    assert _quiet(bell)
+    bell.close()
+
+
+def _quiet(bell: SqlBell) -> bool:
+    """Return whether nothing would end the next wait at once."""
+    with selectors.DefaultSelector() as found:
+        found.register(bell._awake, selectors.EVENT_READ)
+        return not found.select(0)

@@ -1,10 +1,11 @@
 """Bells: a process that waits for another one is woken by PostgreSQL's NOTIFY instead of asking again and again."""
 
+import asyncio
 import os
 import select
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, func
 from sqlalchemy import select as selected
@@ -59,6 +60,17 @@ class SqlBell:
                 os.read(self._awake, 4096)
         if self._listening is not None and self._listening.fileno() in heard:
             self._take()
+
+    async def first(self, seconds: float, *others: "asyncio.Future[Any]") -> None:
+        """Wait until it rings or one of `others` is done, at most for `seconds`. Belongs to one task."""
+        ringing = asyncio.create_task(asyncio.to_thread(self.wait, seconds))
+        try:
+            await asyncio.wait({ringing, *others}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            # What rings after the wait has ended would end the next one at once, and that one the next.
+            if not ringing.done():
+                self.ring()
+            await ringing
 
     def ring(self) -> None:
         """Wake the thread that waits. Call it from any thread; a closed bell does not ring."""

@@ -112,12 +112,9 @@ async def _help(service: Service, run_id: str, *, once: bool, stop: asyncio.Even
             elif once and not await asyncio.to_thread(_going, service, run_id):
                 break
             else:
-                waiting = asyncio.create_task(asyncio.to_thread(bell.wait, POLL_S))
                 stopping = asyncio.create_task(stop.wait())
-                await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                await bell.first(POLL_S, stopping)
                 stopping.cancel()
-                bell.ring()
-                await waiting
     finally:
         bell.close()
     return 0

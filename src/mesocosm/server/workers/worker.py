@@ -638,13 +638,10 @@ class _Worker:
     async def _wait(self, seconds: float) -> None:
         """Wait for `seconds`, or until a task ends, a bell rings or this worker is stopped."""
         stopping = asyncio.ensure_future(self._stop.wait())
-        ringing = asyncio.create_task(asyncio.to_thread(self._bell.wait, seconds))
         try:
-            await asyncio.wait({stopping, ringing, *self._tasks}, return_when=asyncio.FIRST_COMPLETED)
+            await self._bell.first(seconds, stopping, *self._tasks)
         finally:
             stopping.cancel()
-            self._bell.ring()
-            await ringing
 
     async def _leave(self) -> None:
         """Stop all work and return unfinished work to the queue."""
