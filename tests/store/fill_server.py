@@ -40,7 +40,7 @@ PASSWORD = "correct horse battery staple"
 PEOPLE = {"root": "admin", "ada": "member", "ben": "member", "cid": "member", "dee": "member"}
 """Accounts with their roles on the server. Ada owns the workspace, Ben works in it, Cid reads, Dee is outside."""
 SECRETS = {"SHARED_KEY": "value-of-the-workspace", "OWN_KEY": "value-of-ada"}
-CONFIG = '[experiment]\nrollout = "words"\nentrypoint = "main.py"\nmodel_path = "builtin/empty"\ndataset = "hard"\n'
+CONFIG = '[experiment]\nrollout = "words"\nentrypoint = "main.py"\nmodel_path = "openai/gpt-5-mini"\ndataset = "hard"\n'
 FILES = {"rollouts/words/main.py": "print()\n", "configs/eval/hard.toml": CONFIG, "data/hard.jsonl": "{}\n"}
 ROWS = [
     "".join(json.dumps({"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)}) + "\n" for n in range(count)).encode()
@@ -382,6 +382,7 @@ def main(sample: str) -> None:
         f'port = {port}\nlogin_port = "none"\ndata_dir = "{place / "data"}"\ndatabase_url = "{database}"\n'
         "local_git = true\ngit_poll_s = 0\ncooldown_s = 0\nmax_missing = 1\nprivate_webhooks = true\n"
         '[[models]]\nname = "builtin/random"\n[[models]]\nname = "builtin/empty"\n'
+        '[[models]]\nname = "openai/gpt-5-mini"\n'
     )
     settings, url = read_settings(config), f"http://127.0.0.1:{port}"
     try:

@@ -104,7 +104,7 @@ def test_nobody_delivers_with_the_token_of_another_seat(seated: Store, samples: 
     run = samples.held(seated)
     offer(seated, run.id, 2)
     one, other = taken(seated, run.id), taken(seated, run.id)
-    assert seated.seats.visit(one._replace(token=other.token), 60.0, [SeatMessage(one.id, 1, b"mine")], 0) is None
+    assert seated.seats.visit(one._replace(proof=other.proof), 60.0, [SeatMessage(one.id, 1, b"mine")], 0) is None
     assert heard(seated, run.id) == []
 
 

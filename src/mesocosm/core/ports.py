@@ -537,11 +537,14 @@ class LeaseStore(Protocol):
 
 
 class Seat(NamedTuple):
-    """A seat in a run that a helper has taken; `token` proves that to the store."""
+    """A seat in a run that a helper has taken; `proof`, which only the helper and the store know, says so."""
 
     id: str
     run_id: str
-    token: str
+    proof: str
+
+    def __repr__(self) -> str:
+        return f"Seat(id={self.id!r}, run_id={self.run_id!r})"
 
 
 class SeatMessage(NamedTuple):

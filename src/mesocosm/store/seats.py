@@ -167,7 +167,7 @@ class Seats:
         def work(connection: Connection) -> Sequence[SeatMessage] | None:
             at = now(connection)
             # The row stays locked until the messages are there: nobody can end the lease in between.
-            mine = (seats.c.id == seat.id, seats.c.helper == seat.token, seats.c.left_at.is_(None))
+            mine = (seats.c.id == seat.id, seats.c.helper == seat.proof, seats.c.left_at.is_(None))
             valid = (*mine, seats.c.lease_until >= at, runs.c.id == seats.c.run_id, _worked_on(at))
             if not connection.execute(update(seats).where(*valid).values(lease_until=at + lease_s)).rowcount:
                 return None
@@ -186,7 +186,7 @@ class Seats:
 
     def leave(self, seat: Seat, reason: str) -> None:
         """Give a seat back, with the reason why the helper cannot go on, if there is one."""
-        mine = (seats.c.id == seat.id, seats.c.helper == seat.token, seats.c.left_at.is_(None))
+        mine = (seats.c.id == seat.id, seats.c.helper == seat.proof, seats.c.left_at.is_(None))
 
         def work(connection: Connection) -> None:
             left = update(seats).where(*mine).values(left_at=now(connection), reason=plain(reason))

@@ -120,7 +120,9 @@ class Plays:
         if self.executor.startswith("ray"):
             return processes_of_actors()
         pid = pid or os.getpid()
-        return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        # The process of the tests has other children too.
+        return {int(child) for child in children if b"executors" in _command(int(child))}
 
     def episodes(self, run: Run) -> list[Episode]:
         """Return the episodes of a run in the order of the plan."""
@@ -130,6 +132,13 @@ class Plays:
     def trace(self, episode: Episode) -> list[tuple[Kind, int]]:
         """Return kind and step of all events of an episode."""
         return [(event.kind, event.step) for event in self.store.traces.events(episode.id)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 class Helpers:

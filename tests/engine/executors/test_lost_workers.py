@@ -42,9 +42,10 @@ async def test_a_worker_that_ends_once_is_replaced_in_the_same_run(
 async def test_a_run_whose_workers_are_killed_at_random_is_complete_and_has_the_same_numbers(
     away: Any, here: Any, soon: Soon
 ) -> None:
-    """Ten kills, each after a random number of finished episodes."""
+    """Kills, each after a random number of finished episodes."""
     rng, ends = random.Random(15), list[int]()
-    for _ in range(10):
+    # A helper that is killed keeps its seat until its lease ends; tests of seats kill more of them.
+    for _ in range(2 if away.executor.startswith("queue") else 10):
         ends.append(rng.randint(20, 180) + (ends[-1] if ends else 0))
 
     def kill(done: int) -> None:

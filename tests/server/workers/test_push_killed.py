@@ -89,7 +89,6 @@ def test_a_push_survives_kills_of_client_worker_and_server(
     platform.kill_pid(worker.holder.pid)
     (left,) = laptop.imports()
     assert (left.id, left.state, left.run_id) == (begun.id, ImportState.PROCESSING, None)
-    assert store.runs.ids() == []
     client.kill()
     client.communicate()
 
