@@ -158,7 +158,7 @@ async def test_what_is_declared_is_installed_once_and_found_by_the_rows(
 
 @pytest.mark.usefixtures("_index")
 async def test_versions_are_those_of_the_lock(settings: Settings, tmp_path: Path, log: BuildLog) -> None:
-    source = 'source = { registry = "https://pypi.org/simple" }'
+    source = 'source = { registry = "https://index.example/simple" }'
     lock = f'version = 1\n[[package]]\nname = "sunfish"\nversion = "1.0"\n{source}\n'
     folder = rollout(tmp_path / "r", "sunfish", files={"uv.lock": lock})
     locked = await prepare_rollout(settings, folder, log)
