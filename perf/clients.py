@@ -4,21 +4,14 @@ python -m perf.clients ready 3000 --where processes --url http://127.0.0.1:PORT/
 """
 
 import argparse
-import asyncio
 import json
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
-import time
 from importlib.util import find_spec
-from pathlib import Path
 
-from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec
-from mesocosm.engine import session
-from mesocosm.store import open_store
+from perf.evaluation import evaluated
 from perf.machine import ROOT, line, started
 
 AT_ONCE = 16
@@ -159,31 +152,7 @@ def _measured(kind: str, rows: int, where: str, url: str) -> dict[str, float]:
 
 def _evaluate(kind: str, rows: int, where: str, url: str, at_once: int = AT_ONCE) -> dict[str, float]:
     """Evaluate a rollout and return its seconds, processor seconds, and the peak memory of the largest process."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        (folder / "asking").mkdir()
-        (folder / "asking" / "main.py").write_text(WORKFLOWS[kind][1])
-        data = folder / "rows.jsonl"
-        data.write_text("\n".join(json.dumps({"user_prompt": f"2 + {n}?", "ground_truth": "4"}) for n in range(rows)))
-        options = {
-            "entrypoint": "main.py",
-            "dataset": str(data),
-            "everything": True,
-            "isolation": where,
-            "artifacts": str(folder / "artifacts"),
-        }
-        spec = RunSpec(
-            BenchmarkRef("rollout", str(folder / "asking"), options),
-            ModelSettings(f"openai/m@{url}"),
-            AgentSettings("program", label="asking"),
-            parallel=at_once,
-        )
-        store = open_store(folder / "results.sqlite")
-        began = time.perf_counter()
-        run = asyncio.run(session.run(spec, store))
-        seconds = time.perf_counter() - began
-        assert run.counts.completed == rows, run.counts
-        store.close()
+    seconds = evaluated(rows, where, WORKFLOWS[kind][1], f"openai/m@{url}", at_once)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return {

@@ -57,12 +57,14 @@ def evaluation() -> None:
     print(f"    in this process: {1_000 / seconds:,.0f} rows/s")
 
 
-def evaluated(rows: int, isolation: str) -> float:
-    """Evaluate a rollout that does nothing and return the seconds that it took."""
+def evaluated(
+    rows: int, isolation: str, main: str = MAIN, model: str = "builtin/empty", at_once: int = AT_ONCE
+) -> float:
+    """Evaluate a rollout, one that does nothing unless `main` is given, and return the seconds that it took."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "nothing").mkdir()
-        (folder / "nothing" / "main.py").write_text(MAIN)
+        (folder / "rollout").mkdir()
+        (folder / "rollout" / "main.py").write_text(main)
         data = folder / "rows.jsonl"
         data.write_text("\n".join(json.dumps({"user_prompt": f"2 + {n}?", "ground_truth": "4"}) for n in range(rows)))
         options = {
@@ -73,15 +75,15 @@ def evaluated(rows: int, isolation: str) -> float:
             "artifacts": str(folder / "artifacts"),
         }
         spec = RunSpec(
-            BenchmarkRef("rollout", str(folder / "nothing"), options),
-            ModelSettings("builtin/empty"),
-            AgentSettings("program", label="nothing"),
-            parallel=AT_ONCE,
+            BenchmarkRef("rollout", str(folder / "rollout"), options),
+            ModelSettings(model),
+            AgentSettings("program", label="rollout"),
+            parallel=at_once,
         )
         store = open_store(folder / "results.sqlite")
         started = time.perf_counter()
         run = asyncio.run(session.run(spec, store))
         seconds = time.perf_counter() - started
-        assert run.counts.completed == rows
+        assert run.counts.completed == rows, run.counts
         store.close()
         return seconds

@@ -30,17 +30,6 @@ NAMES = ("local", "processes:2", "ray:local,actors=2")
 WAIT_S = float(os.environ.get("MESOCOSM_PERF_WAIT", "60"))
 
 
-class Busy(perf.noop.OneStep):
-    """An episode of 5 ms of processor time."""
-
-    def step(self, action: Any) -> StepResult:
-        """Use the processor."""
-        end = time.thread_time() + 0.005
-        while time.thread_time() < end:
-            pass
-        return super().step(action)
-
-
 class Waiting(perf.noop.OneStep):
     """An episode that waits as for a model."""
 
@@ -85,7 +74,7 @@ def play(executor: str, world: str, count: int, parallel: int) -> dict[str, Any]
     clock = Clock()
     with tempfile.TemporaryDirectory() as place:
         store = open_store(Path(place) / "orchestrator.sqlite")
-        ref = BenchmarkRef("python", f"{perf.noop.__name__ if world == 'OneStep' else 'perf.executors'}:{world}")
+        ref = BenchmarkRef("python", f"{'perf.executors' if world == 'Waiting' else 'perf.noop'}:{world}")
         spec = RunSpec(ref, ModelSettings("noop/noop"), selection=Selection(count=count), parallel=parallel)
         run = asyncio.run(session.run(spec, store, [clock], settings=session.SessionOptions(executor=executor)))
         size = sum(path.stat().st_size for path in Path(place).iterdir())

@@ -1,5 +1,6 @@
 """The emptiest environment and model, so that what is measured is everything else."""
 
+import time
 from typing import Any
 
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
@@ -19,6 +20,17 @@ class OneStep(BaseEnv):
     def step(self, action: Any) -> StepResult:
         """Accept any answer."""
         return StepResult({"answer": action}, 1.0, True, False, {"correct": True})
+
+
+class Busy(OneStep):
+    """An episode of 5 ms of processor time."""
+
+    def step(self, action: Any) -> StepResult:
+        """Use the processor."""
+        end = time.thread_time() + 0.005
+        while time.thread_time() < end:
+            pass
+        return super().step(action)
 
 
 class NoopModel:

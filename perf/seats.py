@@ -18,7 +18,6 @@ from urllib.parse import quote
 
 import psycopg
 
-import perf.noop
 from mesocosm.core.episode import Episode
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import ModelSettings
@@ -26,23 +25,11 @@ from mesocosm.core.ports import Observer
 from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.engine.executors.queue import help_run
-from mesocosm.environments.sdk import StepResult
 from mesocosm.store import open_store
 from perf.machine import ROOT
 
 ROUNDS = 3
 NAMES = ("local", "processes:2", "queue:1")
-
-
-class Busy(perf.noop.OneStep):
-    """An episode of 5 ms of processor time."""
-
-    def step(self, action: Any) -> StepResult:
-        """Use the processor."""
-        end = time.thread_time() + 0.005
-        while time.thread_time() < end:
-            pass
-        return super().step(action)
 
 
 class Clock(Observer):
@@ -64,7 +51,7 @@ class Clock(Observer):
 def play(place: str, executor: str, world: str, count: int, parallel: int) -> dict[str, Any]:
     """Run and return the figures of this process; the first quarter, in which helpers arrive, does not count."""
     clock, store = Clock(count), open_store(place)
-    ref = BenchmarkRef("python", f"{perf.noop.__name__ if world == 'OneStep' else __spec__.name}:{world}")
+    ref = BenchmarkRef("python", f"perf.noop:{world}")
     spec = RunSpec(ref, ModelSettings("noop/noop"), selection=Selection(count=count), parallel=parallel)
     run = asyncio.run(session.run(spec, store, [clock], settings=session.SessionOptions(executor=executor)))
     store.close()
