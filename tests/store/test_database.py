@@ -218,6 +218,8 @@ class Refused(Exception):
         ("53100", False, "the server's disk is full; free space"),
         ("42501", False, "lacks a privilege; grant it"),
         ("25006", False, "use the primary server"),
+        ("42P05", False, "PgBouncer: pool_mode = session"),
+        ("26000", False, "PgBouncer: pool_mode = session"),
         ("22003", False, "stays readable"),
     ],
 )

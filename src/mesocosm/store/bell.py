@@ -34,8 +34,7 @@ def ring(connection: Connection, channel: str = WORK) -> None:
 class SqlBell:
     """Waits until it rings, in this process or, with PostgreSQL, at its channel. `wait` belongs to one thread.
 
-    It rings once too often rather than not at all. A connection pooler between transactions loses what rings, as does a
-    server that restarts, so waits have an end.
+    It rings once too often rather than not at all. A server that restarts loses what rings, so waits have an end.
     """
 
     def __init__(self, database: Database, channel: str) -> None:

@@ -407,7 +407,14 @@ _SQLITE_REMEDIES = {
 _POSTGRES_TRANSIENT = {"40001", "40P01", "53300", "55P03", "57P01", "57P02", "57P03"}
 """Serialisation failure, deadlock, too many connections, lock timeout, and three kinds of shutdown."""
 
+_POOLED = (
+    "a pooler that shares connections between transactions is in between; use its session mode (PgBouncer: pool_mode = "
+    "session), or the address of PostgreSQL itself"
+)
 _POSTGRES_REMEDIES = {
+    # Prepared statements belong to a connection of the server.
+    "26000": _POOLED,
+    "42P05": _POOLED,
     "25006": "the server is read-only; use the primary server's URL",
     "42501": "this database user lacks a privilege; grant it, or use another user in the URL",
     "53100": "the server's disk is full; free space, then resume: everything committed before is kept",
