@@ -108,7 +108,7 @@ def test_other_formats_become_json_lines_with_the_same_rows(kind: str, tmp_path:
     if kind == "csv":
         file.write_text('question,answer,level\n"1, or 2?",2,\n2 + 2?,4,easy\n')
     elif kind == "parquet":
-        pyarrow = pytest.importorskip("pyarrow")
+        import pyarrow
         from pyarrow import parquet
 
         parquet.write_table(pyarrow.table({"question": ["1, or 2?", "2 + 2?"], "answer": [2, 4]}), file)
