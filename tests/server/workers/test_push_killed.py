@@ -42,7 +42,7 @@ def platform(request: pytest.FixtureRequest, open_platform: Callable[..., Any]) 
     """A platform over an empty store of each kind."""
     if request.param == "sqlite":
         return open_platform()
-    return open_platform(database_url=request.getfixturevalue("postgres_schema"))
+    return open_platform(database_url=request.getfixturevalue("empty_postgres")())
 
 
 class Laptop:

@@ -25,7 +25,7 @@ def shared(request: pytest.FixtureRequest, open_platform: Callable[..., Any]) ->
     """A platform over each kind of database in turn."""
     if request.param == "sqlite":
         return open_platform()
-    return open_platform(database_url=request.getfixturevalue("postgres_schema"))
+    return open_platform(database_url=request.getfixturevalue("empty_postgres")())
 
 
 def is_locked(platform: Any) -> bool:
