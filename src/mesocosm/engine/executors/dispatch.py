@@ -21,6 +21,7 @@ from mesocosm.engine.episode import record_lost
 from mesocosm.engine.executors.allowance import Ledger
 from mesocosm.engine.executors.links import HelperGone, Link, LinkLost, WorkerSource
 from mesocosm.engine.executors.messages import (
+    GiveBack,
     GrantBudget,
     OpenRun,
     PlayShard,
@@ -87,6 +88,7 @@ class _Worker:
     short: bool = False
     idle: bool = False
     alone: bool = False
+    asked: bool = False
     played: int = 0
     rate: float = 0.0
     counted_at: float = 0.0
@@ -333,6 +335,7 @@ class Dispatcher:
                     worker.held += len(shard.left)
                     self._held += len(shard.left)
                     worker.link.send(encode(PlayShard(shard.number, packed(shard.left.values()))))
+            self._even_out()
         if self._done is None or self._done.done():
             return
         if self._stopping:
@@ -340,6 +343,18 @@ class Dispatcher:
                 self._done.set_result(None)
         elif not (self._writing or self._again or self._suspects or self._pending is not None or self._held):
             self._done.set_result(None)
+
+    def _even_out(self) -> None:
+        """At the end, ask for episodes back that wait behind others while another worker has room for them."""
+        if self._pending is not None or self._again or self._suspects:
+            return
+        playing = [worker for worker in self._workers.values() if worker.share and not worker.leaving]
+        if not any(worker.held < worker.share for worker in playing):
+            return
+        fullest = max(playing, key=lambda one: one.held - one.share)
+        if fullest.held > fullest.share and not fullest.asked and not fullest.alone:
+            fullest.asked = True
+            fullest.link.send(encode(GiveBack()))
 
     def _shard_for(self, worker: _Worker) -> Shard | None:
         """Return what a worker should play next; None if it has enough, or nothing is left."""
@@ -355,7 +370,12 @@ class Dispatcher:
             return None
         size = self._size(worker)
         if self._again:
-            return self._again.popleft()
+            shard = self._again.popleft()
+            if len(shard.left) <= size:
+                return shard
+            first = {index: shard.left.pop(index) for index in list(shard.left)[:size]}
+            self._again.appendleft(shard)
+            return Shard(self._next_shard(), first, shard.deaths)
         left: dict[int, Planned] = {}
         while len(left) < size and self._pending is not None:
             if (planned := next(self._pending, None)) is None:
@@ -416,13 +436,14 @@ class Dispatcher:
             self._fill()
         self._measure(worker)
         worker.short |= report.short
+        worker.asked = False
         worker.idle = report.idle or worker.idle
         self._grant()
         if report.stop:
             session.stop(report.stop, report.grace)
 
     def _take_back(self, worker: _Worker, unplayed: Sequence[tuple[int, int]]) -> None:
-        """Plan the episodes again that a worker did not start before it left."""
+        """Plan the episodes again that a worker gives back."""
         for number, episodes in groupby(sorted(unplayed), key=itemgetter(0)):
             if (shard := worker.shards.get(number)) is None:
                 continue

@@ -52,6 +52,10 @@ class PlayShard(msgspec.Struct, frozen=True, tag=True):
     episodes: bytes
 
 
+class GiveBack(msgspec.Struct, frozen=True, tag=True):
+    """Report the episodes that have not started as unplayed: another worker has room for them."""
+
+
 class GrantBudget(msgspec.Struct, frozen=True, tag=True):
     """Spend `more`, or nothing any more because of `over`, the reason."""
 
@@ -65,7 +69,7 @@ class StopWork(msgspec.Struct, frozen=True, tag=True):
     grace: float
 
 
-Order = OpenRun | Share | PlayShard | GrantBudget | StopWork
+Order = OpenRun | Share | PlayShard | GiveBack | GrantBudget | StopWork
 
 
 class WireEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -88,7 +92,7 @@ class WorkerReport(msgspec.Struct, omit_defaults=True, tag=True):
     """What happened since the last report.
 
     `running` episodes are in progress, under the share with number `share`. `leaving`: it plays what is running to its
-    end, and nothing else; the episodes in `unplayed` (shard and position in the plan) are for others. `spent` is the
+    end, and nothing else. The episodes in `unplayed` (shard and position in the plan) are for others. `spent` is the
     usage of calls. `returned` is what was granted and is given back, `short` that calls wait for more. `down` says
     whether a server does not answer, `outages` are messages about that. `stop` is a reason to stop the run, with the
     seconds of grace in `grace`. `idle`: after StopWork, no episode is running any more.

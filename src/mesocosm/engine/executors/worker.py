@@ -18,6 +18,7 @@ from mesocosm.engine.executors.links import LinkLost, WorkerLink
 from mesocosm.engine.executors.local import KEEP_S, LocalExecutor, rare_collection
 from mesocosm.engine.executors.messages import (
     EpisodeEnded,
+    GiveBack,
     GrantBudget,
     OpenRun,
     PlayShard,
@@ -180,6 +181,8 @@ class _WorkerSession:
                 executor.share(max(order.parallel, 1), order.rate)
                 # Others get what this worker does not play any more.
                 self._tell(soon=False)
+            elif isinstance(order, GiveBack):
+                self._give_back()
             elif isinstance(order, GrantBudget):
                 self._budget.grant(order.more, order.over)
             elif isinstance(order, StopWork):
@@ -190,16 +193,21 @@ class _WorkerSession:
 
     def _fill(self, executor: LocalExecutor) -> None:
         """Start as many episodes as there is room for; give them back while leaving."""
-        if self._leaving.is_set() and self._queue:
-            self._next.unplayed += [(shard, planned.index) for shard, planned in self._queue]
-            self._queue.clear()
-            self._tell(soon=False)
+        if self._leaving.is_set():
+            self._give_back()
         while self._queue and len(self._tasks) < self._parallel and self._settling is None:
             shard, planned = self._queue.popleft()
             self._shards[planned.index] = shard
             task = asyncio.create_task(executor.play(planned))
             self._tasks.add(task)
             task.add_done_callback(partial(self._task_ended, executor, planned.index))
+
+    def _give_back(self) -> None:
+        """Report that the episodes which have not started are for others."""
+        if self._queue:
+            self._next.unplayed += [(shard, planned.index) for shard, planned in self._queue]
+            self._queue.clear()
+            self._tell(soon=False)
 
     def _task_ended(self, executor: LocalExecutor, index: int, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
