@@ -12,7 +12,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -47,7 +47,11 @@ osmosis-packages: $(OSMOSIS)
 # The executor `ray` on clusters with several nodes on this machine.
 test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" PYTHONPATH="$(CURDIR)/$(FOREIGN)/ray" MESOCOSM_TEST_RAY=1 \
-	  $(BIN)/pytest -rs $(or $(TESTS),tests/engine/executors -k ray)
+	  tests/with-postgres.sh $(BIN)/pytest -rs $(or $(TESTS),tests/engine/executors -k ray)
+
+# A run whose session, workers and database are killed a hundred times, on each executor but `ray`.
+test-kills: $(VENV)/.installed-test
+	MESOCOSM_TEST_KILLS=$(or $(KILLS),100) $(MAKE) test TESTS="tests/engine/executors/test_many_kills.py -s"
 
 # Published rollouts from a bare repository on a server; hundreds of megabytes of wheels are downloaded for them.
 test-published: $(VENV)/.installed-test

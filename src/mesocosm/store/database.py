@@ -1,5 +1,10 @@
 """SQLite and PostgreSQL behind one interface: opening, transactions, and statements for many rows."""
 
+import logging
+import os
+import sqlite3
+import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
@@ -33,10 +38,6 @@ from mesocosm.store.revision import DATABASE_NAME
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects import postgresql
-import os
-import sqlite3
-import threading
-import time
 
 PATIENCE = 30.0
 """Seconds to retry on a locked file or an unreachable server."""
@@ -353,6 +354,8 @@ def _open_server(url: URL, patience: float) -> Database:
         import psycopg  # noqa: F401
     except ImportError as error:
         raise UsageError("PostgreSQL needs a driver; install it with: pip install 'mesocosm[postgres]'") from error
+    # It warns of what it raises as well, in the middle of a command's output; what is raised is tried again, or told.
+    logging.getLogger("psycopg").setLevel(logging.ERROR)
     defaults = {"connect_timeout": 10, "application_name": "mesocosm", "keepalives_idle": 15, "tcp_user_timeout": 30000}
     missing = {name: value for name, value in defaults.items() if name not in url.query}
     # Positional parameters, as in SQLite: rows are tuples in both dialects.

@@ -3,8 +3,6 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -90,7 +88,7 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
     if away.helpers is not None:
         away.helpers.start()
     for _ in range(5):
-        process = _session(away.place, away.executor, count, run_id)
+        process = away.in_another_process(count, run_id)
         target = rng.randint(20, 200) + (away.store.runs.get(run_id).counts.done if run_id else 0)
         await away.lab.until(lambda: any(run.counts.done >= target for run in away.store.runs.list().items))  # noqa: B023
         workers = away.workers(process.pid)
@@ -100,7 +98,7 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
         await away.lab.until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))  # noqa: B023
         run_id = away.lab.only_run().id
     finished = {one.key: one.id for one in away.episodes(away.lab.only_run()) if one.status in FINISHED}
-    last = _session(away.place, away.executor, count, run_id)
+    last = away.in_another_process(count, run_id)
     assert last.wait() == 0
     run = away.lab.only_run()
     assert (run.status, run.counts.done) == (RunStatus.FINISHED, count)
@@ -109,9 +107,3 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
     assert away.store.verification.check_run(run.id).damages == ()
     local = await soon(here.run(here.spec(count=count, parallel=6)))
     assert run.metrics == local.metrics
-
-
-def _session(database: str, executor: str, count: int, run_id: str) -> "subprocess.Popen[bytes]":
-    script = Path(__file__).with_name("session_process.py")
-    resumed = [run_id] if run_id else []
-    return subprocess.Popen([sys.executable, str(script), database, executor, str(count), *resumed])

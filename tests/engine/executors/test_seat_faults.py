@@ -1,18 +1,16 @@
-"""Runs with helpers while PostgreSQL, helpers and their machines fail."""
+"""Runs with helpers whose machines fail, and what is refused."""
 
 import asyncio
 import os
 import random
 import signal
 from collections import Counter
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.engine.executors.conftest import Plays, helped
 from tests.store.conftest import own_schema
-from tests.store.test_store_faults import Server
 
 from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import UsageError
@@ -22,16 +20,6 @@ Soon = Callable[[Any], Any]
 COUNT = 1500
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    """A PostgreSQL server of our own."""
-    with own_schema():  # skips where there is none
-        directory = Path(os.environ.get("TMPDIR", "/tmp")) / f"mesocosm-seats-{os.getpid()}"
-        started = Server(directory)
-        yield started
-        started.call("stop")
-
-
 def check(away: Any, run: Any, local: Any) -> None:
     """Nothing is lost, nothing is there twice, and the numbers are those of one process."""
     assert (run.status, run.counts.done) == (RunStatus.FINISHED, COUNT)
@@ -39,25 +27,6 @@ def check(away: Any, run: Any, local: Any) -> None:
     assert (len(keys), set(keys.values())) == (COUNT, {1})
     assert away.store.verification.check_run(run.id).damages == ()
     assert run.metrics == local.metrics
-
-
-@pytest.mark.postgres
-async def test_a_server_that_restarts_again_and_again_in_a_run_with_helpers_loses_nothing(
-    server: Server, here: Any, soon: Soon
-) -> None:
-    with helped(server.url) as (lab, helpers):
-        away, restarting = Plays(lab, "queue", server.url, helpers), list[asyncio.Task[str]]()
-
-        def restart(done: int) -> None:
-            over = all(task.done() for task in restarting)
-            if over and done >= 300 * (len(restarting) + 1) and len(restarting) < 3:
-                restarting.append(asyncio.create_task(asyncio.to_thread(server.call, "restart")))
-
-        away.notices.finished = restart
-        run = await soon(away.run(away.spec(count=COUNT, parallel=6)))
-        assert len(restarting) == 3
-        await asyncio.gather(*restarting)
-        check(away, run, await soon(here.run(here.spec(count=COUNT, parallel=6))))
 
 
 @pytest.mark.postgres
