@@ -114,8 +114,8 @@ def waiting() -> None:
 
 
 def memory() -> None:
-    """Memory of the session over 200,000 episodes that do nothing."""
-    figures = unpinned("perf.executors", "ray:local,actors=2", "OneStep", "200000", "400")
+    """Memory of the session over 1,000,000 episodes that do nothing."""
+    figures = unpinned("perf.executors", "ray:local,actors=2", "OneStep", "1000000", "400")
     print("  memory of the session: " + ", ".join(f"{mib} MiB at {done:,}" for done, mib in figures["memory"]))
 
 

@@ -57,7 +57,7 @@ def _on(core: int, command: Sequence[str]) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 
 
 def line(what: str, figure: float, unit: str, budget: float, *, above: bool = True) -> None:

@@ -43,6 +43,9 @@ MOST = 100
 SHARD_S = 0.5
 """Seconds of work of a shard, as far as known; while a worker plays one, the next one waits with it."""
 
+AHEAD = 3
+"""Reports whose time is covered by the episodes that a worker has beyond those that it plays."""
+
 TRIES = 3
 """Number of workers that end with a shard until it is halved, and with an episode alone until that fails."""
 
@@ -52,7 +55,7 @@ STARTS = 3
 START_S = Backoff(base=0.5, cap=30.0)
 """Waits before another worker is started in place of one that ended so early."""
 
-EVERY_S, REPORTS = (0.05, 1.0), 400
+EVERY_S, REPORTS = (0.1, 1.0), 400
 """Least and most seconds between two reports of a worker, and the number of reports a second that all of them make at
 most: a thousand workers report once a second, which takes a third of a core."""
 
@@ -127,6 +130,7 @@ class Dispatcher:
         self._stopping = False
         self._stop_at: float | None = None
         self._done: asyncio.Future[None] | None = None
+        self._every = EVERY_S[0]
         self._said: dict[str, float] = {}
         self.places: dict[str, int] = {}
         """Number of finished episodes by the host where they were played."""
@@ -250,7 +254,7 @@ class Dispatcher:
     def _divide(self) -> None:
         """Tell every worker how many episodes it may play at a time; together they never play more than `parallel`."""
         staying = [worker for worker in self._workers.values() if not worker.leaving]
-        every = min(max(len(staying) / REPORTS, EVERY_S[0]), EVERY_S[1])
+        self._every = min(max(len(staying) / REPORTS, EVERY_S[0]), EVERY_S[1])
         free = self.parallel - sum(worker.allowed for worker in self._workers.values())
         for place, worker in enumerate(sorted(staying, key=lambda one: not one.ready)):
             if not worker.ready:
@@ -263,7 +267,7 @@ class Dispatcher:
             free -= max(share - worker.allowed, 0)
             worker.allowed = max(worker.allowed, share)
             worker.share, worker.rate_share, worker.shares = share, rate, worker.shares + 1
-            worker.link.send(encode(Share(share, rate, every, worker.shares)))
+            worker.link.send(encode(Share(share, rate, self._every, worker.shares)))
 
     async def _lost(self, worker: _Worker, reason: str, *, started: bool = False) -> None:
         """Do without a worker that is gone for a reason, or has left without one.
@@ -365,8 +369,8 @@ class Dispatcher:
                 return None
             worker.alone = True
             return self._suspects.popleft()
-        # One shard more than it can play at once, so that it never waits for us.
-        if worker.held > worker.share:
+        # Beyond what it plays at once it needs enough for the time until its next report and our answer.
+        if worker.held > worker.share + worker.rate * AHEAD * self._every:
             return None
         size = self._size(worker)
         if self._again:
