@@ -12,7 +12,7 @@ import sys
 from importlib.util import find_spec
 
 from perf.evaluation import evaluated
-from perf.machine import ROOT, line, started
+from perf.machine import ROOT, line, peak_mib, peak_of_children, started
 
 AT_ONCE = 16
 ROUNDS = 3
@@ -152,15 +152,15 @@ def _measured(kind: str, rows: int, where: str, url: str) -> dict[str, float]:
 
 def _evaluate(kind: str, rows: int, where: str, url: str, at_once: int = AT_ONCE) -> dict[str, float]:
     """Evaluate a rollout and return its seconds, processor seconds, and the peak memory of the largest process."""
-    seconds = evaluated(rows, where, WORKFLOWS[kind][1], f"openai/m@{url}", at_once)
+    with peak_of_children() as children:
+        seconds = evaluated(rows, where, WORKFLOWS[kind][1], f"openai/m@{url}", at_once)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    unit = 2**20 if sys.platform == "darwin" else 2**10
     return {
         "seconds": seconds,
         "cpu": sum(one.ru_utime + one.ru_stime for one in used),
-        "peak_mib": max(one.ru_maxrss for one in used) / unit,
-        "own_mib": used[0].ru_maxrss / unit,
-        "worker_mib": used[1].ru_maxrss / unit,
+        "peak_mib": max(peak_mib(), *children),
+        "own_mib": peak_mib(),
+        "worker_mib": children[0],
     }
 
 

@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import json
 import resource
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -19,6 +18,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.store import open_store
+from perf.machine import peak_mib
 
 HERE = Path(__file__).parent
 
@@ -48,9 +48,8 @@ def main() -> None:
         seconds = time.perf_counter() - began
         store.close()
     assert run.counts.completed == given.count, run
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1024)
     cpu = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    print(json.dumps({"rate": given.count / seconds, "seconds": seconds, "cpu": cpu, "peak_mib": peak}))
+    print(json.dumps({"rate": given.count / seconds, "seconds": seconds, "cpu": cpu, "peak_mib": peak_mib()}))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ an engine does, and takes that off again.
 
 import argparse
 import asyncio
-import resource
 import sqlite3
 import sys
 import tempfile
@@ -30,6 +29,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import Store, open_store
 from mesocosm.store.rows import episode_row, score_rows
 from mesocosm.store.traces import chunk_rows
+from perf.machine import peak_mib
 
 BUSY_S = 150e-6
 
@@ -138,8 +138,7 @@ def main() -> None:
             store.leases.release(run_id, store.leases.owner())
             store.runs.delete(run_id)
         store.close()
-        size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{'peak memory':<24} {size:8.0f} MB")
+        print(f"{'peak memory':<24} {peak_mib():8.0f} MiB")
 
 
 if __name__ == "__main__":

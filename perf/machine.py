@@ -3,9 +3,12 @@
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,41 @@ def _measured(command: Sequence[str]) -> dict[str, Any]:
     document = json.loads(done.stdout.strip().splitlines()[-1])
     assert isinstance(document, dict)
     return document
+
+
+def peak_mib(pid: int | str = "self") -> float:
+    """Return the peak of a process's resident memory; 0 if it has ended.
+
+    Not `ru_maxrss` on Linux: a process inherits that of the one which started it.
+    """
+    status = Path(f"/proc/{pid}/status")
+    if pid == "self" and not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+    try:
+        lines = status.read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), 0.0)
+
+
+@contextmanager
+def peak_of_children() -> Iterator[list[float]]:
+    """Yield a list with the peak memory in MiB of the largest process that this one has started, up to now."""
+    peak, over = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.05):
+            for task in Path("/proc/self/task").glob("*/children"):
+                with suppress(OSError):
+                    peak[0] = max(peak[0], *(peak_mib(int(child)) for child in task.read_text().split()), 0.0)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
 
 
 def started(core: int, module: str, *arguments: str) -> "subprocess.Popen[str]":

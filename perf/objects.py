@@ -23,7 +23,7 @@ from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.environments.sdk import StepResult
 from mesocosm.store import open_store
-from perf.machine import pinned, started
+from perf.machine import peak_mib, pinned, started
 from perf.noop import OneStep
 
 DELAY_S = 0.02
@@ -84,7 +84,7 @@ def _measured(count: int, url: str) -> dict[str, float]:
     return {
         "rate": count / seconds,
         "processor_ms": (used.ru_utime + used.ru_stime) * 1000 / count,
-        "peak_mib": used.ru_maxrss / 1024,
+        "peak_mib": peak_mib(),
     }
 
 

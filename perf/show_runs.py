@@ -1,6 +1,5 @@
 """`mesocosm bench show-runs` and the viewer's file over 10,000 stored runs of benchmarks, beside skipped ones."""
 
-import resource
 import statistics
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from mesocosm.store import open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.run_index import insert_run
 from perf.large_store import some_run
-from perf.machine import ROOT, line
+from perf.machine import ROOT, line, peak_mib
 
 RUNS = 10_000
 SKIPPED = 2_000
@@ -86,10 +85,9 @@ def _parts(place: Path) -> None:
         began = time.perf_counter()
         assert len(shown_runs(store, limit=limit)) == limit
         line(f"the rows of {limit:,} runs", (time.perf_counter() - began) * 1000, "ms", 300, above=False)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mib()
     began = time.perf_counter()
     path = write_viewer_data(store, place)
     line(f"viewer_data.json, {path.stat().st_size / 2**20:.0f} MiB", time.perf_counter() - began, "s", 5, above=False)
-    more = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    line("memory that it takes", more, "MiB", 50, above=False)
+    line("memory that it takes", peak_mib() - before, "MiB", 50, above=False)
     store.close()
