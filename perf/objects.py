@@ -2,9 +2,12 @@
 
 MESOCOSM_PERF_S3 names the server, for instance one that `moto_server` started, and the variables of AWS its keys. It
 answers through a relay that waits, because a bucket is not on the same machine.
+
+python -m perf.objects COUNT [URL]    one run, as one JSON line
 """
 
 import asyncio
+import base64
 import json
 import os
 import random
@@ -23,11 +26,11 @@ from mesocosm.core.run import BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.environments.sdk import StepResult
 from mesocosm.store import open_store
+from perf.executors import Clock
 from perf.machine import peak_mib, pinned, started
 from perf.noop import OneStep
 
 DELAY_S = 0.02
-LETTERS = "".join(map(chr, range(97, 123))) * 2 + "     \n"
 
 
 class LongQuestion(OneStep):
@@ -35,8 +38,7 @@ class LongQuestion(OneStep):
 
     def reset(self, seed: int | None = None, **params: Any) -> str:  # type: ignore[override]
         """Ask."""
-        chosen = random.Random(seed)
-        return "".join(chosen.choices(LETTERS, k=20_000))
+        return base64.b64encode(random.Random(seed).randbytes(15_000)).decode()
 
     def step(self, action: Any) -> StepResult:
         """Accept."""
@@ -66,7 +68,7 @@ def objects() -> None:
         relay.wait(10)
 
 
-def _measured(count: int, url: str) -> dict[str, float]:
+def _measured(count: int, url: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as place:
         if url:
             bucket = f"run-{time.time_ns()}"
@@ -76,7 +78,8 @@ def _measured(count: int, url: str) -> dict[str, float]:
         source = BenchmarkRef("python", "perf.objects:LongQuestion")
         spec = RunSpec(source, ModelSettings("noop/noop"), selection=Selection(count=count), parallel=64)
         began = time.perf_counter()
-        run = asyncio.run(session.run(spec, store))
+        clock = Clock()
+        run = asyncio.run(session.run(spec, store, [clock]))
         seconds = time.perf_counter() - began
         store.close()
     assert run.counts.completed == count, run
@@ -85,6 +88,7 @@ def _measured(count: int, url: str) -> dict[str, float]:
         "rate": count / seconds,
         "processor_ms": (used.ru_utime + used.ru_stime) * 1000 / count,
         "peak_mib": peak_mib(),
+        "memory": [clock.memory[place * (len(clock.memory) - 1) // 4] for place in range(5)],
     }
 
 
