@@ -115,11 +115,11 @@ class Plays:
         """Resume on the executor."""
         return await session.resume(run_id, self.store, [self.notices], settings=self.options(**changes))
 
-    def in_another_process(self, count: int, run_id: str = "") -> "subprocess.Popen[bytes]":
-        """Start a run of Brief in a process of its own, or resume one."""
+    def in_another_process(self, world: str, count: int, run_id: str = "") -> "subprocess.Popen[bytes]":
+        """Start a run in a process of its own, or resume one."""
         script = Path(__file__).with_name("session_process.py")
         resumed = [run_id] if run_id else []
-        return subprocess.Popen([sys.executable, str(script), self.place, self.executor, str(count), *resumed])
+        return subprocess.Popen([sys.executable, str(script), self.place, self.executor, world, str(count), *resumed])
 
     def workers(self, pid: int = 0) -> set[int]:
         """Return the processes that play the episodes of a process (this one by default), by their ids."""

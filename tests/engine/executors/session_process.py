@@ -1,4 +1,4 @@
-"""Play a run in this process until its end: DATABASE, EXECUTOR, COUNT, and the id of a run to resume."""
+"""Play a run in this process until its end: DATABASE, EXECUTOR, WORLD, COUNT, and the id of a run to resume."""
 
 import asyncio
 import sys
@@ -14,13 +14,13 @@ WORLDS = Path(__file__).with_name("worlds.py")
 
 async def main() -> None:
     """Start or resume, and print how it ended."""
-    database, executor, count, *resumed = sys.argv[1:]
+    database, executor, world, count, *resumed = sys.argv[1:]
     store = open_store(database)
     options = session.SessionOptions(executor=executor)
     if resumed:
         run = await session.resume(resumed[0], store, settings=options)
     else:
-        ref = BenchmarkRef("python", f"{WORLDS}:Brief")
+        ref = BenchmarkRef("python", f"{WORLDS}:{world}")
         spec = RunSpec(ref, ModelSettings("builtin/random"), selection=Selection(count=int(count)), parallel=6)
         run = await session.run(spec, store, settings=options)
     print(run.status)

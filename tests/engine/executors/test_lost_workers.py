@@ -88,7 +88,7 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
     if away.helpers is not None:
         away.helpers.start()
     for _ in range(5):
-        process = away.in_another_process(count, run_id)
+        process = away.in_another_process("Brief", count, run_id)
         target = rng.randint(20, 200) + (away.store.runs.get(run_id).counts.done if run_id else 0)
         await away.lab.until(lambda: any(run.counts.done >= target for run in away.store.runs.list().items))  # noqa: B023
         workers = away.workers(process.pid)
@@ -98,7 +98,7 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
         await away.lab.until(lambda: not any(Path(f"/proc/{pid}/cmdline").exists() for pid in workers))  # noqa: B023
         run_id = away.lab.only_run().id
     finished = {one.key: one.id for one in away.episodes(away.lab.only_run()) if one.status in FINISHED}
-    last = away.in_another_process(count, run_id)
+    last = away.in_another_process("Brief", count, run_id)
     assert last.wait() == 0
     run = away.lab.only_run()
     assert (run.status, run.counts.done) == (RunStatus.FINISHED, count)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.executors.conftest import REMOTE, Plays, helped
+from tests.engine.executors.conftest import ON_RAY, REMOTE, Plays, helped
 from tests.ray_cluster import RayCluster
 from tests.store.conftest import own_schema
 from tests.store.test_store_faults import Server
@@ -24,8 +24,8 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.run import Run, RunStatus
 
 KILLS = int(os.environ.get("MESOCOSM_TEST_KILLS", "6"))
-COUNT = 400 * KILLS
-"""Episodes: so many that a run is not over before its last kill."""
+COUNT = (2000 if ON_RAY else 400) * KILLS
+"""Episodes: so many that a run is not over before its last kill. A node takes seconds to end."""
 MOST_BETWEEN = 300
 START_S = 120.0
 
@@ -39,7 +39,7 @@ class Killer:
         self._server = server
         self._cluster = cluster
         self._random = random.Random(seed)
-        self._session = plays.in_another_process(COUNT)
+        self._session = plays.in_another_process("Paced", COUNT)
 
     async def kill_all(self) -> Run:
         """Kill KILLS times, each after a random number of episodes; let the run end, and return it."""
@@ -78,7 +78,7 @@ class Killer:
         if kind == "session":
             self._session.kill()
             self._session.wait()
-            self._session = self._plays.in_another_process(COUNT, self._plays.lab.only_run().id)
+            self._session = self._plays.in_another_process("Paced", COUNT, self._plays.lab.only_run().id)
         elif kind == "worker":
             await self._until(self._kill_worker)
         elif kind == "node":
@@ -131,5 +131,5 @@ async def test_after_kills_of_everything_nothing_is_lost_nothing_is_twice_and_th
         keys = Counter(one.key for one in plays.episodes(run) if one.status in FINISHED)
         assert (len(keys), set(keys.values())) == (COUNT, {1})
         assert plays.store.verification.check_run(run.id).damages == ()
-    local = await here.run(here.spec(count=COUNT, parallel=6))
+    local = await here.run(here.spec("Paced", count=COUNT, parallel=100))
     assert run.metrics == local.metrics

@@ -34,6 +34,16 @@ class Brief(BaseEnv):
         return StepResult({"steps": self.steps, "seed": self.seed}, reward, self.steps == 2, False, {})
 
 
+class Paced(Brief):
+    """Takes some time, as with a model, so that what happens to its run does so before its end."""
+
+    title = "Paced"
+
+    async def step(self, action: Any) -> StepResult:  # type: ignore[override]
+        await asyncio.sleep(0.01)
+        return super().step(action)
+
+
 class Failing(Brief):
     """Breaks in the episodes of odd seeds."""
 

@@ -125,7 +125,7 @@ class Dispatcher:
         self._pending: Iterator[Planned] | None = None
         self._again: deque[Shard] = deque()
         self._suspects: deque[Shard] = deque()
-        self._writing = 0
+        self._unsettled = 0
         self._held = 0
         self._stopping = False
         self._stop_at: float | None = None
@@ -275,6 +275,17 @@ class Dispatcher:
         Raises InfrastructureError if it is the last of several that ended before they were ready; `started`: it does
         not count, because workers of its kind can be started.
         """
+        # Until its episodes are planned again, nobody else may find that nothing is left to do.
+        self._unsettled += 1
+        try:
+            await self._without(worker, reason, started=started)
+        finally:
+            self._unsettled -= 1
+        self._divide()
+        self._start_workers()
+        self._fill()
+
+    async def _without(self, worker: _Worker, reason: str, *, started: bool) -> None:
         del self._workers[worker.number]
         self._held -= worker.held
         self._ledger.lost(worker.number)
@@ -293,30 +304,29 @@ class Dispatcher:
             episode.status, episode.ended_at = EpisodeStatus.CANCELLED, time.time()
             self._session.journal.write(Entry(episode))
         for shard in worker.shards.values():
-            await self._return(shard, reason)
+            await self._return(shard, reason, alone=worker.alone)
         if not self._stopping and reason:
             count = sum(len(shard.left) for shard in worker.shards.values())
             again = f"; {count:,} episodes that it had are played again" if count else ""
             self._session.notice(f"{worker.link.name} is gone: {reason}{again}")
-        self._divide()
-        self._start_workers()
-        self._fill()
 
-    async def _return(self, shard: Shard, reason: str) -> None:
-        """Plan the episodes of a shard again whose worker is gone."""
+    async def _return(self, shard: Shard, reason: str, *, alone: bool) -> None:
+        """Plan the episodes of a shard again whose worker is gone; `alone`: it had no other one."""
         if not shard.left:
             return
         shard.deaths += 1
         if shard.deaths < TRIES - 1:
             self._again.append(shard)
-        elif shard.deaths < TRIES:
-            # From now on it is played alone, so that its end says something about it.
+        elif not alone:
+            # From now on it is played alone, so that the end of its worker says something about it.
             self._suspects.append(shard)
         elif len(shard.left) > 1:
             items = list(shard.left.items())
             middle = len(items) // 2
             for half in (items[:middle], items[middle:]):
-                self._suspects.append(Shard(self._next_shard(), dict(half), TRIES - 1 if len(half) > 1 else 0))
+                self._suspects.append(Shard(self._next_shard(), dict(half), TRIES))
+        elif (deaths := shard.deaths_alone + 1) < TRIES:
+            self._suspects.append(Shard(self._next_shard(), shard.left, TRIES, deaths))
         else:
             (planned,) = shard.left.values()
             what = f"the process that played this episode ended {TRIES} times: {reason}"
@@ -343,9 +353,9 @@ class Dispatcher:
         if self._done is None or self._done.done():
             return
         if self._stopping:
-            if all(worker.idle or not worker.ready for worker in self._workers.values()) and not self._writing:
+            if all(worker.idle or not worker.ready for worker in self._workers.values()) and not self._unsettled:
                 self._done.set_result(None)
-        elif not (self._writing or self._again or self._suspects or self._pending is not None or self._held):
+        elif not (self._unsettled or self._again or self._suspects or self._pending is not None or self._held):
             self._done.set_result(None)
 
     def _even_out(self) -> None:
@@ -401,7 +411,7 @@ class Dispatcher:
     async def _take(self, worker: _Worker, report: WorkerReport) -> None:
         """Write what a worker reports, and do what follows from it."""
         session = self._session
-        self._writing += 1
+        self._unsettled += 1
         worker.leaving |= report.leaving
         try:
             await session.journal.room()
@@ -433,7 +443,7 @@ class Dispatcher:
             worker.recent.clear()
             self._take_back(worker, report.unplayed)
         finally:
-            self._writing -= 1
+            self._unsettled -= 1
         if report.share == worker.shares and (most := max(worker.share, report.running)) < worker.allowed:
             worker.allowed = most
             self._divide()

@@ -192,9 +192,11 @@ def received(entry: WireEntry) -> Entry:
 class Shard:
     """Episodes that go to a worker together; `left` are those that have not ended, by their position in the plan.
 
-    `deaths` counts the workers that ended while they had it.
+    `deaths` counts the workers that ended while they had it, `deaths_alone` those that had nothing else than its only
+    episode.
     """
 
     number: int
     left: dict[int, Planned]
     deaths: int = 0
+    deaths_alone: int = 0
