@@ -24,6 +24,7 @@ from mesocosm.core.ports import Observer
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.store import open_store
+from mesocosm.testing.model_server import ModelServer
 
 WORLDS = Path(__file__).with_name("worlds.py")
 WALKER = f"{Path(__file__).parent.with_name('games.py')}:walker"
@@ -233,6 +234,15 @@ def away(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[P
 def here(lab: Any, database: Path) -> Plays:
     """Return runs in this process, to compare with."""
     return Plays(lab, "local", str(database))
+
+
+@pytest.fixture
+async def served() -> Any:
+    """Return a model server that is stopped at the end."""
+    server = ModelServer("left", keep=100)
+    await server.start()
+    yield server
+    await server.stop()
 
 
 @pytest.fixture

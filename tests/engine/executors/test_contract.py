@@ -21,15 +21,6 @@ Soon = Callable[[Any], Any]
 
 
 @pytest.fixture
-async def served() -> Any:
-    """Return a model server that is stopped at the end."""
-    server = ModelServer("left", keep=100)
-    await server.start()
-    yield server
-    await server.stop()
-
-
-@pytest.fixture
 def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the file in which every finished play of an episode is noted."""
     path = tmp_path / "notes"

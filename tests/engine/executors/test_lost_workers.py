@@ -12,7 +12,8 @@ import pytest
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import Cause
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import Limits, RunStatus
+from mesocosm.testing.model_server import ModelServer
 
 Soon = Callable[[Any], Any]
 
@@ -107,3 +108,25 @@ async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves
     assert away.store.verification.check_run(run.id).damages == ()
     local = await soon(here.run(here.spec(count=count, parallel=6)))
     assert run.metrics == local.metrics
+
+
+async def test_a_budget_is_kept_although_nobody_knows_what_killed_workers_spent_last(
+    away: Any, soon: Soon, served: ModelServer
+) -> None:
+    """By at most 2 % and a call of each worker; it was played by two at a time, and by as many more as were killed."""
+    rng, budget, kills = random.Random(7), 30_000, 2 if away.executor == "queue" else 8
+    ends = [rng.randint(10, 25) for _ in range(kills)]
+
+    def kill(done: int) -> None:
+        if ends and done >= ends[0] and (workers := sorted(away.workers())):
+            os.kill(rng.choice(workers), signal.SIGKILL)
+            del ends[0]
+            ends[:1] = [done + end for end in ends[:1]]
+
+    away.notices.finished = kill
+    model, limits = f"openai/m@{served.openai_url}", Limits(run_tokens=budget)
+    run = await soon(away.run(away.spec("Paced", model=model, count=20_000, parallel=2, limits=limits, words=True)))
+    assert not ends
+    assert run.status is RunStatus.STOPPED
+    call = run.usage.total / run.usage.calls
+    assert budget * 0.98 <= served.served * call <= budget * 1.02 + (2 + kills) * call
