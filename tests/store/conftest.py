@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -147,15 +148,49 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+EMPTIED = (
+    *("runs", "run_deletions", "invocations", "outcomes", "benchmarks", "blobs", "run_blobs", "artifacts"),
+    *("workers", "environments", "users", "workspaces"),
+)
+REFERENCES = """
+SELECT referring.relname, referred.relname
+FROM pg_constraint AS one
+JOIN pg_class AS referring ON referring.oid = one.conrelid
+JOIN pg_class AS referred ON referred.oid = one.confrelid
+WHERE one.contype = 'f' AND one.connamespace = current_schema()::regnamespace AND one.conrelid != one.confrelid
+"""
+
+
+def _emptied_tables(connection: "psycopg.Connection[Any]") -> list[str]:
+    """Return these tables and all that refer to them, those that refer first."""
+    references = connection.execute(REFERENCES).fetchall()
+    order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(EMPTIED, ()))
+    reached = set(EMPTIED)
+    while more := {referring for referring, referred in references if referred in reached} - reached:
+        reached |= more
+    for referring, referred in references:
+        if referred in reached:
+            order.add(referred, referring)
+    return list(order.static_order())
+
+
 @pytest.fixture(scope="session")
 def empty_postgres(postgres_schema: str) -> Callable[[], str]:
-    """Return what empties the PostgreSQL store and names it."""
+    """Return what empties the PostgreSQL store and names it.
+
+    It looks where there is anything: TRUNCATE makes new files for 47 tables and their indexes, and takes 150 ms.
+    """
     open_store(postgres_schema).close()
+    with psycopg.connect(postgres_schema) as connection:
+        names = _emptied_tables(connection)
+    filled = f"SELECT {', '.join(f'EXISTS (SELECT FROM {name})' for name in names)}".encode()
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            tables = "runs, run_deletions, invocations, outcomes, benchmarks, blobs, run_blobs, artifacts"
-            connection.execute(f"TRUNCATE {tables}, workers, environments, users, workspaces CASCADE".encode())
+            found = connection.execute(filled).fetchone()
+            assert found is not None
+            deletions = [f"DELETE FROM {name}" for name, here in zip(names, found, strict=True) if here]
+            connection.execute("; ".join(deletions).encode())
         return postgres_schema
 
     return empty
