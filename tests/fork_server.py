@@ -159,18 +159,19 @@ def program_of(request: dict[str, Any], path: list[str]) -> Callable[[], object]
         main.__annotations__ = {}
     sys.modules["__main__"] = main
     importlib.invalidate_caches()
-    kind, *arguments = words[1:]
+    safe = words[1] == "-P"
+    kind, *arguments = words[1 + safe :]
     if kind == "-m":
-        sys.path[:] = [str(Path.cwd()), *path]
+        sys.path[:] = [*([] if safe else [str(Path.cwd())]), *path]
         sys.argv[:] = arguments
         # What `python -m` itself calls.
         return lambda: runpy._run_module_as_main(arguments[0])  # type: ignore[attr-defined]
     if kind == "-c":
-        sys.path[:] = ["", *path]
+        sys.path[:] = [*([] if safe else [""]), *path]
         sys.argv[:] = ["-c", *arguments[1:]]
         name, source = "<string>", arguments[0].encode()
     else:
-        sys.path[:] = [str(Path(kind).resolve().parent), *path]
+        sys.path[:] = [*([] if safe else [str(Path(kind).resolve().parent)]), *path]
         sys.argv[:] = [kind, *arguments]
         main.__dict__.update(__file__=kind, __cached__=None)
         name = kind

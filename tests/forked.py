@@ -1,9 +1,10 @@
 """Python programs that are forked from a process which has imported mesocosm already, instead of started anew.
 
 Importing takes most of the processor time of a command line. What a test, or what it runs in its own process, starts
-with this Python as `-m MODULE`, `-c CODE` or a script is a real child of that test all the same: with its own process
-id, streams, signals, group and exit status. What could tell the difference (variables that Python or an import reads
-at the start, options of Python, functions that run before the program) is started anew. See `tests/fork_server.py`.
+with this Python as `-m MODULE`, `-c CODE` or a script, also after `-P`, is a real child of that test all the same: with
+its own process id, streams, signals, group and exit status. What could tell the difference (variables that Python or an
+import reads at the start, options of Python, functions that run before the program) is started anew. See
+`tests/fork_server.py`.
 """
 
 import contextlib
@@ -92,7 +93,8 @@ class ForkServer:
 
     def can_fork(self, words: Sequence[str], variables: Mapping[str, str]) -> bool:
         """Return whether a program would be the same as one that is started anew."""
-        if words[0] != sys.executable or len(words) < 2 or (words[1][:1] == "-" and words[1] not in ("-m", "-c")):
+        kind = next(iter(words[1 + (words[1:2] == ["-P"]) :]), "-")
+        if words[0] != sys.executable or (kind[:1] == "-" and kind not in ("-m", "-c")):
             return False
         if signal.pthread_sigmask(signal.SIG_BLOCK, ()) or _ignored() != self._ignored:
             return False

@@ -74,6 +74,16 @@ def test_a_program_sees_what_it_would_see_otherwise(both: Both, tmp_path: Path) 
         assert told(forked) == told(started)
 
 
+def test_a_program_does_not_find_modules_beside_it_where_it_is_told_so(both: Both, tmp_path: Path) -> None:
+    script = tmp_path / "tell.py"
+    script.write_text(TELL)
+    for words in (("-P", "-c", TELL, "a"), ("-P", str(script), "a")):
+        # All but `sys.flags.safe_path`, which nobody can set, is the same.
+        started, forked = (told(one) | {"flags": ""} for one in both(*words, cwd=tmp_path))
+        assert forked == started
+        assert not {"", str(tmp_path)} & set(forked["path"])
+
+
 def test_a_program_in_a_session_of_its_own_with_one_more_file_and_no_input(both: Both, tmp_path: Path) -> None:
     with (tmp_path / "more").open("w") as file:
         more = {"start_new_session": True, "pass_fds": [file.fileno()], "input": None, "stdin": subprocess.DEVNULL}

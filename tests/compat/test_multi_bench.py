@@ -14,7 +14,7 @@ from bench_common.inference import MultiBenchResult, multi_bench
 from bench_common.runtime.multi_agent_loop import MultiAgentLoop, _resolve_active_role
 from mesocosm.testing.model_server import ModelServer
 
-pytestmark = pytest.mark.usefixtures("place")
+pytestmark = pytest.mark.usefixtures("place", "forked")
 
 
 def scripted(place: Path, role: str, *actions: str) -> AgentConfig:

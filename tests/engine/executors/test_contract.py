@@ -17,6 +17,8 @@ from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Soon = Callable[[Any], Any]
 
 

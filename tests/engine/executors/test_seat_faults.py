@@ -16,6 +16,8 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import RunStatus
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Soon = Callable[[Any], Any]
 COUNT = 1500
 

@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.run import RAN_ON, RunStatus
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("forked")]
 QUEUE = {"MESOCOSM_EXECUTOR": "queue", "MESOCOSM_STEP_S": "600", "MESOCOSM_LEASE_S": "6"}
 SEEDS = tuple(range(90))
 
