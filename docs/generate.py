@@ -139,7 +139,10 @@ def providers() -> str:
 
 def prices() -> str:
     """Return the shipped prices: US dollars per million tokens."""
-    rows = ["| model | prompt | from the provider's cache | completion | as of |", "|---|--:|--:|--:|---|"]
+    rows = [
+        "| model | prompt | from the provider's cache | written to it | completion | as of |",
+        "|---|--:|--:|--:|--:|---|",
+    ]
     package = importlib.util.find_spec("mesocosm.models")
     assert package is not None
     assert package.origin is not None
@@ -147,7 +150,8 @@ def prices() -> str:
     for name, entry in sorted(table.items()):
         price = Price(**entry)
         cached = "" if price.cached is None else f"{price.cached:g}"
-        rows.append(f"| `{name}` | {price.input:g} | {cached} | {price.output:g} | {price.as_of} |")
+        written = "" if price.written is None else f"{price.written:g}"
+        rows.append(f"| `{name}` | {price.input:g} | {cached} | {written} | {price.output:g} | {price.as_of} |")
     return "\n".join(rows)
 
 

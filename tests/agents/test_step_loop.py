@@ -384,7 +384,7 @@ async def test_calls_of_tools_that_nobody_offered_are_malformed() -> None:
     context = await play(MemoryContext(ScriptedEnvironment("a", "b"), [reply, "walk"]))
     *_, call, answer = context.requests[1].messages
     assert call.tool_calls == reply.tool_calls
-    assert answer == Message("tool", "Not done: there is no tool 'fly' (tools: none).", tool_call_id="1")
+    assert answer == Message("tool", "Not done: there is no tool 'fly' (tools: none).", tool_call_id="1", failed=True)
 
 
 async def test_impossible_parameters_are_a_usage_error() -> None:

@@ -31,7 +31,7 @@ async def server() -> AsyncIterator[ModelServer]:
     ("name", "path"),
     [
         ("litellm/openai/m@{0}/v1", "/v1/chat/completions"),
-        ("anthropic/claude-sonnet-4-5@{0}", "/v1/messages"),
+        ("litellm/anthropic/claude-sonnet-4-5@{0}", "/v1/messages"),
         ("gemini/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
         ("google/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
     ],
@@ -139,7 +139,7 @@ async def test_the_key_of_the_provider_is_sent_to_a_chosen_address(
     opened: Opened, hello: ModelRequest, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "own")
-    await opened(f"anthropic/claude-sonnet-4-5@{server.url}").ask(hello)
+    await opened(f"litellm/anthropic/claude-sonnet-4-5@{server.url}").ask(hello)
     assert server.calls[0].header("x-api-key") == "own"
 
 
@@ -168,7 +168,7 @@ def test_the_key_of_gemini_skips_placeholders(
         ("google/gemini-2.5-flash", "gemini/gemini-2.5-flash"),
         ("gemini/gemini-2.5-flash", "gemini/gemini-2.5-flash"),
         ("litellm/google/gemini-2.5-flash", "gemini/gemini-2.5-flash"),
-        ("anthropic/claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"),
+        ("litellm/anthropic/claude-sonnet-4-6", "anthropic/claude-sonnet-4-6"),
         ("litellm/bedrock/x", "bedrock/x"),
     ],
 )
@@ -178,7 +178,7 @@ def test_names_are_translated(name: str, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "variable"),
-    [("gemini/gemini-2.5-flash", "GOOGLE_API_KEY"), ("anthropic/claude-sonnet-4-6", "ANTHROPIC_API_KEY")],
+    [("gemini/gemini-2.5-flash", "GOOGLE_API_KEY"), ("litellm/anthropic/claude-sonnet-4-6", "ANTHROPIC_API_KEY")],
 )
 async def test_a_missing_key_is_named_before_anything_runs(opened: Opened, name: str, variable: str) -> None:
     with pytest.raises(UsageError, match=f"export {variable}="):
@@ -187,7 +187,7 @@ async def test_a_missing_key_is_named_before_anything_runs(opened: Opened, name:
 
 async def test_a_key_in_the_environment_passes_the_check(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-    await opened("anthropic/claude-sonnet-4-6").check()
+    await opened("litellm/anthropic/claude-sonnet-4-6").check()
 
 
 async def test_a_provider_that_litellm_does_not_know_is_a_usage_error(opened: Opened) -> None:
@@ -203,4 +203,4 @@ def test_its_providers_are_found_without_registration(opened: Opened) -> None:
 
 def test_streaming_is_refused_at_the_door() -> None:
     with pytest.raises(UsageError, match="stream"):
-        open_model(ModelSettings("anthropic/m", extra={"stream": True}))
+        open_model(ModelSettings("gemini/m", extra={"stream": True}))

@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -37,8 +37,13 @@ async def client() -> AsyncIterator[HttpClient]:
         yield client
 
 
-async def post(client: HttpClient, url: str, body: Any = CHAT, seconds: float = 10.0) -> Response:
-    return await client.request("POST", url, body=json.dumps(body).encode(), timeout=seconds)
+VERSION = {"anthropic-version": "2023-06-01"}
+
+
+async def post(
+    client: HttpClient, url: str, body: Any = CHAT, seconds: float = 10.0, headers: Mapping[str, str] = VERSION
+) -> Response:
+    return await client.request("POST", url, headers=headers, body=json.dumps(body).encode(), timeout=seconds)
 
 
 async def chat(client: HttpClient, server: ModelServer, body: Any = CHAT) -> Any:

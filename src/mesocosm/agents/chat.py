@@ -166,11 +166,12 @@ class _Talk:
         """Add the reply to the thread. Calls written as text stay text, unless the API supports tools."""
         thread.open_calls = calls
         if reply.tool_calls and calls and self.native:
-            thread.messages.append(Message("assistant", text, tool_calls=calls))
+            thread.messages.append(Message("assistant", text, tool_calls=calls, blocks=reply.blocks))
         elif calls and self.native:
-            thread.messages.append(Message("assistant", "", tool_calls=calls))
+            thread.messages.append(Message("assistant", "", tool_calls=calls, blocks=reply.blocks))
         else:
-            thread.messages.append(Message("assistant", split_thought(reply.text)[1] or "(no answer)"))
+            said = split_thought(reply.text)[1] or "(no answer)"
+            thread.messages.append(Message("assistant", said, blocks=reply.blocks))
 
 
 def _called(call: ToolCall) -> CalledTool:

@@ -169,16 +169,18 @@ class Decider:
             made.append((call, outcome))
         thought, said = split_thought(reply.text)
         reasoning = "\n\n".join(part for part in (reply.reasoning, thought, said if native else "") if part)
-        message = Message("assistant", said, tool_calls=tuple(calls)) if native else _answer(reply)
+        message = Message("assistant", said, tool_calls=tuple(calls), blocks=reply.blocks) if native else _answer(reply)
         return Calls(tuple(made), reasoning, message, native)
 
     def _objection(self, reply: ModelReply, malformed: MalformedReply, cut: bool) -> list[Message]:
         """Return the malformed reply and a message that explains the problem."""
         if reply.tool_calls:
             refused = [
-                Message("tool", f"Not done: {malformed.reason}.", tool_call_id=call.id) for call in reply.tool_calls
+                Message("tool", f"Not done: {malformed.reason}.", tool_call_id=call.id, failed=True)
+                for call in reply.tool_calls
             ]
-            return [Message("assistant", split_thought(reply.text)[1], tool_calls=reply.tool_calls), *refused]
+            said = split_thought(reply.text)[1]
+            return [Message("assistant", said, tool_calls=reply.tool_calls, blocks=reply.blocks), *refused]
         path: Path = "structured" if self._schema is not None else "tools" if self._toolbox.tools else "text"
         shorter = " It was cut at the token limit, so be shorter." if cut else ""
         text = (
@@ -193,7 +195,7 @@ class Decider:
 
 def _answer(reply: ModelReply) -> Message:
     """Return a reply for the history: without its thought, and never empty, because providers reject that."""
-    return Message("assistant", split_thought(reply.text)[1] or "(no answer)")
+    return Message("assistant", split_thought(reply.text)[1] or "(no answer)", blocks=reply.blocks)
 
 
 def _passed(reply: ModelReply, malformed: MalformedReply, *, wrapped: bool) -> Move:

@@ -217,7 +217,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
     from mesocosm.client.urls import URL_VARIABLES
     from mesocosm.core.model import ModelName
     from mesocosm.models import ollama
-    from mesocosm.models.endpoint import ELSEWHERE, PROVIDERS
+    from mesocosm.models.endpoint import NATIVE, PROVIDERS
 
     led = [_ADDRESS.sub(lambda found: f"{found[1]}{address(found[2])}", word) for word in words]
     variables = {
@@ -229,7 +229,7 @@ def _led(words: Sequence[str], model: "ModelName", address: Callable[[str], str]
     settled = {found[1].lower() for word in words for found in _PROVIDER.finditer(word)}
     settled |= {model.provider} if model.base_url else set()
     if not any(name in os.environ for name in FALLBACK_URLS):
-        for provider, place in {**PROVIDERS, "anthropic": ELSEWHERE["anthropic"]}.items():
+        for provider, place in {**PROVIDERS, **NATIVE}.items():
             prefix = provider.upper().replace("-", "_")
             if provider not in settled and f"{prefix}_API_BASE" not in variables:
                 variables.setdefault(f"{prefix}_BASE_URL", address(place))

@@ -30,13 +30,19 @@ class ToolCall(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One message. `reasoning` is what the provider returned separately from the content."""
+    """One message. `reasoning` is what the provider returned separately from the content.
+
+    `blocks` are the content of a reply as the provider sent it (see ModelReply). `failed`: the result of a tool call is
+    an error.
+    """
 
     role: Role
     content: str | tuple[Text | Image, ...] = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str = ""
+    blocks: tuple[dict[str, Any], ...] = ()
+    failed: bool = False
 
     @property
     def text(self) -> str:

@@ -135,7 +135,8 @@ class ModelReply:
 
     `usage.cost_usd` is None if no price is known for `model`. `cached`: the answer comes from the response cache.
     `estimated`: the server did not report token counts. `served` is the model name that the server reports, which may
-    be a snapshot; empty if it reports none.
+    be a snapshot; empty if it reports none. `blocks` are the reply's content as the provider sent it, if the provider
+    wants its signed thoughts back unchanged in the next call of the conversation (Message.blocks); otherwise empty.
     """
 
     text: str
@@ -148,6 +149,7 @@ class ModelReply:
     cached: bool = False
     estimated: bool = False
     served: str = ""
+    blocks: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

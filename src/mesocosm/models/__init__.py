@@ -1,1 +1,1 @@
-"""Implementations of `core.ports.Model`: OpenAI-compatible endpoints, Ollama, LiteLLM, built-ins, replays."""
+"""Implementations of `core.ports.Model`: OpenAI-compatible endpoints, Anthropic, Ollama, LiteLLM, built-ins, replay."""

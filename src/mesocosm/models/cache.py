@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -45,6 +45,7 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     usage: Usage = Usage(calls=1)
     model: str = ""
     served: str = ""
+    blocks: tuple[dict[str, Any], ...] = ()
 
 
 _read = msgspec.json.Decoder(_Kept).decode
@@ -109,6 +110,7 @@ class ResponseFile:
             kept.model,
             cached=True,
             served=kept.served,
+            blocks=kept.blocks,
         )
 
     def put(self, key: bytes, reply: ModelReply) -> None:
@@ -121,6 +123,7 @@ class ResponseFile:
             reply.usage,
             reply.model,
             reply.served,
+            reply.blocks,
         )
         self._connection.execute(
             "INSERT OR IGNORE INTO responses VALUES (?, ?, ?)", (key, msgspec.json.encode(kept), time.time())

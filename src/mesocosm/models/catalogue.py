@@ -6,7 +6,7 @@ from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import MODELS, fold, suggestion
-from mesocosm.models.endpoint import PROVIDERS, configured, endpoint, is_loopback
+from mesocosm.models.endpoint import NATIVE, PROVIDERS, configured, endpoint, is_loopback
 
 IN_PROCESS = frozenset({"builtin", "replay"})
 """Providers that run in this process: nothing is sent, so nothing is cached."""
@@ -71,7 +71,11 @@ def address(name: ModelName) -> str:
         return ollama.base_url(name)
     if name.base_url:
         return name.base_url
-    if name.provider in PROVIDERS or (configured(name.provider) and not _registered(name.provider)):
+    if (
+        name.provider in PROVIDERS
+        or name.provider in NATIVE
+        or (configured(name.provider) and not _registered(name.provider))
+    ):
         return endpoint(name).base_url
     return ""
 

@@ -66,6 +66,8 @@ def wire_messages(messages: Sequence[Message]) -> Sequence[Message | dict[str, A
     for message in messages:
         if message.content.__class__ is not str or not message.content or message.reasoning or message.tool_calls:
             return [_wire(message) for message in messages]
+        if message.blocks or message.failed:
+            return [_wire(message) for message in messages]
     return messages
 
 

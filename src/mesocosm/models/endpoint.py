@@ -1,4 +1,4 @@
-"""Addresses and keys of OpenAI-compatible providers, and a check whether an address is on this machine."""
+"""Addresses and keys of providers, and a check whether an address is on this machine."""
 
 import ipaddress
 import os
@@ -24,19 +24,24 @@ PROVIDERS = {
 }
 """Providers that speak the OpenAI protocol, with their public base URLs."""
 
+NATIVE = {"anthropic": "https://api.anthropic.com"}
+"""Providers that are asked in a protocol of their own, with the roots of their public addresses."""
+
 ELSEWHERE = {
-    "anthropic": "https://api.anthropic.com",
     "gemini": "https://generativelanguage.googleapis.com",
     "mistral": "https://api.mistral.ai",
     "deepseek": "https://api.deepseek.com",
     "xai": "https://api.x.ai",
 }
-"""Public addresses of providers that use other protocols or are reached through LiteLLM."""
+"""Public addresses of providers that are reached through LiteLLM."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEndpoint:
-    """An OpenAI-compatible address: base URL, the key to send (may be empty), the variables that can hold one."""
+    """The address of a model: base URL, the key to send (may be empty), the variables that can hold one.
+
+    The base URL of a provider in NATIVE is its root, without the version.
+    """
 
     base_url: str
     key: str = field(repr=False)
@@ -53,8 +58,12 @@ def endpoint(name: ModelName) -> ModelEndpoint:
     before that. Raises UsageError for a provider without an address.
     """
     prefix = _prefix(name.provider)
-    public = PROVIDERS.get(name.provider, "")
-    base_url = _VERSION.sub("/v1", (name.base_url or configured(name.provider) or public).rstrip("/"))
+    public = PROVIDERS.get(name.provider) or NATIVE.get(name.provider, "")
+    base_url = (name.base_url or configured(name.provider) or public).rstrip("/")
+    if name.provider in NATIVE:
+        base_url = _VERSION.sub("", base_url.removesuffix("/messages"))
+    else:
+        base_url = _VERSION.sub("/v1", base_url)
     if not base_url:
         raise UsageError(
             f"no address is known for provider {name.provider!r}; write "
@@ -114,7 +123,7 @@ def takes_key_of(url: str, provider: str, public: str = "") -> bool:
 
 def _places() -> Iterator[tuple[str, str]]:
     """Yield (variable prefix, address) for every known address of a provider."""
-    for provider, place in {**PROVIDERS, **ELSEWHERE}.items():
+    for provider, place in {**PROVIDERS, **NATIVE, **ELSEWHERE}.items():
         yield _prefix(provider), place
     for variable, place in os.environ.items():
         owner = variable.removesuffix("_BASE_URL").removesuffix("_API_BASE")

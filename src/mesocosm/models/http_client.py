@@ -2,7 +2,7 @@
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import mesocosm
 from mesocosm.core.failure import Cause, EpisodeError
@@ -19,17 +19,30 @@ MAX_ANSWER = 10 * 1024 * 1024
 
 
 class ModelHttpClient:
-    """The connection to one model server. Each message starts with `subject` (provider/model) and the printable URL."""
+    """The connection to one model server. Each message starts with `subject` (provider/model) and the printable URL.
 
-    def __init__(self, subject: str, base_url: str, key: str = "", *, start: str = "check that it runs") -> None:
+    `headers` are sent with each request. The key is sent as a bearer token, or as it is in `key_header`.
+    """
+
+    def __init__(
+        self,
+        subject: str,
+        base_url: str,
+        key: str = "",
+        *,
+        start: str = "check that it runs",
+        key_header: str = "",
+        headers: Mapping[str, str] = {},
+    ) -> None:
         self.subject = subject
         self.base_url = base_url
         self._key = key
         self._start = start
         self._client = HttpClient(max_response=MAX_ANSWER)
         self._headers = {"content-type": "application/json", "user-agent": f"mesocosm/{mesocosm.__version__}"}
+        self._headers |= headers
         if key:
-            self._headers["authorization"] = f"Bearer {key}"
+            self._headers |= {key_header: key} if key_header else {"authorization": f"Bearer {key}"}
 
     async def post(self, path: str, body: bytes, timeout_s: float) -> Response:
         """Return the response to a POST. Raises EpisodeError if there is none."""

@@ -23,6 +23,7 @@ from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import (
     ELSEWHERE,
     GENERAL_KEY,
+    NATIVE,
     PROVIDERS,
     assigned_variable,
     check_url,
@@ -36,8 +37,8 @@ from mesocosm.models.refusal import RefusalContext, Words, words, words_of
 from mesocosm.models.unsupported import UnsupportedParameters
 
 INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
-PUBLIC = {**PROVIDERS, **ELSEWHERE}
-ANTHROPIC = "https://api.anthropic.com"
+PUBLIC = {**PROVIDERS, **NATIVE, **ELSEWHERE}
+ANTHROPIC = NATIVE["anthropic"]
 ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
 _PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
 

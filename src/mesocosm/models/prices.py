@@ -24,8 +24,9 @@ Dollars = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """USD per million tokens on the day `as_of` (ISO date).
 
-    `cached` is for prompt tokens read from the provider's cache (None: as `input`). For a prompt longer than
-    `long_over` tokens, all tokens of the call are charged at `long_input`, `long_output` and `long_cached`.
+    `cached` is for prompt tokens read from the provider's cache, `written` for those written to it, `written_hour` for
+    those that it keeps for an hour (None: as `input`). For a prompt longer than `long_over` tokens, all tokens of the
+    call are charged at the prices that start with `long_`.
     """
 
     input: Dollars
@@ -36,22 +37,31 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     long_input: Dollars = 0.0
     long_output: Dollars = 0.0
     long_cached: Dollars | None = None
+    written: Dollars | None = None
+    written_hour: Dollars | None = None
+    long_written: Dollars | None = None
+    long_written_hour: Dollars | None = None
 
     @property
     def free(self) -> bool:
         """Whether both input and output cost nothing."""
         return self.input == self.output == 0.0
 
-    def cost(self, prompt: int, completion: int, cached: int = 0) -> float:
-        """Return USD for one call; `cached` is a part of `prompt`."""
+    def cost(self, prompt: int, completion: int, cached: int = 0, written: int = 0, written_hour: int = 0) -> float:
+        """Return USD for one call; `cached`, `written` and `written_hour` are separate parts of `prompt`."""
         if self.free:
             return 0.0
-        into, out, read = self.input, self.output, self.cached
+        into, out = self.input, self.output
+        others = (self.cached, self.written, self.written_hour)
         if self.long_over is not None and prompt > self.long_over:
-            into, out, read = self.long_input, self.long_output, self.long_cached
-        cached = min(cached, prompt)
-        paid = (prompt - cached) * into + cached * (into if read is None else read) + completion * out
-        return paid / 1e6
+            into, out = self.long_input, self.long_output
+            others = (self.long_cached, self.long_written, self.long_written_hour)
+        paid = completion * out
+        for tokens, dollars in zip((cached, written, written_hour), others, strict=True):
+            part = min(tokens, prompt)
+            prompt -= part
+            paid += part * (into if dollars is None else dollars)
+        return (paid + prompt * into) / 1e6
 
 
 FREE = Price(0.0, 0.0, as_of="")

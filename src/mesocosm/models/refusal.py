@@ -16,7 +16,7 @@ CUT = 500
 """Number of characters of the server's text in a message; `detail` keeps ten times as many."""
 
 _CONTEXT = re.compile(
-    r"context[ _-]?(length|window|size)|maximum (context|input|prompt)|(prompt|input) is too long"
+    r"context[ _-]?(length|window|size|limit)|maximum (context|input|prompt)|(prompt|input) is too long"
     r"|too many (input )?tokens|exceeds? the (available|maximum|model'?s) (context|number of tokens)"
     r"|reduce the length of the (messages|prompt)",
     re.IGNORECASE,
@@ -38,7 +38,8 @@ _TAG = re.compile(r"<[^>]*>")
 _WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _UNKNOWN_FIELD = re.compile(
     r"unsupported|not support|unrecogni[sz]ed|unknown|unexpected|not (allowed|permitted|available|implemented)"
-    r"|extra (inputs|fields)|invalid (type|value) for|does not work with|only the default|deprecated",
+    r"|extra (inputs|fields)|invalid (type|value) for|does not work with|only the default|deprecated"
+    r"|may only be set|or unset",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,14 @@ from mesocosm.models.refusal import Words, objects_to
 
 _log = logging.getLogger(__name__)
 _OPTIONAL = ("temperature", "top_p")
-_STRUCTURED = ("response_format", "response format", "json_schema", "structured output")
+_STRUCTURED = (
+    "response_format",
+    "response format",
+    "json_schema",
+    "structured output",
+    "output_config.format",
+    "output_format",
+)
 
 
 class UnsupportedParameters:
@@ -40,6 +47,9 @@ class UnsupportedParameters:
                 self.limit = "max_completion_tokens"
                 _log.warning("%s takes max_completion_tokens instead of max_tokens; that is sent now", self._subject)
             return True
+        if {"temperature", "top_p"} <= body.keys() and "cannot both be specified" in said.message:
+            # At temperature 1 it has no effect, so top_p is the one that was meant.
+            return self._leave_out("temperature" if body["temperature"] == 1 else "top_p", said)
         if "response_format" in body and _about_structure(said):
             return self._leave_out("response_format", said)
         for field in _OPTIONAL:
@@ -49,9 +59,13 @@ class UnsupportedParameters:
 
     def _leave_out(self, field: str, said: Words) -> bool:
         if field not in self._refused:
-            self._refused.add(field)
-            _log.warning('%s does not take %s and is asked without it: "%s"', self._subject, field, said.brief)
+            self.without(field, said.brief)
         return True
+
+    def without(self, field: str, reason: str) -> None:
+        """Leave a field out from now on, with a warning."""
+        self._refused.add(field)
+        _log.warning('%s does not take %s and is asked without it: "%s"', self._subject, field, reason)
 
 
 def _about_structure(said: Words) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.testing.fault import Fault
+from mesocosm.testing.validation import signature
 
 _encode = msgspec.json.Encoder().encode
 
@@ -15,7 +16,7 @@ _encode = msgspec.json.Encoder().encode
 class ScriptedAnswer:
     """The reply of the fake model. Token counts of None are estimated from the lengths (four bytes per token).
 
-    `tool_calls` are (name, arguments) pairs.
+    `tool_calls` are (name, arguments) pairs. `written_tokens` are those written to the cache (Anthropic only).
     """
 
     text: str = "ok"
@@ -26,6 +27,7 @@ class ScriptedAnswer:
     completion_tokens: int | None = None
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    written_tokens: int = 0
 
 
 def tokens(answer: ScriptedAnswer, size: int) -> tuple[int, int]:
@@ -94,10 +96,22 @@ def ollama_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 def anthropic_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of a response to `/v1/messages`."""
     prompt, completion = tokens(answer, size)
-    content: list[dict[str, Any]] = [{"type": "text", "text": answer.text}] if answer.text else []
+    content: list[dict[str, Any]] = []
+    if answer.reasoning:
+        content.append({"type": "thinking", "thinking": answer.reasoning, "signature": signature(answer.reasoning)})
+    if answer.text:
+        content.append({"type": "text", "text": answer.text})
     for n, (name, given) in enumerate(answer.tool_calls):
         content.append({"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": dict(given)})
-    reasons = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use"}
+    reasons = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+    usage: dict[str, Any] = {
+        "input_tokens": prompt - answer.cached_tokens - answer.written_tokens,
+        "output_tokens": completion,
+        "cache_creation_input_tokens": answer.written_tokens,
+        "cache_read_input_tokens": answer.cached_tokens,
+    }
+    if answer.reasoning_tokens:
+        usage["output_tokens_details"] = {"thinking_tokens": answer.reasoning_tokens}
     return _encode(
         {
             "id": "msg_fake",
@@ -107,7 +121,7 @@ def anthropic_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
             "content": content,
             "stop_reason": reasons.get(answer.finish_reason, answer.finish_reason),
             "stop_sequence": None,
-            "usage": {"input_tokens": prompt, "output_tokens": completion},
+            "usage": usage,
         }
     )
 

@@ -137,6 +137,8 @@ class ModelServer(LoopbackServer):
         """Return why a request is invalid for any model, or None."""
         if wrong := problem(request.path, request.raw):
             return Fault(status=400, text=wrong, code="400" if spoken is OPENAI else "invalid_request_error")
+        if spoken is ANTHROPIC and not request.header("anthropic-version"):
+            return Fault(status=400, text="anthropic-version: header is required", code="invalid_request_error")
         if self.context is not None and (tokens := len(request.raw) // 4) > self.context:
             text = overflow(tokens, self.context)
             return Fault(status=400, text=text, code="context_length_exceeded", param="messages")

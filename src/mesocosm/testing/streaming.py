@@ -68,15 +68,19 @@ def openai_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[s
 def anthropic_stream(answer: ScriptedAnswer, model: str, size: int, body: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield the events of a message."""
     whole = msgspec.json.decode(anthropic_answer(answer, model, size))
-    prompt, completion = tokens(answer, size)
+    _, completion = tokens(answer, size)
     content, reason = whole["content"], whole["stop_reason"]
-    start = {**whole, "content": [], "stop_reason": None, "usage": {"input_tokens": prompt, "output_tokens": 1}}
+    start = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
     yield event({"type": "message_start", "message": start}, "message_start")
     yield event({"type": "ping"}, "ping")
     for index, block in enumerate(content):
         if block["type"] == "text":
             empty: dict[str, Any] = {"type": "text", "text": ""}
             deltas: list[dict[str, Any]] = [{"type": "text_delta", "text": word} for word in words(block["text"])]
+        elif block["type"] == "thinking":
+            empty = {"type": "thinking", "thinking": "", "signature": ""}
+            deltas = [{"type": "thinking_delta", "thinking": word} for word in words(block["thinking"])]
+            deltas.append({"type": "signature_delta", "signature": block["signature"]})
         else:
             empty = {**block, "input": {}}
             spelled = _encode(block["input"]).decode()

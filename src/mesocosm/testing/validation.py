@@ -1,9 +1,11 @@
 """Requests that a model server rejects: missing fields, values of the wrong type, or a prompt that is too long.
 
-As strict as the stricter of LiteLLM's proxy and llama.cpp's server; `tests/foreign` compares them. The server itself
-checks the model's name.
+As strict as the stricter of LiteLLM's proxy and llama.cpp's server, which `tests/foreign` compares, and for messages as
+Anthropic's API. The server itself checks the model's name.
 """
 
+import hashlib
+from collections.abc import Set
 from typing import Any
 
 import msgspec
@@ -49,12 +51,23 @@ class _Embeddings(msgspec.Struct, kw_only=True):
     input: str | list[Any]
 
 
-class _Messages(_Sampling, kw_only=True):
+class _Messages(_Sampling, kw_only=True, forbid_unknown_fields=True):
     model: str | None = None
     messages: list[_Message]
     max_tokens: int
     tools: list[dict[str, Any]] | None = None
     system: str | list[dict[str, Any]] | None = None
+    tool_choice: dict[str, Any] | None = None
+    stop_sequences: list[str] | None = None
+    top_k: int | None = None
+    thinking: dict[str, Any] | None = None
+    output_config: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None
+    service_tier: str | None = None
+    container: Any = None
+    mcp_servers: Any = None
+    context_management: Any = None
 
 
 class _Ollama(msgspec.Struct, kw_only=True):
@@ -85,11 +98,81 @@ def problem(path: str, raw: bytes) -> str:
     if decode is None:
         return ""
     try:
-        decode(raw)
+        decoded = decode(raw)
+        if isinstance(decoded, _Messages):
+            return _misplaced(decoded)
     except msgspec.ValidationError as error:
         return f"Invalid request: {error}"
     except msgspec.DecodeError as error:
         return f"Invalid JSON payload: {error}"
+    return ""
+
+
+def signature(thinking: str) -> str:
+    """Return the signature of a thought, as the fake server gives and checks it."""
+    return hashlib.sha256(f"signed: {thinking}".encode()).hexdigest()
+
+
+def _misplaced(request: _Messages) -> str:
+    """Return what Anthropic's API rejects in a request of the right shape, in its words; empty if nothing."""
+    thinking = request.thinking or {}
+    if thinking.get("budget_tokens", 0) >= request.max_tokens:
+        return "`max_tokens` must be greater than `thinking.budget_tokens`"
+    if thinking.get("type") in {"enabled", "adaptive"} and request.temperature not in {None, 1}:
+        return "`temperature` may only be set to 1 when thinking is enabled or in adaptive mode"
+    if not request.messages or request.messages[0].role != "user":
+        return 'messages: first message must use the "user" role'
+    open_calls: set[str] = set()
+    for place, message in enumerate(request.messages):
+        blocks = [{"type": "text", "text": message.content}] if isinstance(message.content, str) else message.content
+        if wrong := _wrong_turn(message.role, blocks, open_calls):
+            return f"messages.{place}: {wrong}"
+        open_calls = {block["id"] for block in blocks if block["type"] == "tool_use"}
+    return _UNANSWERED if open_calls else ""
+
+
+_UNANSWERED = "`tool_use` ids were found without `tool_result` blocks immediately after"
+
+
+def _wrong_turn(role: str, blocks: Any, open_calls: Set[str]) -> str:
+    if role not in {"user", "assistant"}:
+        return "role: Input should be 'user' or 'assistant'"
+    if not isinstance(blocks, list) or not blocks:
+        return "all messages must have non-empty content"
+    for index, block in enumerate(blocks):
+        if wrong := _wrong_block(block, role, open_calls):
+            return f"content.{index}: {wrong}"
+    answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
+    return _UNANSWERED if open_calls - answered else ""
+
+
+_FIELDS = {
+    "text": {"text", "cache_control", "citations"},
+    "image": {"source", "cache_control"},
+    "document": {"source", "title", "context", "citations", "cache_control"},
+    "tool_use": {"id", "name", "input", "cache_control", "caller"},
+    "tool_result": {"tool_use_id", "content", "is_error", "cache_control"},
+    "thinking": {"thinking", "signature"},
+    "redacted_thinking": {"data"},
+}
+
+
+def _wrong_block(block: Any, role: str, open_calls: Set[str]) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind not in _FIELDS:
+        return f"Input tag {kind!r} does not match any of the expected tags"
+    if unknown := block.keys() - _FIELDS[kind] - {"type"}:
+        return f"{kind}.{min(unknown)}: Extra inputs are not permitted"
+    if kind == "text" and not str(block.get("text") or "").strip():
+        return "text content blocks must be non-empty and contain non-whitespace text"
+    if kind == "tool_result" and (role != "user" or block.get("tool_use_id") not in open_calls):
+        return f"unexpected `tool_use_id` found in `tool_result` blocks: {block.get('tool_use_id')}"
+    if kind in {"tool_use", "thinking", "redacted_thinking"} and role != "assistant":
+        return f"`{kind}` blocks can only be in `assistant` messages"
+    if kind == "tool_use" and not isinstance(block.get("input"), dict):
+        return "tool_use.input: Input should be a valid dictionary"
+    if kind == "thinking" and block.get("signature") != signature(str(block.get("thinking"))):
+        return "Invalid `signature` in `thinking` block"
     return ""
 
 

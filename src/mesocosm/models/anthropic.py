@@ -1,0 +1,139 @@
+"""Models of Anthropic's Messages API, called directly without LiteLLM."""
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import UsageError
+from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.ports import Model
+from mesocosm.http.response import Response
+from mesocosm.models import anthropic_messages as wire
+from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
+from mesocosm.models.http_client import ModelHttpClient
+from mesocosm.models.prices import Price, price
+from mesocosm.models.refusal import Words
+from mesocosm.models.server_model import ServerModel
+
+VERSION = "2023-06-01"
+_BUDGET = ("adaptive", "effort", "thinking.type")
+"""Words with which models reject a degree of effort, because they take a number of tokens for their thoughts."""
+_log = logging.getLogger(__name__)
+
+
+def open_model(settings: ModelSettings) -> Model:
+    """Return the model of Anthropic, or of a server that speaks its protocol. Raises UsageError."""
+    name = ModelName.parse(settings.name)
+    if settings.extra.get("stream"):
+        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
+    effort = settings.extra.get("reasoning_effort")
+    if effort is not None and effort not in wire.EFFORTS:
+        known = ", ".join(wire.EFFORTS)
+        raise UsageError(f"{settings.name}: reasoning_effort is {effort!r}; it is one of {known}")
+    place = endpoint(name)
+    cost = price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
+    return AnthropicModel(name, place, settings.extra, cost)
+
+
+class AnthropicModel(ServerModel):
+    """One model at one address that speaks Anthropic's protocol.
+
+    Extra settings are fields of the API. Those of chat completions that the API has under another name are translated:
+    `stop`, `tool_choice`, `parallel_tool_calls`, `reasoning_effort`, `user` and `max_completion_tokens`.
+    """
+
+    protocol = "anthropic"
+    path = "/messages"
+    answer = "message"
+
+    def __init__(self, name: ModelName, place: ModelEndpoint, extra: Mapping[str, Any], cost: Price | None) -> None:
+        exchange = ModelHttpClient(
+            f"{name.provider}/{name.model}",
+            f"{place.base_url}/v1",
+            place.key,
+            key_header="x-api-key",
+            headers={"anthropic-version": VERSION},
+        )
+        super().__init__(name, place, extra, cost, exchange)
+        self._budget = False
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove or translate, in place, the settings of a program's request that the server does not accept."""
+        super().adapt(settings)
+        spelled = self._spelled(settings)
+        settings.clear()
+        settings.update(spelled)
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": self._model,
+            **wire.conversation(request.messages),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+        }
+        if request.top_p is not None:
+            body["top_p"] = request.top_p
+        if request.tools:
+            body["tools"] = wire.wire_tools(request.tools)
+        body |= self._extra
+        body |= request.extra
+        if request.schema is not None and self._concessions.structured:
+            try:
+                body["response_format"] = wire.output_format(request.schema)
+            except wire.Inexpressible as error:
+                self._concessions.without("response_format", f"structured output of this API cannot express {error}")
+        self._concessions.apply(body)
+        return body
+
+    def _spelled(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return a body with the names of the API."""
+        body = dict(body)
+        config = body.get("output_config")
+        config = dict(config) if isinstance(config, dict) else {}
+        if (limit := body.pop("max_completion_tokens", None)) is not None:
+            body["max_tokens"] = limit
+        # Any other effort is left for the server to refuse.
+        if (effort := body.get("reasoning_effort")) in wire.EFFORTS:
+            del body["reasoning_effort"]
+            asked = wire.thinking(effort, body.get("max_tokens") or 0, budget=self._budget)
+            config = {**asked.get("output_config", {}), **config}
+            body.setdefault("thinking", asked["thinking"])
+        if (form := body.pop("response_format", None)) is not None:
+            config["format"] = form
+        if config:
+            body["output_config"] = config
+        stop = body.pop("stop", None)
+        if stop is not None:
+            body["stop_sequences"] = [stop] if isinstance(stop, str) else stop
+        user = body.pop("user", None)
+        if user is not None:
+            body.setdefault("metadata", {"user_id": user})
+        choice = wire.tool_choice(body.pop("tool_choice", None), body.pop("parallel_tool_calls", None))
+        if choice is not None:
+            body["tool_choice"] = choice
+        return body
+
+    def _concede(self, status: int, said: Words, body: dict[str, Any]) -> bool:
+        if super()._concede(status, said, body):
+            return True
+        asked = "reasoning_effort" in body or body.get("thinking") == {"type": "adaptive", "display": "summarized"}
+        if self._budget or status != 400 or not asked or not any(word in said.message for word in _BUDGET):
+            return False
+        self._budget = True
+        _log.warning('%s gets a number of tokens for its thoughts instead of an effort: "%s"', self.name, said.brief)
+        return True
+
+    def _read(self, response: Response, request: ModelRequest, started: float) -> ModelReply:
+        answer = wire.decode(response.body)
+        reply = wire.reply(answer, self._price, self.name, time.perf_counter() - started)
+        if reply is not None:
+            return replace(reply, usage=reply.usage.charged(response.headers))
+        if not answer.error:
+            raise self._exchange.invalid(self.path, response.body, "holds no answer")
+        # Gateways put errors into a 200.
+        body = msgspec.json.encode({"error": answer.error})
+        raise self._refused(Response(wire.status_of(answer.error), response.headers, body), request.max_tokens)

@@ -1,0 +1,189 @@
+"""What models behind an HTTP address have in common, whatever protocol they speak."""
+
+import difflib
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import msgspec
+
+from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.foreign import read_json
+from mesocosm.core.ids import digest
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
+from mesocosm.core.proxy import Protocols, Upstream
+from mesocosm.core.usage import Usage
+from mesocosm.http.response import Response
+from mesocosm.models import chat_completions
+from mesocosm.models.endpoint import ModelEndpoint, is_loopback, without_credentials
+from mesocosm.models.http_client import CHECK_S, ModelHttpClient
+from mesocosm.models.prices import Price
+from mesocosm.models.refusal import Words, words
+from mesocosm.models.unsupported import UnsupportedParameters
+
+_encode = msgspec.json.Encoder().encode
+
+
+class ServerModel:
+    """One model at one address. Subclasses build the body of a request and read the answer.
+
+    Features that the model rejects (structured output, a temperature, the field `max_tokens`) are remembered and left
+    out or renamed from then on, with one warning.
+    """
+
+    protocol: ClassVar[Protocols]
+    path: ClassVar[str]
+    answer: ClassVar[str]
+    """What a valid answer is called in errors."""
+    hint: ClassVar[str] = ""
+    """What the base URL usually looks like."""
+
+    def __init__(
+        self,
+        name: ModelName,
+        place: ModelEndpoint,
+        extra: Mapping[str, Any],
+        cost: Price | None,
+        exchange: ModelHttpClient,
+    ) -> None:
+        self.name = f"{name.provider}/{name.model}"
+        self._model = name.model
+        self._place = place
+        self._extra = dict(extra)
+        self._price = cost
+        self._exchange = exchange
+        self._concessions = UnsupportedParameters(self.name)
+        self._listed: list[str] = []
+        self._local = is_loopback(place.base_url)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's capabilities, without those that it has rejected."""
+        return Capabilities(self._concessions.structured, images=True, tools=True, local=self._local)
+
+    @property
+    def upstream(self) -> Upstream:
+        """The server that programs' calls are forwarded to."""
+        return Upstream(self.protocol, self._place.base_url, self._place.key, self._model)
+
+    def priced(self, usage: Usage) -> Usage:
+        """Return `usage` with its cost; the cost is None if the price is unknown."""
+        return chat_completions.priced(usage, self._price)
+
+    @property
+    def server(self) -> Mapping[str, str]:
+        """The server's address, and a digest of the list of models that it had during the check.
+
+        The digest is left out for a provider's public address, whose list grows with every release and says nothing
+        about the model in use.
+        """
+        found = {"address": without_credentials(self._place.base_url)}
+        listed = self._listed and not self._place.needs_key
+        return {**found, "models": digest(sorted(self._listed))} if listed else found
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove or rename the settings in a program's request that the server does not accept."""
+        self._concessions.apply(settings)
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server rejected one of `settings`, which is removed or renamed from now on."""
+        return self._concede(status, words(answer), settings)
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the error for a response to a program with a status other than 200."""
+        return self._refused(Response(status, headers, answer), max_tokens, path)
+
+    async def check(self) -> None:
+        """Check that the server answers and accepts the key. Raises EpisodeError or UsageError.
+
+        The model's name is not checked until the first call: not every server lists all the names that it accepts.
+        """
+        place = self._place
+        if place.needs_key and not place.key:
+            unset = (
+                f"neither {' nor '.join(place.variables)} is" if place.variables[1:] else f"{place.variables[0]} is not"
+            )
+            raise UsageError(
+                f"{self.name} needs a key, and {unset} set; "
+                f"export {place.variables[0]}=…, or run a local model such as ollama/llama3.2"
+            )
+        response = await self._exchange.get("/models", CHECK_S)
+        if response.status in {401, 402, 403}:
+            raise self._exchange.refusal("/models", response, 0, variables=place.variables)
+        if response.status == 200:
+            self._listed = _listed(response.body)
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Return the answer to one call. Raises EpisodeError.
+
+        A call is sent again only if the server rejected a field that can be left out.
+        """
+        started = time.perf_counter()
+        while True:
+            body = self._body(request)
+            response = await self._exchange.post(self.path, _encode(self._spelled(body)), request.timeout_s)
+            if response.status == 200:
+                break
+            if not self._concede(response.status, self._exchange.words(response), body):
+                raise self._refused(response, request.max_tokens)
+        try:
+            return self._read(response, request, started)
+        except msgspec.ValidationError as error:
+            raise self._exchange.invalid(self.path, response.body, f"is not a {self.answer} ({error})") from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise self._exchange.invalid(self.path, response.body, f"is not JSON ({error})") from error
+
+    async def close(self) -> None:
+        """Close connections."""
+        await self._exchange.close()
+
+    def warnings(self) -> Sequence[str]:
+        """Return a warning if a self-hosted server lists models and this one is not among them.
+
+        Such servers may answer any name with the model that they have. Lists of public providers leave out aliases.
+        """
+        if self._place.needs_key or not self._listed or self._model in self._listed:
+            return ()
+        if any("*" in name for name in self._listed):
+            return ()
+        where = without_credentials(self._place.base_url)
+        return (f"the server at {where} does not list the model {self._model!r}; {self._missing()}",)
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        """Return the request under the names that UnsupportedParameters knows."""
+        raise NotImplementedError
+
+    def _spelled(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the body as it is sent."""
+        return body
+
+    def _read(self, response: Response, request: ModelRequest, started: float) -> ModelReply:
+        """Return the reply in a response with status 200. Raises EpisodeError, msgspec.DecodeError."""
+        raise NotImplementedError
+
+    def _concede(self, status: int, said: Words, body: dict[str, Any]) -> bool:
+        return self._concessions.make(status, said, body)
+
+    def _refused(self, response: Response, max_tokens: int, path: str = "") -> EpisodeError:
+        return self._exchange.refusal(
+            path or self.path, response, max_tokens, variables=self._place.variables, missing=self._missing()
+        )
+
+    def _missing(self) -> str:
+        if self._listed and self._model not in self._listed:
+            close = difflib.get_close_matches(self._model, self._listed, n=3, cutoff=0.4) or self._listed[:5]
+            return f"it has {', '.join(close)}{' and others' if len(close) < len(self._listed) else ''}"
+        if self._place.needs_key:
+            return "check the name of the model, and that the account may use it"
+        return f"check the name of the model, and the base URL {without_credentials(self._place.base_url)}{self.hint}"
+
+
+def _listed(body: bytes) -> list[str]:
+    try:
+        listing = read_json(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return []
+    entries = listing.get("data") if isinstance(listing, dict) else None
+    return [str(entry["id"]) for entry in entries or [] if isinstance(entry, dict) and "id" in entry]
