@@ -17,6 +17,8 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from tests.forked import ForkServer
+from tests.viewer.hosting import fork_servers, forks
 
 from mesocosm.store import open_store
 
@@ -62,6 +64,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(skip)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def programs_are_forked(fork_server: ForkServer | None) -> Iterator[None]:
+    """Let `forks` know the process that programs are forked from."""
+    fork_servers[:] = [fork_server] if fork_server else []
+    yield
+    fork_servers.clear()
+
+
 @dataclass
 class Server:
     """A `mesocosm view` of its own process."""
@@ -87,7 +97,8 @@ class Watched:
 def mesocosm(*words: str, results: Path, check: bool = True) -> str:
     """Run a command over a results directory and return its output."""
     command = [sys.executable, "-m", "mesocosm", *words, "--results-dir", str(results)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    with forks():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert not check or done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -146,9 +157,9 @@ def _play_all(runs: Sequence[tuple[Any, ...]]) -> None:
     commands = [_words(where, model, place, *words) for where, model, place, *words in runs]
     play_all = "sys.exit(bool({*map(call, json.load(sys.stdin))} - {0, 3}))"
     script = f"import json, sys; from mesocosm.cli.main import call; {play_all}"
-    done = subprocess.run(
-        [sys.executable, "-c", script], input=json.dumps(commands), capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", script]
+    with forks():
+        done = subprocess.run(command, input=json.dumps(commands), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -174,14 +185,16 @@ def start(place: str, model: str, results: Path, *words: str) -> subprocess.Pope
     """Start a run in a process of its own and return at once."""
     asked = ("--manifest", place, "--model", model, "--quiet", *words, "--results-dir", str(results))
     command = [sys.executable, "-m", "mesocosm", "run", "local", *asked]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
+    with forks():
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True)
 
 
 @contextmanager
 def models() -> Iterator[str]:
     """Serve fake models that walk through mazes, until the block ends; the value is their base URL."""
     command = [sys.executable, str(Path(__file__).with_name("walker.py"))]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    with forks():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield process.stdout.readline().strip()
@@ -194,9 +207,9 @@ def models() -> Iterator[str]:
 def serving(results: Path, *words: str) -> Iterator[Server]:
     """Serve a results directory on a free port until the block ends."""
     command = [sys.executable, "-m", "mesocosm", "view", "--no-open", "--json", "--port", "0", *words]
-    process = subprocess.Popen(
-        [*command, "--results-dir", str(results)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command += ["--results-dir", str(results)]
+    with forks():
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         said = ""

@@ -7,14 +7,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.forked import ForkServer, forking
 
 DEADLINE_S = 120.0
+fork_servers: list[ForkServer] = []
+"""The process that programs of these tests are forked from, if there is one."""
+
+
+def forks() -> AbstractContextManager[None]:
+    """Let the programs that a block starts be forked, also those of fixtures of the whole session."""
+    return forking(fork_servers[0]) if fork_servers else nullcontext()
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,12 @@ def hosting(
         (folder / "platform.toml").write_text("\n".join(entries))
         words += ["--config", str(folder / "platform.toml")]
     variables = {"MESOCOSM_LOCAL_GIT": "1", "MESOCOSM_COOLDOWN_S": "0", **settings}
-    with (
-        (folder / "serve.log").open("w") as log,
-        subprocess.Popen(
-            [sys.executable, "-m", "mesocosm", "serve", "--json", *words],
-            env={**os.environ, **variables},
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-        ) as process,
-    ):
+    command = [sys.executable, "-m", "mesocosm", "serve", "--json", *words]
+    with (folder / "serve.log").open("w") as log, forks():
+        begun = subprocess.Popen(
+            command, env={**os.environ, **variables}, stdout=subprocess.PIPE, stderr=log, text=True
+        )
+    with begun as process:
         assert process.stdout is not None
         told = "".join(iter(process.stdout.readline, "}\n")) + "}"
         made: dict[str, Any] = json.loads(told)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from tests.viewer.conftest import MadeOnce, Server, ask, find_episode, find_run, models, serving, watched_page
+from tests.viewer.hosting import forks
 from tests.viewer.test_axe import Open, examine
 
 BENCHMARKS = Path(__file__).parent / "benchmarks"
@@ -20,7 +21,8 @@ def bench(*words: str, results: Path, code: int = 0) -> str:
     command = [sys.executable, "-m", "mesocosm", "bench", *words, "--results-dir", str(results)]
     if words[0] in {"run", "compare"}:
         command += ["--benchmarks-dir", str(BENCHMARKS), "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    with forks():
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 

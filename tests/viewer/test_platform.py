@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.viewer.hosting import Member, Platform, commit, hosting
+from tests.viewer.hosting import Member, Platform, commit, forks, hosting
 from tests.viewer.test_axe import violations
 
 PASSWORD = "correct horse battery staple"
@@ -20,9 +20,9 @@ def repository(folder: Path, *, manifest: bool = True) -> Path:
     """Return a git repository with an environment that works, or with nothing in it."""
     folder.mkdir()
     if manifest:
-        subprocess.run(
-            [sys.executable, "-m", "mesocosm", "init", "--dir", str(folder)], check=True, capture_output=True
-        )
+        command = [sys.executable, "-m", "mesocosm", "init", "--dir", str(folder)]
+        with forks():
+            subprocess.run(command, check=True, capture_output=True)
     else:
         (folder / "README.md").write_text("nothing here")
     return commit(folder)

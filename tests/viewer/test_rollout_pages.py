@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 from tests.viewer.conftest import MadeOnce, Server, ask, find_episode, find_run, serving
+from tests.viewer.hosting import forks
 from tests.viewer.test_axe import Open, examine
 
 SCRIPT = Path(__file__).with_name("arithmetic.py")
 
 
 def _record(place: Path) -> None:
-    subprocess.run([sys.executable, str(SCRIPT), str(place)], check=True, timeout=120, stdout=subprocess.DEVNULL)
+    with forks():
+        subprocess.run([sys.executable, str(SCRIPT), str(place)], check=True, timeout=120, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +239,9 @@ def test_the_results_of_a_run_that_goes_on_grow(page: Page, tmp_path: Path) -> N
     place = tmp_path / "results"
     with serving(place) as server:
         script = [sys.executable, str(SCRIPT), str(place), "slow"]
-        with subprocess.Popen(script, stdout=subprocess.DEVNULL) as process:
+        with forks():
+            begun = subprocess.Popen(script, stdout=subprocess.DEVNULL)
+        with begun as process:
             page.goto(f"{server.url}/")
             page.get_by_role("link", name="watched").click()
             counts = panel(page, "Samples").get_by_text(re.compile(r"^\d+ graded"))

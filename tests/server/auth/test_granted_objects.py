@@ -7,6 +7,7 @@ import asyncio
 import importlib
 import inspect
 import pkgutil
+import shutil
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -23,9 +24,11 @@ from tests.server.auth.granted.world import (
     OWNER,
     REFUSED,
     RUNS,
+    STORE,
     World,
     dump,
     opened,
+    reopened,
     secret,
 )
 
@@ -72,10 +75,19 @@ def _tell(kind: type, name: str, thing: Any, world: World, *, is_property: bool)
         return ""
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory, records: Any) -> tuple[World, Path]:
+    """A server with four runs, which is closed, and the file of its store, to copy."""
+    folder = tmp_path_factory.mktemp("granted")
+    with opened(folder, records, lambda *given: asyncio.run(records.write(*given))) as found:
+        return found, folder / STORE
+
+
 @pytest.fixture
-def world(tmp_path: Path, records: Any) -> Iterator[World]:
+def world(planted: tuple[World, Path], tmp_path: Path) -> Iterator[World]:
     """A server with four runs."""
-    with opened(tmp_path, records, lambda *given: asyncio.run(records.write(*given))) as found:
+    closed, file = planted
+    with reopened(closed, Path(shutil.copy(file, tmp_path))) as found:
         yield found
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from mesocosm.store.run_requests import PRIVATE, PUBLIC, RunRequest
 NAMES = ("private", "team", "public")
 RUNS = (*NAMES, "shared")
 OWNER, MATE, STRANGER, ADMIN = 1, 2, 3, 9
+STORE = "store.sqlite"
 CALLERS = {
     "nobody": NOBODY,
     "guest": Principal(Kind.GUEST, guest_id="guest"),
@@ -102,7 +103,7 @@ class World:
 @contextlib.contextmanager
 def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[World]:
     """Open a server with the four runs."""
-    store = open_store(folder / "store.sqlite")
+    store = open_store(folder / STORE)
     try:
         place = str(folder / "data")
         service = Service(read_settings(data_dir=place), store)
@@ -120,6 +121,17 @@ def opened(folder: Path, records: Any, write: Callable[..., Any]) -> Iterator[Wo
             given = {"team": {"team_id": team.id}, "shared": shared}.get(name, {})
             _plant(world, store, records, write, name, given)
         yield world
+    finally:
+        store.close()
+
+
+@contextlib.contextmanager
+def reopened(world: World, file: Path) -> Iterator[World]:
+    """Open a copy of the store of a server."""
+    store = open_store(file)
+    try:
+        service = Service(read_settings(data_dir=world.place), store)
+        yield replace(world, service=service, local=local_service(store))
     finally:
         store.close()
 
