@@ -148,49 +148,48 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-EMPTIED = (
-    *("runs", "run_deletions", "invocations", "outcomes", "benchmarks", "blobs", "run_blobs", "artifacts"),
-    *("workers", "environments", "users", "workspaces"),
-)
-REFERENCES = """
-SELECT referring.relname, referred.relname
-FROM pg_constraint AS one
-JOIN pg_class AS referring ON referring.oid = one.conrelid
-JOIN pg_class AS referred ON referred.oid = one.confrelid
-WHERE one.contype = 'f' AND one.connamespace = current_schema()::regnamespace AND one.conrelid != one.confrelid
+TABLES = """
+SELECT one.relname, array_remove(array_agg(referring.relname), NULL)
+FROM pg_class AS one
+LEFT JOIN pg_constraint AS reference ON reference.confrelid = one.oid AND reference.conrelid != one.oid
+LEFT JOIN pg_class AS referring ON referring.oid = reference.conrelid
+WHERE one.relnamespace = current_schema()::regnamespace AND one.relkind = 'r'
+GROUP BY one.relname
 """
+"""The names of all tables, each with those that refer to it."""
+NUMBERS = """
+SELECT setval(format('%I.%I', schemaname, sequencename)::regclass, start_value, false)
+FROM pg_sequences WHERE schemaname = current_schema() AND last_value IS NOT NULL
+"""
+"""Lets numbers begin at 1 again, as in a new store."""
 
 
-def _emptied_tables(connection: "psycopg.Connection[Any]") -> list[str]:
-    """Return these tables and all that refer to them, those that refer first."""
-    references = connection.execute(REFERENCES).fetchall()
-    order: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(EMPTIED, ()))
-    reached = set(EMPTIED)
-    while more := {referring for referring, referred in references if referred in reached} - reached:
-        reached |= more
-    for referring, referred in references:
-        if referred in reached:
-            order.add(referred, referring)
-    return list(order.static_order())
+def _filled(connection: "psycopg.Connection[Any]", tables: Sequence[str]) -> list[str]:
+    """Return those tables in which there is anything."""
+    asked = ", ".join(f"EXISTS (SELECT FROM {name})" for name in tables)
+    found = connection.execute(f"SELECT {asked}".encode()).fetchone()
+    assert found is not None
+    return [name for name, filled in zip(tables, found, strict=True) if filled]
 
 
 @pytest.fixture(scope="session")
 def empty_postgres(postgres_schema: str) -> Callable[[], str]:
-    """Return what empties the PostgreSQL store and names it.
+    """Return what makes the PostgreSQL store as it was when it was new, and names it.
 
-    It looks where there is anything: TRUNCATE makes new files for 47 tables and their indexes, and takes 150 ms.
+    It looks where there is anything: TRUNCATE makes new files for all tables and their indexes, and takes 150 ms.
     """
     open_store(postgres_schema).close()
     with psycopg.connect(postgres_schema) as connection:
-        names = _emptied_tables(connection)
-    filled = f"SELECT {', '.join(f'EXISTS (SELECT FROM {name})' for name in names)}".encode()
+        references: dict[str, list[str]] = dict(connection.execute(TABLES).fetchall())
+        tables = list(TopologicalSorter(references).static_order())
+        new = set(_filled(connection, tables))
+    tables = [name for name in tables if name not in new]
 
     def empty() -> str:
         with psycopg.connect(postgres_schema) as connection:
-            found = connection.execute(filled).fetchone()
-            assert found is not None
-            deletions = [f"DELETE FROM {name}" for name, here in zip(names, found, strict=True) if here]
-            connection.execute("; ".join(deletions).encode())
+            for name in _filled(connection, tables):
+                connection.execute(f"DELETE FROM {name}".encode())
+            connection.execute(NUMBERS)
         return postgres_schema
 
     return empty
