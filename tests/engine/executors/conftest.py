@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.engine.conftest import Lab
 from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
-from tests.store.conftest import own_schema
+from tests.store.conftest import empty_postgres, postgres_schema
 
 from mesocosm.core.backoff import Backoff
 from mesocosm.core.episode import Episode
@@ -25,6 +25,8 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec,
 from mesocosm.engine import session
 from mesocosm.store import open_store
 from mesocosm.testing.model_server import ModelServer
+
+__all__ = ["empty_postgres", "postgres_schema"]
 
 WORLDS = Path(__file__).with_name("worlds.py")
 WALKER = f"{Path(__file__).parent.with_name('games.py')}:walker"
@@ -208,25 +210,26 @@ def helped(url: str, count: int = 2) -> Iterator[tuple[Lab, Helpers]]:
 
 
 @contextmanager
-def _plays(executor: str, lab: Lab, database: Path) -> Iterator[Plays]:
-    if executor != "queue":
-        yield Plays(lab, executor, str(database))
+def _plays(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[Plays]:
+    if request.param != "queue":
+        yield Plays(lab, request.param, str(database))
         return
-    with own_schema() as url, helped(url) as (laboratory, helpers):
-        yield Plays(laboratory, executor, url, helpers)
+    url = request.getfixturevalue("empty_postgres")()
+    with helped(url) as (laboratory, helpers):
+        yield Plays(laboratory, request.param, url, helpers)
 
 
 @pytest.fixture(params=EXECUTORS)
 def plays(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[Plays]:
     """Return runs on each executor in turn."""
-    with _plays(request.param, lab, database) as found:
+    with _plays(request, lab, database) as found:
         yield found
 
 
 @pytest.fixture(params=REMOTE)
 def away(request: pytest.FixtureRequest, lab: Any, database: Path) -> Iterator[Plays]:
     """Return runs on each executor in turn that plays in other processes."""
-    with _plays(request.param, lab, database) as found:
+    with _plays(request, lab, database) as found:
         yield found
 
 
