@@ -1,11 +1,12 @@
 """A process that helps all runs of a database: `python -m tests.engine.executors.helping URL`.
 
-It says when it is ready.
+It says when it is ready, and ends if the database cannot be opened.
 """
 
 import asyncio
 import sys
 
+from mesocosm.core.failure import InfrastructureError
 from mesocosm.engine.executors.queue import help_run
 from mesocosm.store import open_store
 
@@ -14,7 +15,10 @@ LEASE_S = 4.0
 
 
 async def _help(url: str) -> None:
-    store = open_store(url, create=False)
+    try:
+        store = open_store(url, create=False)
+    except InfrastructureError:
+        return  # the database is restarting; who started this process starts another one
     bell = store.seats.bell()
     print("ready", flush=True)
     while True:
