@@ -133,7 +133,8 @@ class _OwnLink:
 class _HereLink:
     """A worker in this process, with the open parts of the session. Implements engine.executors.links.Link."""
 
-    name = "this process"
+    # Traces name it, and who reads them is elsewhere.
+    name = "the session of the run"
 
     def __init__(self, session: ExecutorSession) -> None:
         self._orders, self._news = asyncio.Queue[bytes | None](), asyncio.Queue[bytes | None]()
