@@ -48,7 +48,7 @@ class Killer:
             target = max(target, self._done()) + self._random.randint(20, MOST_BETWEEN)
             await self._until(lambda: self._done() >= target)  # noqa: B023
             await self._kill(kind)
-        async with asyncio.timeout(START_S):
+        async with asyncio.timeout(START_S + COUNT / 100):
             assert await asyncio.to_thread(self._session.wait) == 0
         run: Run = self._plays.lab.only_run()
         return run
