@@ -1,6 +1,7 @@
 """The agent chat: what it says to models, and what it takes their replies for."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,6 +148,13 @@ class TestToolsOfTheApi:
         assert [event.payload for event in played.events if event.kind is Kind.TOOL_CALL] == [
             {"id": "c0", "name": "look", "arguments": {}}
         ]
+
+    async def test_signed_thoughts_stay_with_their_reply(self) -> None:
+        thought = ({"type": "thinking", "thinking": "hm", "signature": "signed"},)
+        for reply in (called(("look", {})), ModelReply("well")):
+            turns = Turn((user("?"),), (LOOK,)), Turn((user("and now?"),))
+            played = await play(context([replace(reply, blocks=thought), "done"], *turns, native=True))
+            assert played.requests[1].messages[1].blocks == thought
 
     async def test_results_follow_their_calls(self) -> None:
         result = Message("tool", "a hill", tool_call_id="c0")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,6 +59,13 @@ class TestNativeTools:
         *_, asked, answer = played.requests[1].messages
         assert asked.tool_calls[0].name == "lookup"
         assert answer == Message("tool", "[Step 2]\nchart", tool_call_id="c0")
+
+    async def test_signed_thoughts_stay_with_their_reply(self) -> None:
+        thought = ({"type": "thinking", "thinking": "hm", "signature": "signed"},)
+        for call in (("lookup", {"n": 1}), ("fly", {})):
+            played = await play(context([replace(calls(call), blocks=thought), '{"a": 1}', '{"a": 2}']))
+            assert played.requests[1].messages[-2].blocks == thought
+            assert played.requests[1].messages[-1].role == "tool"
 
     async def test_parallel_calls_are_made_one_after_the_other(self) -> None:
         replies: list[Said] = [calls(("lookup", {"n": 1}), ("lookup", {"n": 2})), '{"done": 1}']

@@ -69,6 +69,8 @@ class RealServer:
         """Send one request with nothing between us and the socket; an error status is an answer like any other."""
         data = raw if raw is not None else None if body is None else json.dumps(body).encode()
         headers = {"content-type": "application/json"}
+        if path.endswith("/messages"):
+            headers["anthropic-version"] = "2023-06-01"
         used = self.key if key is None else key
         if used:
             headers["authorization"] = f"Bearer {used}"

@@ -466,6 +466,25 @@ async def test_the_check_names_the_variable_of_a_missing_key(opened: Opened) -> 
         await opened(NAME).check()
 
 
+async def test_the_check_names_the_variable_that_the_operator_assigned(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mesocosm.models.endpoint._assigned", {NAME: "OURS"})
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "of somebody else")
+    with pytest.raises(UsageError, match="OURS is not set; export OURS="):
+        await opened(NAME).check()
+
+
+async def test_signed_thoughts_survive_the_response_cache(opened: Opened, hello: ModelRequest, tmp_path: Path) -> None:
+    async with ModelServer(ScriptedAnswer("hi", "hm")) as server:
+        fresh, kept = [
+            await opened(f"{NAME}@{server.url}", cache=str(tmp_path / "cache.sqlite")).ask(hello) for _ in range(2)
+        ]
+        assert server.served == 1
+    assert (kept.cached, kept.blocks) == (True, fresh.blocks)
+    assert [block["type"] for block in kept.blocks] == ["thinking", "text"]
+
+
 async def test_the_check_sends_the_key_and_reads_the_models(
     opened: Opened, hello: ModelRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:

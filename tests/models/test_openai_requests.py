@@ -53,6 +53,18 @@ async def test_empty_content_and_old_reasoning_are_sent_as_the_protocol_wants(op
     assert body["messages"] == [{"role": "user", "content": ""}, {"role": "assistant", "content": "a"}]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        Message("assistant", "a", blocks=({"type": "thinking", "thinking": "hm", "signature": "s"},)),
+        Message("tool", "a", tool_call_id="c1", failed=True),
+    ],
+)
+async def test_what_other_protocols_know_of_a_message_is_not_sent(opened: Opened, message: Message) -> None:
+    (sent_message,) = (await sent(opened, ModelRequest([message])))["messages"]
+    assert sent_message.keys() <= {"role", "content", "tool_call_id"}
+
+
 async def test_images_become_data_urls(opened: Opened) -> None:
     parts = (Text("see"), Image("image/png", data="aGk="), Image(url="https://example.org/cat.png"))
     body = await sent(opened, ModelRequest([Message("user", parts)]))

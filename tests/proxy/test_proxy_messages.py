@@ -1,6 +1,8 @@
 """Anthropic messages of the official client, passed on and asked through the engine."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -168,3 +170,57 @@ async def test_documents_and_foreign_tools_are_refused_by_name(lab: Any, anthrop
     first, second = episode.terminal_info["output"]
     assert "content of type document" in first
     assert "tools of Anthropic's own" in second
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_a_program_writes_to_the_cache_has_its_own_price(
+    lab: Any, anthropic_client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, streamed: bool
+) -> None:
+    def program(variables: Any) -> Any:
+        messages = anthropic_client(variables).messages
+        if not streamed:
+            return messages.create(model="claude", max_tokens=9, messages=QUESTION).stop_reason
+        with messages.stream(model="claude", max_tokens=9, messages=QUESTION) as stream:
+            return stream.get_final_message().stop_reason
+
+    price = {"input": 3, "output": 15, "cached": 0.3, "written": 4, "written_hour": 6, "as_of": "2026-11-28"}
+    (tmp_path / "prices.json").write_text(json.dumps({"anthropic/claude": price}))
+    monkeypatch.setenv("MESOCOSM_PRICES", str(tmp_path / "prices.json"))
+    answer = ScriptedAnswer("four", prompt_tokens=1000, completion_tokens=10, cached_tokens=200, written_tokens=300)
+    async with ModelServer(answer) as server:
+        (episode,) = await lab.play(program, f"anthropic/claude@{server.url}")
+    assert (episode.usage.prompt, episode.usage.cached) == (1000, 200)
+    assert episode.usage.cost_usd == pytest.approx((500 * 3 + 200 * 0.3 + 300 * 4 + 10 * 15) / 1e6)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_signed_thoughts_of_a_model_of_ours_come_back_to_it_unchanged(
+    lab: Any, anthropic_client: Client, said: Any, streamed: bool
+) -> None:
+    blocks = (
+        {"type": "redacted_thinking", "data": "opaque"},
+        {"type": "thinking", "thinking": "hm", "signature": "signed"},
+        {"type": "tool_use", "id": "t", "name": "add", "input": {"a": 2}},
+    )
+    calls = (ToolCall("t", "add", {"a": 2}),)
+    model = said(ModelReply("", "hm", calls, "tool_calls", blocks=blocks))
+
+    def program(variables: Any) -> Any:
+        messages: Any = anthropic_client(variables).messages
+        asked: Any = {"model": "claude", "max_tokens": 9, "tools": [TOOL]}
+        if streamed:
+            with messages.stream(**asked, messages=QUESTION) as stream:
+                first = stream.get_final_message()
+        else:
+            first = messages.create(**asked, messages=QUESTION)
+        kept = [block.model_dump(exclude_none=True) for block in first.content]
+        result = {"type": "tool_result", "tool_use_id": "t", "content": "4", "is_error": True}
+        history = [*QUESTION, {"role": "assistant", "content": kept}, {"role": "user", "content": [result]}]
+        messages.create(**asked, messages=history)
+        return "done"
+
+    (episode,) = await lab.play(program, lab.model(model))
+    assert episode.terminal_info["output"] == "done"
+    _, spoken, result = model.requests[1].messages
+    assert spoken.blocks == blocks
+    assert (result.text, result.failed) == ("4", True)

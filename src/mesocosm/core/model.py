@@ -137,6 +137,7 @@ class ModelReply:
     `estimated`: the server did not report token counts. `served` is the model name that the server reports, which may
     be a snapshot; empty if it reports none. `blocks` are the reply's content as the provider sent it, if the provider
     wants its signed thoughts back unchanged in the next call of the conversation (Message.blocks); otherwise empty.
+    `written` are the prompt tokens that the provider wrote to its cache, for minutes and for an hour.
     """
 
     text: str
@@ -150,6 +151,7 @@ class ModelReply:
     estimated: bool = False
     served: str = ""
     blocks: tuple[dict[str, Any], ...] = ()
+    written: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,8 +49,8 @@ class Reachable(Protocol):
         """Where to forward calls."""
         ...
 
-    def priced(self, usage: Usage) -> Usage:
-        """Return `usage` with its cost, which is None if no price is known."""
+    def priced(self, usage: Usage, written: tuple[int, int] = (0, 0)) -> Usage:
+        """Return `usage` with its cost, which is None if no price is known; `written` as in ModelReply."""
         ...
 
     def adapt(self, settings: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, Tool
 from mesocosm.core.usage import Usage
-from mesocosm.models.chat_completions import count
+from mesocosm.models.chat_completions import count, priced
 from mesocosm.models.prices import Price
 
 Fields = dict[str, Any]
@@ -297,29 +297,37 @@ def reply(answer: Answer, price: Price | None, name: str, latency_s: float) -> M
     if reason == "refusal" and not text and isinstance(answer.stop_details, dict):
         text = str(answer.stop_details.get("explanation") or "")
     finish = ("tool_calls" if calls else "stop") if reason is None else _REASONS.get(reason, reason)
+    written = _written(answer.usage) if answer.usage else (0, 0)
     return ModelReply(
         text=text,
         reasoning="\n\n".join(thought for thought in thoughts if isinstance(thought, str) and thought),
         tool_calls=calls,
         finish_reason=finish,
-        usage=_usage(answer.usage, price),
+        usage=priced(_usage(answer.usage), price, written) if answer.usage else _unknown(price),
         model=name,
         latency_s=latency_s,
         served=answer.model if isinstance(answer.model, str) else "",
         blocks=tuple(blocks) if any(block.get("type") in _THOUGHTS for block in blocks) else (),
+        written=written,
     )
 
 
-def _usage(usage: _Usage | None, price: Price | None) -> Usage:
+def _usage(usage: _Usage) -> Usage:
     """Return the usage; the API counts the tokens that it reads from and writes to its cache apart from the others."""
-    if usage is None:
-        return Usage(calls=1, cost_usd=0.0 if price is not None and price.free else None)
-    read, written = count(usage.cache_read_input_tokens), count(usage.cache_creation_input_tokens)
-    prompt, completion = count(usage.input_tokens) + read + written, count(usage.output_tokens)
-    hour = min(written, count(usage.cache_creation.ephemeral_1h_input_tokens)) if usage.cache_creation else 0
+    read = count(usage.cache_read_input_tokens)
+    prompt = count(usage.input_tokens) + read + sum(_written(usage))
     reasoning = count(usage.output_tokens_details.thinking_tokens) if usage.output_tokens_details else 0
-    cost = price.cost(prompt, completion, read, written - hour, hour) if price is not None else None
-    return Usage(prompt, completion, read, reasoning, cost, 1)
+    return Usage(prompt, count(usage.output_tokens), read, reasoning, None, 1)
+
+
+def _written(usage: _Usage) -> tuple[int, int]:
+    written = count(usage.cache_creation_input_tokens)
+    hour = min(written, count(usage.cache_creation.ephemeral_1h_input_tokens)) if usage.cache_creation else 0
+    return written - hour, hour
+
+
+def _unknown(price: Price | None) -> Usage:
+    return Usage(calls=1, cost_usd=0.0 if price is not None and price.free else None)
 
 
 def status_of(error: Any) -> int:

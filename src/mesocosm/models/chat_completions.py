@@ -170,9 +170,9 @@ def count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
-def priced(usage: Usage, price: Price | None) -> Usage:
-    """Return `usage` with its cost; the cost is None if the price is unknown."""
-    cost = price.cost(usage.prompt, usage.completion, usage.cached) if price is not None else None
+def priced(usage: Usage, price: Price | None, written: tuple[int, int] = (0, 0)) -> Usage:
+    """Return `usage` with its cost; the cost is None if the price is unknown. `written` as in ModelReply."""
+    cost = price.cost(usage.prompt, usage.completion, usage.cached, *written) if price is not None else None
     return msgspec.structs.replace(usage, cost_usd=cost)
 
 

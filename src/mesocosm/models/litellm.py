@@ -292,9 +292,9 @@ class AnthropicModel(LiteLLMModel):
         """The server that programs' calls are forwarded to."""
         return self._upstream
 
-    def priced(self, usage: Usage) -> Usage:
+    def priced(self, usage: Usage, written: tuple[int, int] = (0, 0)) -> Usage:
         """Return `usage` with its cost; the cost is None if the price is unknown."""
-        return chat_completions.priced(usage, self._price)
+        return chat_completions.priced(usage, self._price, written)
 
     def adapt(self, settings: dict[str, Any]) -> None:
         """Remove from a program's request the settings that the server does not accept."""

@@ -66,9 +66,9 @@ class ServerModel:
         """The server that programs' calls are forwarded to."""
         return Upstream(self.protocol, self._place.base_url, self._place.key, self._model)
 
-    def priced(self, usage: Usage) -> Usage:
+    def priced(self, usage: Usage, written: tuple[int, int] = (0, 0)) -> Usage:
         """Return `usage` with its cost; the cost is None if the price is unknown."""
-        return chat_completions.priced(usage, self._price)
+        return chat_completions.priced(usage, self._price, written)
 
     @property
     def server(self) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ _REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "max_tokens": "length",
+    "model_context_window_exceeded": "length",
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
@@ -107,6 +108,7 @@ class Messages:
             _reason(data.get("stop_reason")),
             read_usage(data.get("usage")),
             text_of(data.get("model")),
+            written=_written(data.get("usage")),
         )
 
     def assembler(self) -> "MessageAssembler":
@@ -134,7 +136,8 @@ class Messages:
         for index, block in enumerate(whole["content"]):
             empty, delta = _delta(block)
             yield _event("content_block_start", index=index, content_block=empty)
-            yield _event("content_block_delta", index=index, delta=delta)
+            if delta:
+                yield _event("content_block_delta", index=index, delta=delta)
             yield _event("content_block_stop", index=index)
         stopped = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
         yield _event("message_delta", delta=stopped, usage=whole["usage"])
@@ -210,14 +213,23 @@ class MessageAssembler:
             return None
         calls = tuple(call.done(n) for n, call in enumerate(self._calls.values()))
         text, reasoning = "".join(self._text), "".join(self._reasoning)
-        return ModelReply(text, reasoning, calls, _reason(self._reason), read_usage(self._usage), self._model)
+        usage, written = read_usage(self._usage), _written(self._usage)
+        return ModelReply(text, reasoning, calls, _reason(self._reason), usage, self._model, written=written)
 
 
 def read_usage(data: Any) -> Usage:
     """Return the usage of a message; tokens that the provider caches count as part of the prompt here."""
     read = api.count(part(data, "cache_read_input_tokens"))
     prompt = api.count(part(data, "input_tokens")) + api.count(part(data, "cache_creation_input_tokens")) + read
-    return api.usage(prompt, part(data, "output_tokens"), read, 0)
+    thoughts = part(data, "output_tokens_details", "thinking_tokens")
+    return api.usage(prompt, part(data, "output_tokens"), read, thoughts)
+
+
+def _written(data: Any) -> tuple[int, int]:
+    """Return the tokens that were written to the cache, as in ModelReply."""
+    written = api.count(part(data, "cache_creation_input_tokens"))
+    hour = min(written, api.count(part(data, "cache_creation", "ephemeral_1h_input_tokens")))
+    return written - hour, hour
 
 
 def _system(data: Any) -> tuple[Message, ...]:
@@ -240,7 +252,15 @@ def _messages(data: Any) -> tuple[Message, ...]:
         return (_said(content),)
     results = [block for block in content if block.get("type") == "tool_result"]
     rest = [block for block in content if block.get("type") != "tool_result"]
-    found = tuple(Message("tool", _inner(block), tool_call_id=text_of(block.get("tool_use_id"))) for block in results)
+    found = tuple(
+        Message(
+            "tool",
+            _inner(block),
+            tool_call_id=text_of(block.get("tool_use_id")),
+            failed=block.get("is_error") is True,
+        )
+        for block in results
+    )
     return (*found, Message(role, tuple(map(_block, rest)))) if rest else found
 
 
@@ -255,7 +275,9 @@ def _said(content: list[Fields]) -> Message:
             pieces.append(_block(block))
     plain = "".join(piece.text for piece in pieces if isinstance(piece, Text))
     simple = all(isinstance(piece, Text) and not isinstance(piece, Omitted) for piece in pieces)
-    return Message("assistant", plain if simple else tuple(pieces), "".join(thoughts), tuple(calls))
+    signed = any(block.get("signature") or block.get("type") == "redacted_thinking" for block in content)
+    blocks = tuple(content) if signed else ()
+    return Message("assistant", plain if simple else tuple(pieces), "".join(thoughts), tuple(calls), blocks=blocks)
 
 
 def _inner(block: Fields) -> str | tuple[Text | Image, ...]:
@@ -307,6 +329,9 @@ def _stop(reply: ModelReply) -> str:
 
 
 def _blocks(reply: ModelReply) -> Iterator[Fields]:
+    if reply.blocks:
+        yield from reply.blocks
+        return
     if reply.reasoning:
         yield {"type": "thinking", "thinking": reply.reasoning, "signature": ""}
     if reply.text or not reply.tool_calls:
@@ -317,11 +342,13 @@ def _blocks(reply: ModelReply) -> Iterator[Fields]:
 
 
 def _delta(block: Fields) -> tuple[Fields, Fields]:
-    """Return the start of a block and the delta that completes it."""
+    """Return the start of a block and the delta that completes it, which is empty for blocks that come whole."""
     if block["type"] == "thinking":
         return {**block, "thinking": ""}, {"type": "thinking_delta", "thinking": block["thinking"]}
     if block["type"] == "text":
         return {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+    if block["type"] != "tool_use":
+        return block, {}
     spelled = msgspec.json.encode(block["input"]).decode()
     return {**block, "input": {}}, {"type": "input_json_delta", "partial_json": spelled}
 

@@ -96,7 +96,7 @@ class Passage:
             if estimated:
                 usage = _estimate(self.asked, reply)
             if usage.cost_usd is None:
-                usage = self.model.priced(usage)
+                usage = self.model.priced(usage, reply.written)
             name = reply.model or self.model.upstream.model
             reply = replace(reply, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model)
         self.recorder.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
