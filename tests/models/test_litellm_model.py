@@ -69,6 +69,30 @@ async def test_a_whole_request_is_translated(
     assert not any(key.startswith("_") for key in body)
 
 
+async def test_anthropic_gets_the_same_from_us_as_from_litellm(opened: Opened, server: ModelServer, tool: Tool) -> None:
+    calls = (ToolCall("c1", "look", {"far": True}), ToolCall("c2", "look", {}))
+    messages = [
+        Message("system", "rules"),
+        Message("user", "go"),
+        Message("user", (Text("see"), Image(data="aGk="))),
+        Message("assistant", "I look.", tool_calls=calls),
+        Message("tool", "a wall", tool_call_id="c1"),
+        Message("tool", "a door", tool_call_id="c2"),
+        Message("user", "well?"),
+    ]
+    extra = {"stop": "X", "tool_choice": "auto", "parallel_tool_calls": False, "reasoning_effort": "high"}
+    request = ModelRequest(messages, 1.0, 4096, tools=[tool], extra=extra)
+    for provider in ("anthropic", "litellm/anthropic"):
+        await opened(f"{provider}/claude-sonnet-4-6@{server.url}").ask(request)
+    ours, theirs = [call.body for call in server.calls]
+    theirs["system"] = theirs["system"][0]["text"]
+    for definition in theirs["tools"]:
+        assert definition.pop("type") == "custom"
+    for block in theirs["messages"][2]["content"][:2]:
+        block["content"] = [{"type": "text", "text": block["content"]}]
+    assert ours == theirs
+
+
 async def test_a_whole_answer_is_read(opened: Opened, hello: ModelRequest) -> None:
     answer = ScriptedAnswer("hi", "hm", (("look", {"far": True}),), "tool_calls", 100, 20, cached_tokens=60)
     async with ModelServer(answer) as server:

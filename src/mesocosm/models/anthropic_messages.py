@@ -17,7 +17,7 @@ Fields = dict[str, Any]
 EMPTY = "(empty)"
 """Sent instead of a message without content, which the API rejects."""
 _OPENING = "."
-"""The user's message before a conversation that starts with the assistant, which the API rejects; as LiteLLM's."""
+"""The user's message before a conversation that starts with the assistant, which the API rejects."""
 _THOUGHTS = frozenset({"thinking", "redacted_thinking"})
 _REASONS = {
     "end_turn": "stop",

@@ -62,6 +62,7 @@ class _Messages(_Sampling, kw_only=True, forbid_unknown_fields=True):
     top_k: int | None = None
     thinking: dict[str, Any] | None = None
     output_config: dict[str, Any] | None = None
+    output_format: dict[str, Any] | None = None
     metadata: dict[str, Any] | None = None
     cache_control: dict[str, Any] | None = None
     service_tier: str | None = None
