@@ -18,7 +18,7 @@ SECONDS = 120.0
 
 FORKING = """
 import json, os, sys
-import httpx, pydantic_settings, rich.console, rich.syntax, typer
+import anyio._backends._asyncio, fastapi, httpx, pydantic_settings, rich.console, rich.syntax, typer, uvicorn
 
 for line in sys.stdin:
     told = json.loads(line)

@@ -73,7 +73,7 @@ class Platform:
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def platform(tmp_path_factory: pytest.TempPathFactory, forked: None) -> Iterator[Platform]:
     """A platform with a worker, and a repository that it may fetch."""
     folder = tmp_path_factory.mktemp("published")
     client = folder / "client"
