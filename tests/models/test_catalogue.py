@@ -63,8 +63,9 @@ def test_the_environment_can_move_a_provider_here_and_away(monkeypatch: pytest.M
     assert is_local(ModelName.parse("openai/m"))
     assert not is_local(ModelName.parse("ollama/m"))
     assert is_local(ModelName.parse("anthropic/m"))
-    monkeypatch.setenv("GEMINI_BASE_URL", "http://127.0.0.1:1")
-    assert not is_local(ModelName.parse("gemini/m")), "LiteLLM decides where that goes, not we"
+    monkeypatch.setenv("MISTRAL_API_BASE", "http://127.0.0.1:1")
+    assert is_local(ModelName.parse("mistral/m"))
+    assert not is_local(ModelName.parse("litellm/mistral/m")), "LiteLLM decides where that goes, not we"
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,9 @@ def test_the_environment_can_move_a_provider_here_and_away(monkeypatch: pytest.M
         ("ollama/m", "http://localhost:11434"),
         ("anthropic/m", "https://api.anthropic.com"),
         ("anthropic/m@http://127.0.0.1:1", "http://127.0.0.1:1"),
-        ("gemini/m", ""),
+        ("gemini/m", "https://generativelanguage.googleapis.com"),
+        ("google/m", "https://generativelanguage.googleapis.com"),
+        ("litellm/gemini/m", ""),
     ],
 )
 def test_providers_have_their_addresses(name: str, url: str) -> None:
@@ -123,7 +126,7 @@ def test_every_provider_of_litellm_is_known() -> None:
 
 def test_without_litellm_the_way_to_install_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(litellm, "installed", lambda: False)
-    for name, error in (("mistral/mistral-large", UnknownName), ("gemini/gemini-2.5-flash", Incompatible)):
+    for name, error in (("mistral/mistral-large", UnknownName), ("litellm/gemini/gemini-2.5-flash", Incompatible)):
         with pytest.raises(error, match=r"pip install 'mesocosm\[litellm\]'"):
             open_model(ModelSettings(name))
 

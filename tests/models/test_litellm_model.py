@@ -32,8 +32,8 @@ async def server() -> AsyncIterator[ModelServer]:
     [
         ("litellm/openai/m@{0}/v1", "/v1/chat/completions"),
         ("litellm/anthropic/claude-sonnet-4-5@{0}", "/v1/messages"),
-        ("gemini/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
-        ("google/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
+        ("litellm/gemini/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
+        ("litellm/google/gemini-2.5-flash@{0}", "/models/gemini-2.5-flash:generateContent"),
     ],
 )
 async def test_each_protocol_reaches_its_server(
@@ -202,7 +202,10 @@ def test_names_are_translated(name: str, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "variable"),
-    [("gemini/gemini-2.5-flash", "GOOGLE_API_KEY"), ("litellm/anthropic/claude-sonnet-4-6", "ANTHROPIC_API_KEY")],
+    [
+        ("litellm/gemini/gemini-2.5-flash", "GOOGLE_API_KEY"),
+        ("litellm/anthropic/claude-sonnet-4-6", "ANTHROPIC_API_KEY"),
+    ],
 )
 async def test_a_missing_key_is_named_before_anything_runs(opened: Opened, name: str, variable: str) -> None:
     with pytest.raises(UsageError, match=f"export {variable}="):
@@ -227,4 +230,4 @@ def test_its_providers_are_found_without_registration(opened: Opened) -> None:
 
 def test_streaming_is_refused_at_the_door() -> None:
     with pytest.raises(UsageError, match="stream"):
-        open_model(ModelSettings("gemini/m", extra={"stream": True}))
+        open_model(ModelSettings("litellm/gemini/m", extra={"stream": True}))

@@ -81,7 +81,11 @@ async def test_it_speaks_anthropic(client: HttpClient) -> None:
 
 async def test_it_speaks_gemini(client: HttpClient) -> None:
     async with ModelServer("hi") as server:
-        said = (await post(client, f"{server.url}/v1beta/models/m:generateContent", {"contents": []})).json()
+        said = (
+            await post(
+                client, f"{server.url}/v1beta/models/m:generateContent", {"contents": [{"parts": [{"text": "a"}]}]}
+            )
+        ).json()
     assert said["candidates"][0]["content"]["parts"] == [{"text": "hi"}]
 
 

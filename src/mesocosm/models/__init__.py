@@ -1,1 +1,1 @@
-"""Implementations of `core.ports.Model`: OpenAI-compatible endpoints, Anthropic, Ollama, LiteLLM, built-ins, replay."""
+"""Implementations of `core.ports.Model`: OpenAI-compatible, Anthropic, Google, Ollama, LiteLLM, built-ins, replays."""

@@ -17,7 +17,7 @@ from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
 from mesocosm.models.http_client import ModelHttpClient
 from mesocosm.models.prices import Price, price
 from mesocosm.models.refusal import Words
-from mesocosm.models.server_model import ServerModel
+from mesocosm.models.server_model import ReachableModel
 
 VERSION = "2023-06-01"
 _BUDGET = ("adaptive", "effort", "thinking.type")
@@ -39,7 +39,7 @@ def open_model(settings: ModelSettings) -> Model:
     return AnthropicModel(name, place, settings.extra, cost)
 
 
-class AnthropicModel(ServerModel):
+class AnthropicModel(ReachableModel):
     """One model at one address that speaks Anthropic's protocol.
 
     Extra settings are fields of the API. Those of chat completions that the API has under another name are translated:

@@ -71,10 +71,8 @@ def address(name: ModelName) -> str:
         return ollama.base_url(name)
     if name.base_url:
         return name.base_url
-    if (
-        name.provider in PROVIDERS
-        or name.provider in NATIVE
-        or (configured(name.provider) and not _registered(name.provider))
+    if name.provider in {*PROVIDERS, *NATIVE, "google"} or (
+        configured(name.provider) and not _registered(name.provider)
     ):
         return endpoint(name).base_url
     return ""

@@ -12,6 +12,9 @@ from mesocosm.core.model import ModelName
 
 _VERSION = re.compile(r"(/+v1)+$")
 
+_ANY_VERSION = re.compile(r"(/+v1(beta)?)+$")
+PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
+
 GENERAL_KEY = "MESOCOSM_API_KEY"
 
 PROVIDERS = {
@@ -24,11 +27,10 @@ PROVIDERS = {
 }
 """Providers that speak the OpenAI protocol, with their public base URLs."""
 
-NATIVE = {"anthropic": "https://api.anthropic.com"}
+NATIVE = {"anthropic": "https://api.anthropic.com", "gemini": "https://generativelanguage.googleapis.com"}
 """Providers that are asked in a protocol of their own, with the roots of their public addresses."""
 
 ELSEWHERE = {
-    "gemini": "https://generativelanguage.googleapis.com",
     "mistral": "https://api.mistral.ai",
     "deepseek": "https://api.deepseek.com",
     "xai": "https://api.x.ai",
@@ -57,11 +59,12 @@ def endpoint(name: ModelName) -> ModelEndpoint:
     `takes_key_of` allows it; for the public address the order is reversed. What `assign_keys` says of the model goes
     before that. Raises UsageError for a provider without an address.
     """
-    prefix = _prefix(name.provider)
-    public = PROVIDERS.get(name.provider) or NATIVE.get(name.provider, "")
-    base_url = (name.base_url or configured(name.provider) or public).rstrip("/")
-    if name.provider in NATIVE:
-        base_url = _VERSION.sub("", base_url.removesuffix("/messages"))
+    provider = "gemini" if name.provider == "google" else name.provider
+    prefix = _prefix(provider)
+    public = PROVIDERS.get(provider) or NATIVE.get(provider, "")
+    base_url = (name.base_url or configured(provider) or public).rstrip("/")
+    if provider in NATIVE:
+        base_url = _ANY_VERSION.sub("", base_url.removesuffix("/messages"))
     else:
         base_url = _VERSION.sub("/v1", base_url)
     if not base_url:
@@ -70,15 +73,22 @@ def endpoint(name: ModelName) -> ModelEndpoint:
             f"{name.provider}/{name.model}@http://HOST:PORT/v1 or set {prefix}_BASE_URL"
         )
     check_url(base_url, f"{name.provider}/{name.model}")
-    own = f"{prefix}_API_KEY"
-    variables: tuple[str, ...] = (own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, own)
+    own = ("GOOGLE_API_KEY", "GEMINI_API_KEY") if provider == "gemini" else (f"{prefix}_API_KEY",)
+    variables: tuple[str, ...] = (*own, GENERAL_KEY) if base_url == public else (GENERAL_KEY, *own)
     if (assigned := assigned_variable(name)) is not None:
         variables = (assigned,)
-    elif not takes_key_of(base_url, name.provider, public):
+    elif not takes_key_of(base_url, provider, public):
         variables = (GENERAL_KEY,)
-    key = next((value for variable in variables if (value := os.environ.get(variable, "").strip())), "")
+    key = next((value for variable in variables if (value := _value(variable))), "")
     hosted = base_url == public and not is_loopback(base_url)
     return ModelEndpoint(base_url, key, variables, hosted)
+
+
+def _value(variable: str) -> str:
+    """Return a key from the environment; placeholders in those of Gemini are skipped, because examples set them."""
+    value = os.environ.get(variable, "").strip()
+    skipped = variable in {"GOOGLE_API_KEY", "GEMINI_API_KEY"} and value.lower().startswith(PLACEHOLDERS)
+    return "" if skipped else value
 
 
 _assigned: dict[str, str] = {}

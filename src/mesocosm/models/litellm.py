@@ -24,6 +24,7 @@ from mesocosm.models.endpoint import (
     ELSEWHERE,
     GENERAL_KEY,
     NATIVE,
+    PLACEHOLDERS,
     PROVIDERS,
     assigned_variable,
     check_url,
@@ -40,7 +41,6 @@ INSTALL = "install it with `pip install 'mesocosm[litellm]'`"
 PUBLIC = {**PROVIDERS, **NATIVE, **ELSEWHERE}
 ANTHROPIC = NATIVE["anthropic"]
 ANTHROPIC_KEY = "ANTHROPIC_API_KEY"
-_PLACEHOLDERS = ("your", "changeme", "change-me", "placeholder", "replace", "todo", "xxx", "none", "null", "...", "<")
 
 
 def installed() -> bool:
@@ -107,7 +107,7 @@ def route(name: ModelName) -> str:
 def gemini_key() -> str:
     """Return the key for Gemini: GOOGLE_API_KEY, then GEMINI_API_KEY; placeholder values are skipped."""
     values = (os.environ.get(variable, "").strip() for variable in ("GOOGLE_API_KEY", "GEMINI_API_KEY"))
-    return next((value for value in values if value and not value.lower().startswith(_PLACEHOLDERS)), "")
+    return next((value for value in values if value and not value.lower().startswith(PLACEHOLDERS)), "")
 
 
 class LiteLLMModel:

@@ -15,7 +15,7 @@ from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
 from mesocosm.models.http_client import ModelHttpClient
 from mesocosm.models.prices import Price, price
-from mesocosm.models.server_model import ServerModel
+from mesocosm.models.server_model import ReachableModel
 
 PATH = "/chat/completions"
 
@@ -30,7 +30,7 @@ def open_model(settings: ModelSettings) -> Model:
     return OpenAIModel(name, place, settings.extra, cost)
 
 
-class OpenAIModel(ServerModel):
+class OpenAIModel(ReachableModel):
     """One model at one address that speaks the OpenAI protocol."""
 
     protocol = "openai"

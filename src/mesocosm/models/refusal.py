@@ -34,6 +34,7 @@ _NO_MODEL = re.compile(
     r"|\bmodel:? [`'\"]?[^\s`'\"]+[`'\"]?,? (does not exist|((is|was) )?not found)",
     re.IGNORECASE,
 )
+_WRONG_KEY = re.compile(r"api[ _]key (not valid|expired)|API_KEY_INVALID", re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _UNKNOWN_FIELD = re.compile(
@@ -127,7 +128,7 @@ class RefusalContext:
             return Cause.RATE_LIMITED
         if status >= 500 or status in {408, 409, 425}:
             return Cause.MODEL_UNAVAILABLE
-        if status in {401, 403}:
+        if status in {401, 403} or (status == 400 and _WRONG_KEY.search(said)):
             return Cause.MODEL_FORBIDDEN
         if status in _WRONG_ADDRESS or (status in {400, 422} and _NO_MODEL.search(said)):
             return Cause.MODEL_MISSING

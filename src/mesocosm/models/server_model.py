@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import digest
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
@@ -31,8 +31,7 @@ class ServerModel:
     out or renamed from then on, with one warning.
     """
 
-    protocol: ClassVar[Protocols]
-    path: ClassVar[str]
+    path: str
     answer: ClassVar[str]
     """What a valid answer is called in errors."""
     hint: ClassVar[str] = ""
@@ -62,15 +61,6 @@ class ServerModel:
         return Capabilities(self._concessions.structured, images=True, tools=True, local=self._local)
 
     @property
-    def upstream(self) -> Upstream:
-        """The server that programs' calls are forwarded to."""
-        return Upstream(self.protocol, self._place.base_url, self._place.key, self._model)
-
-    def priced(self, usage: Usage, written: tuple[int, int] = (0, 0)) -> Usage:
-        """Return `usage` with its cost; the cost is None if the price is unknown."""
-        return chat_completions.priced(usage, self._price, written)
-
-    @property
     def server(self) -> Mapping[str, str]:
         """The server's address, and a digest of the list of models that it had during the check.
 
@@ -80,20 +70,6 @@ class ServerModel:
         found = {"address": without_credentials(self._place.base_url)}
         listed = self._listed and not self._place.needs_key
         return {**found, "models": digest(sorted(self._listed))} if listed else found
-
-    def adapt(self, settings: dict[str, Any]) -> None:
-        """Remove or rename the settings in a program's request that the server does not accept."""
-        self._concessions.apply(settings)
-
-    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
-        """Return whether the server rejected one of `settings`, which is removed or renamed from now on."""
-        return self._concede(status, words(answer), settings)
-
-    def refusal(
-        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
-    ) -> EpisodeError:
-        """Return the error for a response to a program with a status other than 200."""
-        return self._refused(Response(status, headers, answer), max_tokens, path)
 
     async def check(self) -> None:
         """Check that the server answers and accepts the key. Raises EpisodeError or UsageError.
@@ -110,8 +86,10 @@ class ServerModel:
                 f"export {place.variables[0]}=…, or run a local model such as ollama/llama3.2"
             )
         response = await self._exchange.get("/models", CHECK_S)
-        if response.status in {401, 402, 403}:
-            raise self._exchange.refusal("/models", response, 0, variables=place.variables)
+        if response.status in {400, 401, 402, 403}:
+            refused = self._exchange.refusal("/models", response, 0, variables=place.variables)
+            if refused.cause is Cause.MODEL_FORBIDDEN:
+                raise refused
         if response.status == 200:
             self._listed = _listed(response.body)
 
@@ -180,10 +158,42 @@ class ServerModel:
         return f"check the name of the model, and the base URL {without_credentials(self._place.base_url)}{self.hint}"
 
 
+class ReachableModel(ServerModel):
+    """A model that programs' calls can be forwarded to. Implements core.proxy.Reachable."""
+
+    protocol: ClassVar[Protocols]
+
+    @property
+    def upstream(self) -> Upstream:
+        """The server that programs' calls are forwarded to."""
+        return Upstream(self.protocol, self._place.base_url, self._place.key, self._model)
+
+    def priced(self, usage: Usage, written: tuple[int, int] = (0, 0)) -> Usage:
+        """Return `usage` with its cost; the cost is None if the price is unknown."""
+        return chat_completions.priced(usage, self._price, written)
+
+    def adapt(self, settings: dict[str, Any]) -> None:
+        """Remove or rename the settings in a program's request that the server does not accept."""
+        self._concessions.apply(settings)
+
+    def concedes(self, status: int, answer: bytes, settings: dict[str, Any]) -> bool:
+        """Return whether the server rejected one of `settings`, which is removed or renamed from now on."""
+        return self._concede(status, words(answer), settings)
+
+    def refusal(
+        self, path: str, status: int, headers: Mapping[str, str], answer: bytes, max_tokens: int
+    ) -> EpisodeError:
+        """Return the error for a response to a program with a status other than 200."""
+        return self._refused(Response(status, headers, answer), max_tokens, path)
+
+
 def _listed(body: bytes) -> list[str]:
     try:
         listing = read_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return []
-    entries = listing.get("data") if isinstance(listing, dict) else None
-    return [str(entry["id"]) for entry in entries or [] if isinstance(entry, dict) and "id" in entry]
+    if not isinstance(listing, dict):
+        return []
+    found = [str(entry["id"]) for entry in listing.get("data") or [] if isinstance(entry, dict) and "id" in entry]
+    named = [entry["name"] for entry in listing.get("models") or [] if isinstance(entry, dict) and "name" in entry]
+    return found or [str(name).removeprefix("models/") for name in named]

@@ -14,6 +14,10 @@ _STRUCTURED = (
     "structured output",
     "output_config.format",
     "output_format",
+    "response mime type",
+    "response_json_schema",
+    "response_schema",
+    "responsejsonschema",
 )
 
 

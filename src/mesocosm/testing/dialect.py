@@ -189,21 +189,35 @@ def embeddings_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 def gemini_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of a response to `:generateContent`."""
     prompt, completion = tokens(answer, size)
-    reasons = {"stop": "STOP", "length": "MAX_TOKENS"}
+    reasons = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "content_filter": "SAFETY"}
+    parts: list[dict[str, Any]] = []
+    if answer.reasoning:
+        parts.append({"text": answer.reasoning, "thought": True})
+    if answer.text or not answer.tool_calls:
+        parts.append({"text": answer.text})
+    parts += [{"functionCall": {"name": name, "args": dict(given)}} for name, given in answer.tool_calls]
+    if answer.reasoning:
+        signed = next((part for part in parts if "functionCall" in part), parts[-1])
+        signed["thoughtSignature"] = signature(_encode(signed).decode())
+    usage = {
+        "promptTokenCount": prompt,
+        "candidatesTokenCount": completion - answer.reasoning_tokens,
+        "totalTokenCount": prompt + completion,
+    }
+    if answer.cached_tokens:
+        usage["cachedContentTokenCount"] = answer.cached_tokens
+    if answer.reasoning_tokens:
+        usage["thoughtsTokenCount"] = answer.reasoning_tokens
     return _encode(
         {
             "candidates": [
                 {
-                    "content": {"role": "model", "parts": [{"text": answer.text}]},
+                    "content": {"role": "model", "parts": parts},
                     "finishReason": reasons.get(answer.finish_reason, answer.finish_reason),
                     "index": 0,
                 }
             ],
-            "usageMetadata": {
-                "promptTokenCount": prompt,
-                "candidatesTokenCount": completion,
-                "totalTokenCount": prompt + completion,
-            },
+            "usageMetadata": usage,
             "modelVersion": model,
         }
     )

@@ -188,7 +188,7 @@ class ModelServer(LoopbackServer):
 
     def _known(self, request: ReceivedRequest) -> bool:
         bearer = (request.header("authorization") or "").removeprefix("Bearer ")
-        return self.key in {bearer, request.header("x-api-key")}
+        return self.key in {bearer, request.header("x-api-key"), request.header("x-goog-api-key")}
 
     def _listing(self, path: str) -> bytes:
         models = self.models if self.models is not None else _ANYTHING

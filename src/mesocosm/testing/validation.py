@@ -78,8 +78,35 @@ class _Ollama(msgspec.Struct, kw_only=True):
     options: dict[str, Any] | None = None
 
 
-class _Gemini(msgspec.Struct):
-    contents: list[dict[str, Any]]
+class _Part(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    text: str | None = None
+    thought: bool | None = None
+    functionCall: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    functionResponse: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    inlineData: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    inline_data: dict[str, Any] | None = None
+    fileData: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    thoughtSignature: str | None = None  # noqa: N815 - Google's name
+    function_call: dict[str, Any] | None = None
+    function_response: dict[str, Any] | None = None
+    file_data: dict[str, Any] | None = None
+
+
+class _Content(msgspec.Struct, forbid_unknown_fields=True):
+    parts: list[_Part]
+    role: str = "user"
+
+
+class _Gemini(msgspec.Struct, forbid_unknown_fields=True):
+    contents: list[_Content]
+    systemInstruction: Any = None  # noqa: N815 - Google's name
+    system_instruction: Any = None
+    generationConfig: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    tools: list[dict[str, Any]] | None = None
+    toolConfig: dict[str, Any] | None = None  # noqa: N815 - Google's name
+    safetySettings: list[dict[str, Any]] | None = None  # noqa: N815 - Google's name
+    cachedContent: str | None = None  # noqa: N815 - Google's name
+    labels: Any = None
 
 
 _SHAPES: dict[str, Any] = {
@@ -102,6 +129,8 @@ def problem(path: str, raw: bytes) -> str:
         decoded = decode(raw)
         if isinstance(decoded, _Messages):
             return _misplaced(decoded)
+        if isinstance(decoded, _Gemini):
+            return _misplaced_parts(decoded)
     except msgspec.ValidationError as error:
         return f"Invalid request: {error}"
     except msgspec.DecodeError as error:
@@ -145,6 +174,39 @@ def _wrong_turn(role: str, blocks: Any, open_calls: Set[str]) -> str:
             return f"content.{index}: {wrong}"
     answered = {block["tool_use_id"] for block in blocks if block["type"] == "tool_result"}
     return _UNANSWERED if open_calls - answered else ""
+
+
+# fmt: off
+_GENERATION = frozenset((
+    "temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed", "presencePenalty",
+    "frequencyPenalty", "responseMimeType", "responseSchema", "responseJsonSchema", "thinkingConfig",
+    "candidateCount", "max_output_tokens", "top_p", "top_k", "stop_sequences", "response_mime_type",
+    "response_schema", "response_json_schema",
+))
+# fmt: on
+
+
+def _misplaced_parts(request: _Gemini) -> str:
+    """Return what Google's API rejects in a request of the right shape; empty if nothing."""
+    if unknown := (request.generationConfig or {}).keys() - _GENERATION:
+        return f'Unknown name "{min(unknown)}" at generation_config: Cannot find field.'
+    called: list[Any] = []
+    for place, content in enumerate(request.contents):
+        if content.role not in {"user", "model"}:
+            return "Please use a valid role: user, model."
+        if not content.parts or any(part.text == "" for part in content.parts):
+            return f"contents[{place}].parts must not be empty"
+        if any(_unsigned(part) for part in content.parts):
+            return "Thought signature is not valid"
+        if [part.functionResponse.get("name") for part in content.parts if part.functionResponse] != called:
+            return "the number of function response parts is not equal to the number of function call parts"
+        called = [part.functionCall.get("name") for part in content.parts if part.functionCall]
+    return "contents is not specified" if not request.contents else ""
+
+
+def _unsigned(part: _Part) -> bool:
+    given, part.thoughtSignature = part.thoughtSignature, None
+    return given is not None and given != signature(msgspec.json.encode(part).decode())
 
 
 _FIELDS = {
