@@ -84,11 +84,11 @@ async def test_a_worker_that_cannot_open_the_parts_ends_the_run_with_the_reason(
 async def test_a_session_that_is_killed_again_and_again_loses_nothing_and_leaves_no_worker(
     away: Any, here: Any, soon: Soon
 ) -> None:
-    """Five kills, each after a random number of further episodes; then it plays to the end."""
+    """Two kills, each after a random number of further episodes; then it plays to the end."""
     rng, run_id, count = random.Random(5), "", 1500
     if away.helpers is not None:
         away.helpers.start()
-    for _ in range(5):
+    for _ in range(2):
         process = away.in_another_process("Brief", count, run_id)
         target = rng.randint(20, 200) + (away.store.runs.get(run_id).counts.done if run_id else 0)
         await away.lab.until(lambda: any(run.counts.done >= target for run in away.store.runs.list().items))  # noqa: B023
