@@ -24,7 +24,7 @@ from mesocosm.core.episode import FINISHED
 from mesocosm.core.run import Run, RunStatus
 
 KILLS = int(os.environ.get("MESOCOSM_TEST_KILLS", "6"))
-COUNT = (2000 if ON_RAY else 400) * KILLS
+COUNT = (1000 if ON_RAY else 400) * KILLS
 """Episodes: so many that a run is not over before its last kill. A node takes seconds to end."""
 MOST_BETWEEN = 300
 START_S = 120.0
