@@ -1,6 +1,5 @@
 """Models of Anthropic's Messages API, called directly without LiteLLM."""
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,35 +7,24 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import UsageError
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.http.response import Response
 from mesocosm.models import anthropic_messages as wire
-from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
+from mesocosm.models.endpoint import ModelEndpoint
 from mesocosm.models.http_client import ModelHttpClient
-from mesocosm.models.prices import Price, price
+from mesocosm.models.prices import Price
 from mesocosm.models.refusal import Words
-from mesocosm.models.server_model import ReachableModel
+from mesocosm.models.server_model import ReachableModel, opened
 
 VERSION = "2023-06-01"
 _BUDGET = ("adaptive", "effort", "thinking.type")
 """Words with which models reject a degree of effort, because they take a number of tokens for their thoughts."""
-_log = logging.getLogger(__name__)
 
 
 def open_model(settings: ModelSettings) -> Model:
     """Return the model of Anthropic, or of a server that speaks its protocol. Raises UsageError."""
-    name = ModelName.parse(settings.name)
-    if settings.extra.get("stream"):
-        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
-    effort = settings.extra.get("reasoning_effort")
-    if effort is not None and effort not in wire.EFFORTS:
-        known = ", ".join(wire.EFFORTS)
-        raise UsageError(f"{settings.name}: reasoning_effort is {effort!r}; it is one of {known}")
-    place = endpoint(name)
-    cost = price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
-    return AnthropicModel(name, place, settings.extra, cost)
+    return AnthropicModel(*opened(settings, wire.EFFORTS))
 
 
 class AnthropicModel(ReachableModel):
@@ -59,7 +47,6 @@ class AnthropicModel(ReachableModel):
             headers={"anthropic-version": VERSION},
         )
         super().__init__(name, place, extra, cost, exchange)
-        self._budget = False
 
     def adapt(self, settings: dict[str, Any]) -> None:
         """Remove or translate, in place, the settings of a program's request that the server does not accept."""
@@ -117,15 +104,9 @@ class AnthropicModel(ReachableModel):
             body["tool_choice"] = choice
         return body
 
-    def _concede(self, status: int, said: Words, body: dict[str, Any]) -> bool:
-        if super()._concede(status, said, body):
-            return True
+    def _rejects_effort(self, said: Words, body: Mapping[str, Any]) -> bool:
         asked = "reasoning_effort" in body or body.get("thinking") == {"type": "adaptive", "display": "summarized"}
-        if self._budget or status != 400 or not asked or not any(word in said.message for word in _BUDGET):
-            return False
-        self._budget = True
-        _log.warning('%s gets a number of tokens for its thoughts instead of an effort: "%s"', self.name, said.brief)
-        return True
+        return asked and any(word in said.message for word in _BUDGET)
 
     def _read(self, response: Response, request: ModelRequest, started: float) -> ModelReply:
         answer = wire.decode(response.body)

@@ -1,6 +1,5 @@
 """Models of Google's Gemini API, called directly without LiteLLM."""
 
-import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,33 +7,22 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.failure import EpisodeError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.http.response import Response
 from mesocosm.models import google_content as wire
-from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
+from mesocosm.models.endpoint import ModelEndpoint
 from mesocosm.models.http_client import ModelHttpClient
-from mesocosm.models.prices import Price, price
+from mesocosm.models.prices import Price
 from mesocosm.models.refusal import Words
-from mesocosm.models.server_model import ServerModel
-
-_log = logging.getLogger(__name__)
+from mesocosm.models.server_model import ServerModel, opened
 
 
 def open_model(settings: ModelSettings) -> Model:
     """Return the model of Google, or of a server that speaks its protocol. Raises UsageError."""
-    name = ModelName.parse(settings.name)
-    if settings.extra.get("stream"):
-        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
-    effort = settings.extra.get("reasoning_effort")
-    if effort is not None and effort not in wire.EFFORTS:
-        known = ", ".join(wire.EFFORTS)
-        raise UsageError(f"{settings.name}: reasoning_effort is {effort!r}; it is one of {known}")
-    place = endpoint(name)
-    cost = price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
-    return GoogleModel(name, place, settings.extra, cost)
+    return GoogleModel(*opened(settings, wire.EFFORTS))
 
 
 class GoogleModel(ServerModel):
@@ -51,7 +39,6 @@ class GoogleModel(ServerModel):
         )
         super().__init__(name, place, extra, cost, exchange)
         self.path = f"/models/{self._model.removeprefix('models/')}:generateContent"
-        self._budget = False
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -73,15 +60,9 @@ class GoogleModel(ServerModel):
     def _spelled(self, body: dict[str, Any]) -> dict[str, Any]:
         return wire.spelled(body, budget=self._budget)
 
-    def _concede(self, status: int, said: Words, body: dict[str, Any]) -> bool:
-        if super()._concede(status, said, body):
-            return True
+    def _rejects_effort(self, said: Words, body: Mapping[str, Any]) -> bool:
         level = "thinking level" in said.message.lower() or "thinking_level" in said.message
-        if self._budget or status != 400 or "reasoning_effort" not in body or not level:
-            return False
-        self._budget = True
-        _log.warning('%s gets a number of tokens for its thoughts instead of an effort: "%s"', self.name, said.brief)
-        return True
+        return "reasoning_effort" in body and level
 
     def _read(self, response: Response, request: ModelRequest, started: float) -> ModelReply:
         answer = wire.decode(response.body)

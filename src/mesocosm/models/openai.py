@@ -7,27 +7,22 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import EpisodeError, UsageError
+from mesocosm.core.failure import EpisodeError
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.http.response import Response
 from mesocosm.models import chat_completions
-from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback
+from mesocosm.models.endpoint import ModelEndpoint
 from mesocosm.models.http_client import ModelHttpClient
-from mesocosm.models.prices import Price, price
-from mesocosm.models.server_model import ReachableModel
+from mesocosm.models.prices import Price
+from mesocosm.models.server_model import ReachableModel, opened
 
 PATH = "/chat/completions"
 
 
 def open_model(settings: ModelSettings) -> Model:
     """Return the model behind an OpenAI-compatible address. Raises UsageError if there is no address."""
-    name = ModelName.parse(settings.name)
-    if settings.extra.get("stream"):
-        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
-    place = endpoint(name)
-    cost = price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
-    return OpenAIModel(name, place, settings.extra, cost)
+    return OpenAIModel(*opened(settings))
 
 
 class OpenAIModel(ReachableModel):

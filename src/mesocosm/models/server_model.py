@@ -1,8 +1,10 @@
 """What models behind an HTTP address have in common, whatever protocol they speak."""
 
 import difflib
+import logging
 import time
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -10,21 +12,41 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import digest
-from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.proxy import Protocols, Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
 from mesocosm.models import chat_completions
-from mesocosm.models.endpoint import ModelEndpoint, is_loopback, without_credentials
+from mesocosm.models.endpoint import ModelEndpoint, endpoint, is_loopback, without_credentials
 from mesocosm.models.http_client import CHECK_S, ModelHttpClient
-from mesocosm.models.prices import Price
+from mesocosm.models.prices import Price, price
 from mesocosm.models.refusal import Words, words
 from mesocosm.models.unsupported import UnsupportedParameters
 
 _encode = msgspec.json.Encoder().encode
+_log = logging.getLogger(__name__)
+
+Opened = tuple[ModelName, ModelEndpoint, Mapping[str, Any], Price | None]
+"""What a ServerModel is made of."""
 
 
-class ServerModel:
+def opened(settings: ModelSettings, efforts: Collection[str] = ()) -> Opened:
+    """Return the name, address, extra settings and price of a model.
+
+    Raises UsageError if there is no address, or for an extra setting that cannot be kept: `stream`, or a
+    `reasoning_effort` that is not in `efforts`, if these are given.
+    """
+    name = ModelName.parse(settings.name)
+    if settings.extra.get("stream"):
+        raise UsageError(f"{settings.name}: answers are not streamed here; take `stream` out of the extra settings")
+    effort = settings.extra.get("reasoning_effort")
+    if efforts and effort is not None and effort not in efforts:
+        raise UsageError(f"{settings.name}: reasoning_effort is {effort!r}; it is one of {', '.join(efforts)}")
+    place = endpoint(name)
+    return name, place, settings.extra, price(name, local=is_loopback(place.base_url), elsewhere=not place.needs_key)
+
+
+class ServerModel(ABC):
     """One model at one address. Subclasses build the body of a request and read the answer.
 
     Features that the model rejects (structured output, a temperature, the field `max_tokens`) are remembered and left
@@ -52,6 +74,7 @@ class ServerModel:
         self._price = cost
         self._exchange = exchange
         self._concessions = UnsupportedParameters(self.name)
+        self._budget = False
         self._listed: list[str] = []
         self._local = is_loopback(place.base_url)
 
@@ -129,20 +152,31 @@ class ServerModel:
         where = without_credentials(self._place.base_url)
         return (f"the server at {where} does not list the model {self._model!r}; {self._missing()}",)
 
+    @abstractmethod
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         """Return the request under the names that UnsupportedParameters knows."""
-        raise NotImplementedError
 
     def _spelled(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the body as it is sent."""
         return body
 
+    @abstractmethod
     def _read(self, response: Response, request: ModelRequest, started: float) -> ModelReply:
         """Return the reply in a response with status 200. Raises EpisodeError, msgspec.DecodeError."""
-        raise NotImplementedError
 
     def _concede(self, status: int, said: Words, body: dict[str, Any]) -> bool:
-        return self._concessions.make(status, said, body)
+        """Return whether the server rejected something that is left out or said otherwise from now on."""
+        if self._concessions.make(status, said, body):
+            return True
+        if self._budget or status != 400 or not self._rejects_effort(said, body):
+            return False
+        self._budget = True
+        _log.warning('%s gets a number of tokens for its thoughts instead of an effort: "%s"', self.name, said.brief)
+        return True
+
+    def _rejects_effort(self, said: Words, body: Mapping[str, Any]) -> bool:
+        """Return whether the model takes a number of tokens for its thoughts instead of a degree of effort."""
+        return False
 
     def _refused(self, response: Response, max_tokens: int, path: str = "") -> EpisodeError:
         return self._exchange.refusal(
