@@ -33,20 +33,21 @@ Answering = Callable[[dict[str, Any]], Said | Awaitable[Said]]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The response, error and stream formats of one wire protocol."""
+    """The response, error and stream formats of one wire protocol; `invalid` is its code of an invalid request."""
 
     answer: Callable[[ScriptedAnswer, str, int], bytes]
     error: Callable[[Fault], bytes]
     stream: Callable[[ScriptedAnswer, str, int, Mapping[str, Any]], Iterator[bytes]] | None = None
+    invalid: str = "invalid_request_error"
 
 
-OPENAI = Dialect(dialect.openai_answer, dialect.openai_error, streaming.openai_stream)
+OPENAI = Dialect(dialect.openai_answer, dialect.openai_error, streaming.openai_stream, invalid="400")
 RESPONSES = Dialect(dialect.responses_answer, dialect.openai_error, streaming.responses_stream)
 TEXTS = Dialect(dialect.text_answer, dialect.openai_error, streaming.text_stream)
 EMBEDDINGS = Dialect(dialect.embeddings_answer, dialect.openai_error)
 OLLAMA = Dialect(dialect.ollama_answer, dialect.ollama_error)
 ANTHROPIC = Dialect(dialect.anthropic_answer, dialect.anthropic_error, streaming.anthropic_stream)
-GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error)
+GEMINI = Dialect(dialect.gemini_answer, dialect.gemini_error, invalid="INVALID_ARGUMENT")
 
 
 _ANYTHING = ("fake:latest", "llama3.2:latest")
@@ -136,7 +137,7 @@ class ModelServer(LoopbackServer):
     def _refusal(self, spoken: Dialect, request: ReceivedRequest) -> Fault | None:
         """Return why a request is invalid for any model, or None."""
         if wrong := problem(request.path, request.raw):
-            return Fault(status=400, text=wrong, code="400" if spoken is OPENAI else "invalid_request_error")
+            return Fault(status=400, text=wrong, code=spoken.invalid)
         if spoken is ANTHROPIC and not request.header("anthropic-version"):
             return Fault(status=400, text="anthropic-version: header is required", code="invalid_request_error")
         if self.context is not None and (tokens := len(request.raw) // 4) > self.context:
