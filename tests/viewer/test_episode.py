@@ -7,6 +7,25 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.viewer.conftest import Server, ask, find_episode, find_run
 
 
+SHORT_FOR_A_MOMENT = """
+() => new Promise((done) => {
+  const look = () => {
+    const head = [...document.querySelectorAll('h2')].find((one) => one.textContent.startsWith('Step 17'))
+    const list = head?.closest('ol')
+    const top = head?.getBoundingClientRect().top
+    if (!list || !(top > 0 && top < window.innerHeight)) return requestAnimationFrame(look)
+    Object.assign(list.style, { height: '1px', overflow: 'clip' })
+    setTimeout(() => {
+      Object.assign(list.style, { height: '', overflow: '' })
+      requestAnimationFrame(() => requestAnimationFrame(done))
+    })
+  }
+  requestAnimationFrame(look)
+})
+"""
+"""Shortens the page once step 17 is seen; the browser moves it to its end before the event of scrolling comes."""
+
+
 @pytest.fixture
 def long(page: Page, server: Server) -> Page:
     """The longest episode of a model."""
@@ -123,6 +142,15 @@ def test_a_link_to_a_step_opens_there(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/episodes/{episode}?step=17")
     expect(head(page, "Step 17")).to_be_in_viewport()
     expect(page.get_by_text(re.compile("^Step 17 of"))).to_be_visible()
+
+
+def test_a_page_that_is_short_for_a_moment_stays_at_its_step(page: Page, server: Server) -> None:
+    run = find_run(server.results, "grid-world", "openai/small")
+    page.goto(f"{server.url}/episodes/{find_episode(server, run, sort='-steps')}?step=17")
+    page.evaluate(SHORT_FOR_A_MOMENT)
+    expect(head(page, "Step 17")).to_be_in_viewport()
+    page.mouse.wheel(0, -5000)
+    expect(head(page, "Step 17")).not_to_be_in_viewport()
 
 
 def test_a_link_to_a_step_opens_there_for_readers_who_want_no_motion(page: Page, server: Server) -> None:

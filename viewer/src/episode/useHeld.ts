@@ -10,6 +10,8 @@ interface Anchor {
 }
 
 const ROW = 'data-row'
+/** Time after the last change of a height in which scrolling without input is the browser's, in milliseconds. */
+const SETTLING = 2000
 
 /** What is held on to. */
 export type Held = ReturnType<typeof useHeld>
@@ -18,6 +20,8 @@ export type Held = ReturnType<typeof useHeld>
 export function useHeld(list: RefObject<HTMLOListElement | null>, heights: RefObject<Heights>, top: number) {
   const anchor = useRef<Anchor | null>(null)
   const expected = useRef(-1)
+  const input = useRef(false)
+  const changed = useRef(0)
   const [current, setCurrent] = useState(0)
 
   const settle = useCallback(() => {
@@ -45,7 +49,27 @@ export function useHeld(list: RefObject<HTMLOListElement | null>, heights: RefOb
     setCurrent(row.row)
   }, [list, top])
 
-  return { anchor, expected, settle, hold, current, setCurrent }
+  const pin = useCallback(
+    (row: number) => {
+      anchor.current = { row, top, pinned: true }
+      input.current = false
+      changed.current = performance.now()
+      settle()
+      setCurrent(row)
+    },
+    [top, settle],
+  )
+
+  // A page that becomes shorter is moved to its end by the browser, and it may be longer again before the event comes.
+  const scrolled = useCallback(() => {
+    const end = document.documentElement.scrollHeight - window.innerHeight
+    if (Math.abs(window.scrollY - Math.min(expected.current, end)) < 2) return
+    const settling = !input.current && performance.now() - changed.current < SETTLING
+    if (anchor.current?.pinned && settling) settle()
+    else anchor.current = null
+  }, [settle])
+
+  return { anchor, input, changed, settle, hold, pin, scrolled, current, setCurrent }
 }
 
 /** Return the element of a row that is drawn. */

@@ -17,6 +17,8 @@ interface TimelineWindow {
 }
 
 const AHEAD = 800
+/** What a reader scrolls with. */
+const INPUT = ['wheel', 'touchmove', 'pointerdown', 'keydown']
 
 /**
  * Draw a list of `count` rows of unknown heights in the page's own scrolling. Rows carry `data-row`, chunks of a few rows
@@ -33,15 +35,13 @@ export function useTimeline(count: number, top: number): TimelineWindow {
   useMeasuring({ list, heights, range, chunks, held, look })
   useLayoutEffect(held.settle)
 
-  const { anchor, settle, setCurrent, current } = held
+  const { pin, current } = held
   const goTo = useCallback(
     (row: number) => {
-      anchor.current = { row: Math.max(0, Math.min(row, count - 1)), top, pinned: true }
-      settle()
+      pin(Math.max(0, Math.min(row, count - 1)))
       look(true)
-      setCurrent(anchor.current.row)
     },
-    [count, top, anchor, settle, setCurrent, look],
+    [count, pin, look],
   )
 
   const first = Math.min(range.first, chunks)
@@ -81,14 +81,11 @@ function useRange(list: List, heights: RefObject<Heights>, chunks: number) {
 }
 
 /** Draw other chunks as the reader scrolls, and hold on to what is then looked at. */
-function useFollowing({ anchor, expected, settle, hold }: Held, look: (changed: boolean) => void) {
+function useFollowing({ anchor, input, settle, hold, scrolled }: Held, look: (changed: boolean) => void) {
   useEffect(() => {
     let frame = 0
     const onScroll = () => {
-      // A page that becomes shorter is moved to its end by the browser, and that is no scrolling of the reader.
-      const end = document.documentElement.scrollHeight - window.innerHeight
-      const own = Math.abs(window.scrollY - Math.min(expected.current, end)) < 2
-      if (!own) anchor.current = null
+      scrolled()
       frame ||= requestAnimationFrame(() => {
         frame = 0
         if (!anchor.current) hold()
@@ -102,12 +99,17 @@ function useFollowing({ anchor, expected, settle, hold }: Held, look: (changed: 
     look(false)
     window.addEventListener('scroll', onScroll, { passive: true })
     window.addEventListener('resize', onResize)
+    const onInput = () => {
+      input.current = true
+    }
+    for (const kind of INPUT) window.addEventListener(kind, onInput, { passive: true, capture: true })
     return () => {
       cancelAnimationFrame(frame)
       window.removeEventListener('scroll', onScroll)
       window.removeEventListener('resize', onResize)
+      for (const kind of INPUT) window.removeEventListener(kind, onInput, { capture: true })
     }
-  }, [anchor, expected, hold, look, settle])
+  }, [anchor, input, hold, look, settle, scrolled])
 }
 
 interface MeasuringOptions {
@@ -121,7 +123,7 @@ interface MeasuringOptions {
 
 /** Learn the heights of the chunks that are drawn. */
 function useMeasuring({ list, heights, range, chunks, held, look }: MeasuringOptions) {
-  const { anchor, settle, hold } = held
+  const { anchor, changed, settle, hold } = held
   // Chunks are measured whenever their content changes: text unfolds, images arrive, windows are loaded.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the drawn chunks are others when the range is
   useLayoutEffect(() => {
@@ -134,7 +136,10 @@ function useMeasuring({ list, heights, range, chunks, held, look }: MeasuringOpt
         if (height > 0) news = heights.current.set(Number(node.getAttribute('data-chunk')), height) || news
       }
       settle()
-      if (news) look(true)
+      if (news) {
+        changed.current = performance.now()
+        look(true)
+      }
       // After a jump to a place that was not drawn, this is the first time that there is something to hold on to.
       if (!anchor.current?.pinned && !rowElement(element, anchor.current?.row ?? -1)) hold()
     }
@@ -143,5 +148,5 @@ function useMeasuring({ list, heights, range, chunks, held, look }: MeasuringOpt
     const observer = new ResizeObserver((entries) => measure(entries.map((entry) => entry.target)))
     for (const node of nodes) observer.observe(node)
     return () => observer.disconnect()
-  }, [range.first, range.end, chunks, settle, look, hold])
+  }, [range.first, range.end, chunks, changed, settle, look, hold])
 }
