@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FOREIGN := .venv-foreign
+SITE := .venv-docs
 # osmosis-ai needs Python 3.12; tests of it are skipped, and say so, where there is none.
 FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin/python3)),$(shell command -v python3.12),$(PYTHON))
 # The program `osmosis`: one release for each of these Pythons. Those that are not there are left out, but in CI.
@@ -12,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills foreign foreign-packages osmosis-packages check format docs perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills foreign foreign-packages osmosis-packages check format docs site man release perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -70,6 +71,20 @@ format: $(VENV)/.installed-test
 docs: $(VENV)/.installed-test
 	$(BIN)/python docs/generate.py
 
+# The pages as a site with search and a reference from docstrings. A link that leads nowhere is an error.
+site: $(SITE)/.installed
+	rm -rf build/site build/doctrees
+	$(SITE)/bin/sphinx-build --quiet --fail-on-warning --keep-going -c docs -d build/doctrees -b html . build/site
+	@echo "build/site/index.html"
+
+# A manual page of each command; a wheel that is built afterwards has them.
+man: $(VENV)/.installed
+	$(BIN)/python docs/man.py build/man
+
+# Writes the version, dates the changelog, commits and tags; nothing is pushed.
+release:
+	@$(PYTHON) release.py $(VERSION)
+
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
 
@@ -91,7 +106,7 @@ lock:
 	  $(BIN)/uv pip compile pyproject.toml $$( [ $$extra = base ] || echo --extra $$extra ) --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$extra.txt; \
 	done
-	for part in "foreign pyproject.toml --extra test" foreign-servers; do \
+	for part in "foreign pyproject.toml --extra test" foreign-servers "docs pyproject.toml"; do \
 	  set -- $$part; name=$$1; shift; \
 	  $(BIN)/uv pip compile requirements/$$name.in "$$@" --universal --python-version 3.11 \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
@@ -103,7 +118,7 @@ lock:
 	  --python-version 3.12 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/foreign-osmosis.txt
 
 clean:
-	rm -rf $(VENV) $(FOREIGN) .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
+	rm -rf $(VENV) $(FOREIGN) $(SITE) build dist .mypy_cache .ruff_cache .import_linter_cache viewer/node_modules src/mesocosm/viewer
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name it: make PYTHON=python3.12"; exit 1; }
@@ -142,6 +157,13 @@ $(FOREIGN)/osmosis/%/.installed: requirements/foreign-osmosis.txt
 $(FOREIGN)/ray/.installed: requirements/ray.txt $(VENV)/bin/python
 	rm -rf $(@D)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --target $(@D) -r requirements/ray.txt
+	touch $@
+
+# The reference is read from the modules themselves, so what they import is there too.
+$(SITE)/.installed: requirements/docs.txt pyproject.toml
+	rm -rf $(SITE) && $(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/docs.txt
+	MESOCOSM_SKIP_VIEWER=1 $(SITE)/bin/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
 # Nothing there looks at the web app, so one that is built is not built again.

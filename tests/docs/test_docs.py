@@ -1,5 +1,6 @@
 """The pages are complete, point at things that exist, and show commands that work."""
 
+import ast
 import importlib.util
 import re
 import shlex
@@ -16,7 +17,7 @@ GENERATOR = DOCS / "generate.py"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKED = [
     *PAGES,
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "AGENTS.md")),
     ROOT / "examples/README.md",
 ]
 SHELL = ("", "sh", "console", "bash")
@@ -129,6 +130,14 @@ def test_the_index_names_every_page() -> None:
     index = DOCS / "README.md"
     linked = {(DOCS / match["target"]).resolve() for match in LINK.finditer(index.read_text(encoding="utf-8"))}
     assert {page.resolve() for page in PAGES if page != index} <= linked
+
+
+def test_the_site_has_a_place_for_every_page() -> None:
+    settings = ast.parse((DOCS / "conf.py").read_text(encoding="utf-8"))
+    values = {ast.unparse(line.targets[0]): line.value for line in settings.body if isinstance(line, ast.Assign)}
+    names = " ".join(ast.literal_eval(values["SECTIONS"]).values()).split()
+    placed = {page for name in names for page in ROOT.glob(f"{name}.md")}
+    assert {page for page in LINKED if page.name != "README.md"} <= placed
 
 
 def shown_commands(page: Path) -> Iterator[list[str]]:

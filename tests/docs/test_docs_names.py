@@ -8,7 +8,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "mesocosm"
-PAGES = sorted((ROOT / "docs").rglob("*.md")) + [ROOT / name for name in ("README.md", "CONTRIBUTING.md")]
+PAGES = sorted((ROOT / "docs").rglob("*.md")) + [
+    ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "AGENTS.md")
+]
 BASES = (ROOT, ROOT / "src", PACKAGE)
 PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 FOLDERS = PACKAGES | {"src", "tests", "docs", "perf", "examples", "deploy", "viewer"}
