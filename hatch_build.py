@@ -45,7 +45,14 @@ class ViewerBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         return [NODE_PACKAGE] if wanted and node_of_machine() is None else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the app unless that was done from the same sources, and name it among what a wheel contains."""
+        """Build the app unless that was done from the same sources, and name it among what a wheel contains.
+
+        Manual pages belong to it as well, where `make man` has written some.
+        """
+        if self.manual.is_dir():
+            build_data["artifacts"].append("/build/man/*.1")
+            if self.target_name == "wheel":
+                build_data["shared_data"][str(self.manual)] = "share/man/man1"
         if skipped():
             return
         if is_stale(self.sources, self.built):
@@ -59,6 +66,11 @@ class ViewerBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def sources(self) -> Path:
         """Where the sources of the app are."""
         return Path(self.root) / "viewer"
+
+    @property
+    def manual(self) -> Path:
+        """Where the manual pages are."""
+        return Path(self.root) / "build" / "man"
 
     @property
     def built(self) -> Path:

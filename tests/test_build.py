@@ -115,3 +115,17 @@ def test_a_wheel_holds_the_web_app_and_needs_no_node(tmp_path: Path) -> None:
     assert "mesocosm/viewer/index.html" in names
     assert [name for name in names if name.startswith("mesocosm/viewer/assets/")]
     assert not [name for name in names if "node_modules" in name or name.endswith(".tsx")]
+
+
+def test_a_wheel_has_the_manual_pages_that_were_written(
+    hook: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(hook.SKIP, "1")
+    built = hook.ViewerBuildHook(str(tmp_path), {}, None, None, "", "wheel")
+    without: dict[str, object] = {"artifacts": [], "shared_data": {}}
+    built.initialize("standard", without)
+    (tmp_path / "build" / "man").mkdir(parents=True)
+    given: dict[str, object] = {"artifacts": [], "shared_data": {}}
+    built.initialize("standard", given)
+    assert without["shared_data"] == {}
+    assert given["shared_data"] == {str(tmp_path / "build" / "man"): "share/man/man1"}

@@ -53,6 +53,7 @@ TREE: dict[str, tuple[str, str]] = {
         "Register a domain from a Python file; for repositories use env submit.",
     ),
     "plugins": ("mesocosm.cli.plugins:plugins", "List installed plugins and the package each comes from."),
+    "completion": ("mesocosm.cli.completion:completion", "Print the completion script of a shell."),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
 
