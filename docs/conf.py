@@ -24,7 +24,7 @@ SECTIONS = {
     "docs/migrating-rollouts",
     "Serve a team": "docs/platform docs/operate",
     "Reference": "docs/command-line docs/library docs/reference docs/performance docs/releases CHANGELOG",
-    "Contribute": "CONTRIBUTING AGENTS SECURITY docs/architecture docs/decisions/*",
+    "Contribute": "CONTRIBUTING CODE_OF_CONDUCT AGENTS SECURITY docs/architecture docs/decisions/*",
 }
 """The side bar. A page that is in no section is an error of the build."""
 REFERENCE = "<!-- site: reference -->"

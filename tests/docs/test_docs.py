@@ -17,7 +17,10 @@ GENERATOR = DOCS / "generate.py"
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKED = [
     *PAGES,
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "AGENTS.md")),
+    *(
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "AGENTS.md", "CODE_OF_CONDUCT.md")
+    ),
     ROOT / "examples/README.md",
 ]
 SHELL = ("", "sh", "console", "bash")
