@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 from tests.viewer.conftest import Server, ask, find_episode, find_run
 
-
 SHORT_FOR_A_MOMENT = """
 () => new Promise((done) => {
   const look = () => {

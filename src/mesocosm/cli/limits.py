@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 import click
 
 from mesocosm.cli.command import FiniteFloat
-from mesocosm.core.folder import from_home
 from mesocosm.core.model import ModelName
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -65,4 +64,4 @@ def same_server_option(command: C) -> C:
 
 def settled(name: ModelName) -> str:
     """Return a model's name with the absolute path of its file, so that the run can be continued from any directory."""
-    return str(name).replace(name.file, str(from_home(name.file).resolve())) if name.file else str(name)
+    return name.resolved()

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import UsageError
+from mesocosm.core.folder import from_home
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.usage import Usage
 
@@ -38,6 +39,10 @@ class ModelName(msgspec.Struct, frozen=True):
         if self.provider == "replay":
             return self.model
         return self.model.partition(":")[2] if self.provider == "builtin" else ""
+
+    def resolved(self) -> str:
+        """Return the full name with the absolute path of its file: a run can be continued from any directory."""
+        return str(self).replace(self.file, str(from_home(self.file).resolve())) if self.file else str(self)
 
     def shown(self) -> str:
         """Return the name for display, with a path shortened to its last part."""

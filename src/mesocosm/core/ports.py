@@ -4,6 +4,7 @@ See also core.proxy (models for foreign programs) and core.entry (what a journal
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -17,6 +18,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import LeaseOwner, Run, Selection
 from mesocosm.core.score import MetricResult, Score
@@ -115,6 +117,28 @@ class Benchmark(Protocol):
 
     async def close(self) -> None:
         """Stop what `open` started, with all child processes."""
+        ...
+
+
+class Judge(Protocol):
+    """The model that graders ask: the run's judge, else the run's model."""
+
+    @property
+    def settings(self) -> ModelSettings:
+        """Name and settings of the model."""
+        ...
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Call the model; the call is recorded in the graded episode and counts against the budgets."""
+        ...
+
+
+@runtime_checkable
+class AsksJudge(Protocol):
+    """A benchmark whose graders may ask a model."""
+
+    async def grade_with(self, task: Task, episode: Episode, judge: Judge) -> Sequence[Score]:
+        """Return the scores of an episode as `grade` does; called in place of it while the episode is recorded."""
         ...
 
 
@@ -222,6 +246,10 @@ class Context(Protocol):
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Call the model, with retries and budgets. The engine fills in the request's view."""
+        ...
+
+    def address(self) -> AbstractAsyncContextManager[ProxyAddress]:
+        """Open an address at which clients of the agent reach the model; calls there are recorded and limited."""
         ...
 
     async def hand_over(self) -> Step:

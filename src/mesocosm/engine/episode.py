@@ -11,11 +11,11 @@ from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import Benchmark, Environment, ExecutorSession, Planned
+from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSession, Judge, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
-from mesocosm.engine.episode_context import EpisodeContext, EpisodeOver, boundary, foreign, is_foreign
+from mesocosm.engine.episode_context import EpisodeContext, EpisodeJudge, EpisodeOver, boundary, foreign, is_foreign
 from mesocosm.engine.episode_end import Withdrawn, end_by_failure, leave_unscored_pending, of_the_world, write_end
 from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.recorder import Recorder
@@ -30,6 +30,7 @@ class Player:
         run, parts = session.run, session.parts
         self._run_id = run.id
         self._settings = run.spec.model
+        self._judged_by = run.spec.judge or run.spec.model
         self._parts = parts
         self._callers = callers
         self._endpoints = endpoints
@@ -54,9 +55,12 @@ class Player:
         start = {"seed": task.seed, "task": task.id, "trial": planned.trial, **self._place}
         recorder.record(Kind.EPISODE_START, start, 0)
         try:
-            await self._attempt(task, episode, recorder)
+            context = await self._attempt(task, episode, recorder)
             _respect_cancellation()
-            episode.scores = tuple(await grade(self._parts.benchmark, task, episode))
+            judge = EpisodeJudge(context, self._judged_by)
+            episode.scores = tuple(await grade(self._parts.benchmark, task, episode, judge))
+            if context.judge_calls:
+                episode.terminal_info = _with_counts(episode.terminal_info, {JUDGE_CALLS: context.judge_calls})
             leave_unscored_pending(episode, recorder)
             write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
@@ -70,7 +74,7 @@ class Player:
             del self.active[episode.id]
         return episode
 
-    async def _attempt(self, task: Task, episode: Episode, recorder: Recorder) -> None:
+    async def _attempt(self, task: Task, episode: Episode, recorder: Recorder) -> EpisodeContext:
         benchmark = self._parts.benchmark
         context = EpisodeContext(
             task,
@@ -105,6 +109,7 @@ class Player:
             episode.terminal_info = _with_counts(episode.terminal_info, counts)
             if environment is not None:
                 await self._close(environment, context)
+        return context
 
     async def _environment(self, task: Task, episode_id: str) -> Environment:
         """Create the environment of an episode; retry through outages of its host, since nothing has started yet."""
@@ -202,18 +207,22 @@ def _with_counts(info: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]
     return rest | {name: count for name, count in counts.items() if count}
 
 
-async def grade(benchmark: Benchmark, task: Task, episode: Episode) -> Sequence[Score]:
+async def grade(benchmark: Benchmark, task: Task, episode: Episode, judge: Judge | None = None) -> Sequence[Score]:
     """Return the scores of an episode that has ended.
 
     The benchmark's grader is called only for episodes that did not fail. A failure of the agent counts as worst; any
     other failure, or an exception of the grader, leaves every score missing with its cause. A score that a metric needs
-    and the grader did not return is missing too.
+    and the grader did not return is missing too. `judge` is the model that graders may ask.
     """
     names = dict.fromkeys(metric.score for metric in benchmark.info.metrics if metric.covers(task))
     if episode.status in SCOREABLE:
         try:
             with boundary(Cause.GRADER_ERROR, "the grader"):
-                given = {score.name: _usable(score) for score in await benchmark.grade(task, episode)}
+                if judge is not None and isinstance(benchmark, AsksJudge):
+                    scores = await benchmark.grade_with(task, episode, judge)
+                else:
+                    scores = await benchmark.grade(task, episode)
+                given = {score.name: _usable(score) for score in scores}
         except EpisodeError as error:
             return [Score(name, missing=error.cause, explanation=error.failure().message) for name in names]
         lacking = [Score(name, missing=Cause.VALUE_MISSING) for name in names if name not in given]

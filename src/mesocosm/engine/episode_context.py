@@ -4,8 +4,8 @@ import asyncio
 import hashlib
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -18,7 +18,7 @@ from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunA
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
-from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyCall
+from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyAddress, ProxyCall
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
@@ -201,6 +201,25 @@ class EpisodeContext:
         self._take(step, self._episode.steps + 1, "")
         return step
 
+    @asynccontextmanager
+    async def address(self) -> AsyncIterator[ProxyAddress]:
+        """Open an address at which clients of the agent reach the model.
+
+        A failed call may be the reason why the agent failed, or why its result counts for nothing. Raises EpisodeError.
+        """
+        async with self._endpoints.connected(self) as open_:
+            try:
+                yield open_.address
+            except BaseException as error:
+                if not isinstance(error, EpisodeError) and not is_foreign(error):
+                    raise
+                failed = error if isinstance(error, EpisodeError) else foreign(Cause.AGENT_ERROR, "the agent", error)
+                open_.settle(failed.facts)
+                open_.blame(failed)
+                raise failed from error
+            open_.settle()
+            open_.unanswered({})
+
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Call the model; every try, its tokens, cost and messages are recorded. Raises EpisodeError."""
         with self._questions.call():
@@ -212,6 +231,10 @@ class EpisodeContext:
                 raise
             self._questions.answered(request.messages)
         return reply
+
+    async def ask_judge(self, request: ModelRequest) -> ModelReply:
+        """Call the model of the graders, also after the end of the episode. Raises EpisodeError."""
+        return await self._ask(request, {"role": JUDGE}, role=JUDGE)
 
     def unanswered(self) -> None:
         """Raise the failure of an unanswered call if the agent continued without the answer. Raises EpisodeError.
@@ -246,7 +269,7 @@ class EpisodeContext:
         failing: Callable[[EpisodeError], None] | None = None,
         role: str = "",
     ) -> ModelReply:
-        if self.over:
+        if self.over and role != JUDGE:
             raise EpisodeOver
         caller = self._callers.of(role)
         step = self._episode.steps + 1
@@ -560,6 +583,18 @@ class EpisodeContext:
         if request is not None and request.schema is not None:
             payload["structured"] = True
         self._recorder.record(Kind.MODEL_CALL, payload, step)
+
+
+class EpisodeJudge:
+    """Implements core.ports.Judge for one episode, also after its end."""
+
+    def __init__(self, context: EpisodeContext, settings: ModelSettings) -> None:
+        self._context = context
+        self.settings = settings
+
+    async def ask(self, request: ModelRequest) -> ModelReply:
+        """Call the judge. Raises EpisodeError."""
+        return await self._context.ask_judge(request)
 
 
 _PROGRAMS: dict[type, bool] = {}

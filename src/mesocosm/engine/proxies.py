@@ -23,9 +23,11 @@ _BLAMED = frozenset(
         Cause.WORKFLOW_TIMEOUT,
         Cause.PROGRAM_FAILED,
         Cause.PROGRAM_TIMEOUT,
+        Cause.AGENT_ERROR,
+        Cause.AGENT_TIMEOUT,
     }
 )
-"""Failures of programs that a failure of their model may have caused."""
+"""Failures of programs and agents that a failure of their model may have caused."""
 
 CAUSES = {
     401: Cause.MODEL_FORBIDDEN,
@@ -44,7 +46,7 @@ OVERLOADED = frozenset({429, 503, 529})
 _BUSY = OVERLOADED | {408, 502, 504}
 """HTTP statuses of temporary failures, which say nothing about the features of the server."""
 
-TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT})
+TIMEOUTS = frozenset({Cause.WORKFLOW_TIMEOUT, Cause.PROGRAM_TIMEOUT, Cause.AGENT_TIMEOUT})
 
 
 @dataclass(frozen=True, slots=True)

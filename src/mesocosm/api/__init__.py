@@ -1,0 +1,1 @@
+"""The Python API. `mesocosm` exports its names; import them from there."""

@@ -1,0 +1,268 @@
+"""Comparisons of runs on the same rows, and sweeps over models and prompts."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from mesocosm.api.definitions import UNLIMITED, Limits
+from mesocosm.api.evaluate import evaluated
+from mesocosm.api.places import named_run, store_at
+from mesocosm.api.results import Episode, GateFailed, Run, Runs, Table, Value, value_of
+from mesocosm.api.running import call_site, waited
+from mesocosm.core.failure import UsageError
+from mesocosm.engine import session
+
+if TYPE_CHECKING:
+    from mesocosm.engine.comparison.runs import RunComparison, RunPair
+
+LISTED = ("model", "judge", "temperature")
+"""Arguments of `sweep` that may be lists."""
+LABELLED = ("prompt", "system", "agent")
+"""Arguments of `sweep` that may be mappings from a label to a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs: `difference` is b minus a, with its interval; `winner` the label of the better one, or `tie`.
+
+    `p_value` is corrected for the number of pairs (Holm).
+    """
+
+    a: str
+    b: str
+    difference: Value
+    p_value: float
+    winner: str
+
+
+class Comparison:
+    """Runs compared with the first one, row by row. Printed as a table with the differences."""
+
+    def __init__(
+        self, runs: Sequence[Run], labels: Sequence[str], found: "RunComparison", *, paired: bool = True
+    ) -> None:
+        self.runs = Runs(runs, labels)
+        self.paired = paired
+        self._found = found
+        self._labels = {run.id: label for run, label in zip(runs, labels, strict=True)}
+
+    @property
+    def pairs(self) -> tuple[Pair, ...]:
+        """Every later run with the baseline."""
+        return tuple(self._pair(pair) for group in self._found.groups for pair in group.pairs)
+
+    @property
+    def differs(self) -> Table:
+        """What in the configurations differs: one row for each setting."""
+        return Table(
+            {"setting": one.field, **dict(zip(self._labels.values(), one.values, strict=True))}
+            for one in self._found.differences
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the differences should know."""
+        return tuple(group.note for group in self._found.groups if group.note)
+
+    def flipped(self) -> list[tuple[Episode, Episode]]:
+        """Return what one run has right and the other wrong, as pairs of the baseline's episode and the other's."""
+        found: list[tuple[Episode, Episode]] = []
+        for group in self._found.groups:
+            for pair in group.pairs:
+                digests = {one.digest for one in pair.contrast.tasks if one.flipped}
+                before = {one.key: one for one in _episodes(self._run(pair.a), digests)}
+                after = {one.key: one for one in _episodes(self._run(pair.b), digests)}
+                found += [(before[key].episode, after[key].episode) for key in before if key in after]
+        return found
+
+    def fail_if(self, *conditions: str) -> Self:
+        """Return the comparison if no condition holds, such as `"regression p<0.05"` or `"worse-by<0.02"`.
+
+        Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition.
+        """
+        from mesocosm.engine.comparison.gate import judge_comparison, read_condition
+
+        read = [read_condition(text) for text in conditions]
+        store = self.runs[0].opened
+        broken = [one for one in judge_comparison(self._found, read, store.episodes) if one.broken]
+        if broken:
+            raise GateFailed("\n".join(f"{one.condition}: {one.broken} ({one.answer})" for one in broken))
+        return self
+
+    def __repr__(self) -> str:
+        """Return scores, differences and notes."""
+        lines: list[str] = []
+        width = max(len(label) for label in self._labels.values())
+        for group in self._found.groups:
+            name = group.metric.name if group.metric is not None else "no metric"
+            lines.append(f"{group.runs[0].benchmark}, {name}")
+            for run, result in zip(group.runs, group.scores, strict=True):
+                value = value_of(result)
+                said = "– (nothing scored)" if value is None else f"{float(value):.4f} {value.interval}"
+                lines.append(f"  {self._labels[run.id]:<{width}}  {said}")
+            several = len(group.pairs) > 1
+            for pair in map(self._pair, group.pairs):
+                which = f" {pair.b} - {pair.a}" if several else ""
+                said = (
+                    f"{float(pair.difference):+.4f} [{pair.difference.low or 0:+.4f}, {pair.difference.high or 0:+.4f}]"
+                )
+                lines.append(f"  difference{which} {said}  p={pair.p_value:.4f}  {pair.winner}")
+            if group.note:
+                lines.append(f"  note: {group.note}")
+        return "\n".join(lines)
+
+    def _pair(self, pair: "RunPair") -> Pair:
+        delta = pair.contrast.delta
+        n = min(pair.contrast.n_a, pair.contrast.n_b)
+        value = Value(
+            delta.value,
+            low=delta.low,
+            high=delta.high,
+            n=n,
+            planned=n,
+            missing={},
+            method=pair.contrast.found.method if hasattr(pair.contrast.found, "method") else "",
+            pessimistic=None if pair.pessimistic is None else pair.pessimistic.delta.value,
+        )
+        a, b = self._labels[pair.a], self._labels[pair.b]
+        return Pair(a, b, value, pair.p_adjusted, {"a": a, "b": b}.get(pair.winner, "tie"))
+
+    def _run(self, run_id: str) -> Run:
+        return next(run for run in self.runs if run.id == run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class _Keyed:
+    key: tuple[str, int]
+    episode: Episode
+
+
+def _episodes(run: Run, digests: set[str]) -> Iterator[_Keyed]:
+    for episode in run.episodes() if digests else ():
+        if episode.task_digest in digests:
+            yield _Keyed((episode.task_digest, episode.trial), episode)
+
+
+def compare(
+    *given: Run | str,
+    metric: str = "",
+    baseline: Run | str | None = None,
+    paired: bool = True,
+    labels: Mapping[Run, str] | None = None,
+    store: str | os.PathLike[str] | None = None,
+) -> Comparison:
+    """Compare runs, given as such or by name, with the first one or the `baseline`, row by row.
+
+    A difference counts if its interval excludes 0 and a paired test agrees. Raises UsageError for runs on other rows
+    (`paired=False` compares those as independent samples), UnknownName for an unknown run or metric. `labels` are what
+    runs are called; by default what differs between them.
+
+    >>> compare("last~1", "last").pairs[0].winner
+    'tie'
+    """
+    from mesocosm.engine.comparison.runs import compare_runs
+
+    opened = next((one.opened for one in given if isinstance(one, Run)), None) or store_at(store, create=False)
+    runs = [one if isinstance(one, Run) else Run(opened, named_run(opened, one)) for one in given]
+    if baseline is not None:
+        first = baseline if isinstance(baseline, Run) else Run(opened, named_run(opened, baseline))
+        runs = [first, *(one for one in runs if one.id != first.id)]
+    ids = [one.id for one in runs]
+    if len(ids) < 2 or len(set(ids)) < len(ids):
+        raise UsageError("compare needs at least two different runs")
+    other = next((one for one in runs if one.benchmark != runs[0].benchmark), None)
+    if other is not None and paired:
+        raise UsageError(
+            f"run {other.id} is on {other.benchmark!r}, the baseline on {runs[0].benchmark!r}; only runs on the same rows "
+            "are compared row by row"
+        )
+    found = compare_runs(opened.episodes.score_rows, [one.reload().stored for one in runs], metric)
+    unpaired = next((pair for group in found.groups for pair in group.pairs if not pair.contrast.paired), None)
+    if unpaired is not None and paired:
+        raise UsageError(
+            f"runs {unpaired.a} and {unpaired.b} share no scored row, so they cannot be compared row by row; "
+            "paired=False compares them as independent samples"
+        )
+    names = labels_of(runs) if labels is None else [labels.get(one, one.id) for one in runs]
+    return Comparison(runs, names, found, paired=paired)
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """Return short labels that tell runs apart: what differs between them, else their names or ids."""
+    for names in (
+        [run.name for run in runs],
+        [run.model for run in runs],
+        [run.agent for run in runs],
+        [f"{run.model} {run.agent}" for run in runs],
+    ):
+        if all(names) and len(set(names)) == len(names):
+            return names
+    return [run.id for run in runs]
+
+
+def sweep(what: Any, **arguments: Any) -> Runs:
+    """Evaluate every combination and return the runs, which `compare()` compares row by row.
+
+    Takes the arguments of `evaluate`; `model`, `judge` and `temperature` may be lists, `prompt`, `system` and `agent`
+    mappings from a label to a value. Budgets in `limits` are for all runs together.
+
+    >>> rows = [{"question": "1 + 1?", "answer": "2"}]
+    >>> found = sweep(rows, prompt="{question}", grader="numeric", model=["builtin/oracle", "builtin/empty"])
+    >>> found.best().model
+    'builtin/oracle'
+    """
+    where = call_site()
+    return waited(lambda control: _swept(what, arguments, where, control))
+
+
+async def asweep(what: Any, **arguments: Any) -> Runs:
+    """Do what `sweep` does, awaited."""
+    return await _swept(what, arguments, call_site(), session.Control())
+
+
+async def _swept(what: Any, given: Mapping[str, Any], where: str, control: session.Control) -> Runs:
+    axes = list(_axes(given))
+    if not isinstance(what, str) and hasattr(what, "__next__"):
+        what = list(what)  # an iterator would be used up by the first run
+    limits: Limits = given.get("limits", UNLIMITED)
+    runs: list[Run] = []
+    labels: list[str] = []
+    spent_usd, spent_tokens = 0.0, 0
+    began = asyncio.get_running_loop().time()
+    for chosen in itertools.product(*(options for _, options in axes)):
+        words = [label for label, _ in chosen]
+        changed = {name: value for (name, _), (_, value) in zip(axes, chosen, strict=True)}
+        left = replace(
+            limits,
+            usd=None if limits.usd is None else max(limits.usd - spent_usd, 0.0),
+            tokens=None if limits.tokens is None else max(limits.tokens - spent_tokens, 0),
+            seconds=None
+            if limits.seconds is None
+            else max(limits.seconds - (asyncio.get_running_loop().time() - began), 0.0),
+        )
+        run = await evaluated({"what": what, **given, **changed, "limits": left}, where, control)
+        spent_usd += run.usage.cost_usd or 0.0
+        spent_tokens += run.usage.total
+        runs.append(run)
+        labels.append(" ".join(words) or run.model)
+        if control.reason:
+            break
+    return Runs(runs, labels)
+
+
+def _axes(given: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    """Yield each argument with several values, as label and value. Raises UsageError for one without any."""
+    for name in (*LISTED, *LABELLED):
+        value = given.get(name)
+        if name in LISTED and isinstance(value, Sequence) and not isinstance(value, str):
+            options = [(f"{value_:g}" if isinstance(value_, float) else str(value_), value_) for value_ in value]
+        elif name in LABELLED and isinstance(value, Mapping):
+            options = [(str(label), value_) for label, value_ in value.items()]
+        else:
+            continue
+        if not options:
+            raise UsageError(f"{name}= has no value to sweep over")
+        yield name, options

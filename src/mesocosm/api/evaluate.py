@@ -1,0 +1,126 @@
+"""`evaluate` and `aevaluate`: one function for everything that can be evaluated."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from mesocosm.api.answering import AgentFunction
+from mesocosm.api.definitions import UNLIMITED, Limits
+from mesocosm.api.experiments import Arguments, Source, work_for
+from mesocosm.api.grading import GraderLike
+from mesocosm.api.prompts import PromptLike
+from mesocosm.api.results import Episode, Run
+from mesocosm.api.running import Wishes, call_site, run_work, waited
+from mesocosm.core.ports import Progress
+from mesocosm.core.reading import nearest
+from mesocosm.engine import session
+
+
+def evaluate(
+    what: Source,
+    *,
+    model: str | None = None,
+    prompt: PromptLike | None = None,
+    system: str = "",
+    expected: str | None = None,
+    grader: GraderLike | Sequence[GraderLike] | Mapping[str, GraderLike] | None = None,
+    agent: str | AgentFunction | type[Any] | None = None,
+    params: Mapping[str, Any] = {},
+    limit: int | None = None,
+    only: Sequence[int | str] | None = None,
+    trials: int = 1,
+    seed: int | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    model_args: Mapping[str, Any] = {},
+    judge: str | None = None,
+    parallel: int | None = None,
+    timeout: float | None = None,
+    limits: Limits = UNLIMITED,
+    name: str = "",
+    tags: Sequence[str] = (),
+    store: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    retry_failed: bool = False,
+    progress: bool | Callable[[Progress], None] | None = None,
+    on_episode: Callable[[Episode], None] | None = None,
+) -> Run:
+    """Evaluate rows, a file, a frame, a benchmark, an environment or a configuration, and return the run.
+
+    The same call again continues: what finished is not run again, after a crash, an interrupt or in another process. A
+    changed grader grades the stored answers, more rows or trials run only what is new.
+
+    Args:
+        what: A file of rows (`q.csv`), a list of dicts, a frame, the name of a benchmark, `file.py:Class`,
+            `file.py@benchmark`, a folder, a configuration (`.toml`), an Environment class, a Benchmark.
+        model: `provider/name`, with `@URL` for a server of your own; by default `$MESOCOSM_MODEL`.
+        prompt: A text with `{column}`, a list of messages, or a function from a row to one of them.
+        system: What precedes the prompt.
+        expected: The column with the right answer, which the model never sees; found by its usual names.
+        grader: A name (`"numeric"`), a function `(answer, expected)`, a Grader, or several; the first one ranks.
+        agent: A function from the prompt (or the row) to an answer, an AgentWorkflow, or the name of an agent.
+        params: Parameters of the benchmark.
+        limit: Only the first n rows, tasks or seeds.
+        only: These rows (by number or id) or seeds.
+        trials: How often each.
+        seed: The seed of sampling, for models and benchmarks that take one.
+        temperature: What the model is asked with; by default what the benchmark declares, else 0.
+        max_tokens: Limit of one reply; by default what the benchmark declares, else 4,096.
+        model_args: Further settings, added to every call unchanged.
+        judge: The model that graders ask; by default the run's.
+        parallel: Episodes at a time.
+        timeout: Seconds for one answer or episode.
+        limits: Budgets and rates.
+        name: A name for the run.
+        tags: Words to find it by.
+        store: Where results are kept: a folder, a file, or the URL of a database.
+        fresh: Start over, whatever finished before.
+        retry_failed: Repeat episodes that infrastructure failed.
+        progress: Whether to show progress, or a function that gets it; by default on a terminal and in a notebook.
+        on_episode: Called with every finished episode.
+
+    Raises:
+        UsageError: The call cannot work; nothing was stored or sent.
+        RunAborted: The model refuses the key, or is not there.
+        InfrastructureError: The store or the disk cannot be used.
+        Interrupted: Ctrl-C; what finished is kept.
+
+    >>> rows = [{"question": "1 + 1?", "answer": "2"}, {"question": "2 + 2?", "answer": "4"}]
+    >>> evaluate(rows, prompt="{question}", grader="numeric", model="builtin/oracle").score
+    1.0000 [0.3424, 1.0000] n=2/2
+    """
+    given = dict(locals())
+    where = call_site()
+    return waited(lambda control: evaluated(given, where, control))
+
+
+async def aevaluate(what: Source, **arguments: Any) -> Run:
+    """Do what `evaluate` does, awaited.
+
+    >>> import asyncio
+    >>> rows = [{"question": "1 + 1?", "answer": "2"}]
+    >>> asyncio.run(aevaluate(rows, prompt="{question}", grader="numeric", model="builtin/oracle")).status
+    'finished'
+    """
+    return await evaluated({"what": what, **arguments}, call_site(), session.Control())
+
+
+async def evaluated(given: Mapping[str, Any], where: str, control: session.Control) -> Run:
+    """Return the run that the arguments of `evaluate` describe, by their names. Raises TypeError for an unknown one."""
+    unknown = sorted(given.keys() - _EXPERIMENT - _WISHES - {"what"})
+    if unknown:
+        near = nearest(unknown[0], [*_EXPERIMENT, *_WISHES])
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise TypeError(f"evaluate has no argument {unknown[0]!r}{hint}")
+    arguments = Arguments(**{name: given[name] for name in _EXPERIMENT if name in given})
+    wishes = Wishes(**{name: given[name] for name in _WISHES if name in given})
+    work = await asyncio.to_thread(work_for, given["what"], arguments, where)
+    run = await run_work(work, wishes, control)
+    run.remember(lambda **changes: waited(lambda again: evaluated({**given, **changes, "fresh": False}, where, again)))
+    return run
+
+
+_EXPERIMENT = frozenset(one.name for one in fields(Arguments))
+_WISHES = frozenset(one.name for one in fields(Wishes))

@@ -1,0 +1,292 @@
+"""Run what a call describes: find an earlier run of the same experiment, resume it or start one, wait, return it."""
+
+import asyncio
+import contextvars
+import os
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
+from mesocosm.api.places import store_at
+from mesocosm.api.progress import progress_display
+from mesocosm.api.results import Episode, Interrupted, Run
+from mesocosm.core.episode import SCOREABLE, EpisodeKey
+from mesocosm.core.episode import Episode as StoredEpisode
+from mesocosm.core.failure import RunLeased, UsageError
+from mesocosm.core.ports import Observer, Parts, Progress
+from mesocosm.core.redact import secret_values
+from mesocosm.core.run import Run as StoredRun
+from mesocosm.core.run import RunSpec
+from mesocosm.core.task import Task
+from mesocosm.engine import opening, session
+from mesocosm.engine.rerun_decision import RerunAction, RerunPolicy, decide
+
+if TYPE_CHECKING:
+    from mesocosm.store import Store
+
+POLL_S = 0.2
+"""Seconds between looks for Ctrl-C while another thread works."""
+ANSWERS = "answers"
+"""Key in the provenance of a run: what its answers depend on, which graders and the number of rows are not."""
+ROWS = "rows"
+"""The kind of runs on rows."""
+NOTES = "notes"
+"""Key in the provenance of a run: what the caller should know."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One experiment, ready to run.
+
+    `parts` opens its parts. `answers` identifies what its answers depend on, given the content of the model; runs with
+    the same one lend each other theirs. `model` replaces the name of the model, `notes` are for readers of the run.
+    """
+
+    spec: RunSpec
+    parts: Callable[[RunSpec], Parts]
+    model: str | None = None
+    answers: Callable[[str], str] | None = None
+    notes: tuple[str, ...] = ()
+    call: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """How a call wants its work done; nothing of it is part of the experiment."""
+
+    store: str | os.PathLike[str] | None = None
+    fresh: bool = False
+    retry_failed: bool = False
+    progress: bool | Callable[[Progress], None] | None = None
+    on_episode: Callable[[Episode], None] | None = None
+
+
+class AnswerLender:
+    """Lends the answers of earlier runs, by task and trial."""
+
+    def __init__(self, store: "Store", runs: Sequence[str]) -> None:
+        self._store = store
+        self._places: dict[EpisodeKey, str] = {}
+        self.taken: dict[str, int] = {}
+        self._runs: dict[str, str] = {}
+        for run_id in runs:
+            cursor: str | None = None
+            while True:
+                page = store.episodes.list(run_id, cursor=cursor)
+                for episode in page.items:
+                    if episode.status in SCOREABLE and ANSWER in episode.terminal_info:
+                        self._places.setdefault(episode.key, episode.id)
+                        self._runs[episode.id] = run_id
+                cursor = page.cursor
+                if cursor is None:
+                    break
+
+    async def find(self, task: Task, trial: int) -> StoredAnswer | None:
+        """Return the stored answer to a task in a trial, or None."""
+        place = self._places.get(EpisodeKey(task.digest(), trial))
+        if place is None:
+            return None
+        stored = await asyncio.to_thread(self._store.episodes.get, place)
+        run = self._runs[place]
+        self.taken[run] = self.taken.get(run, 0) + 1
+        kept = {
+            name: stored.terminal_info[name]
+            for name in (ANSWER, MESSAGES, INPUT, SCORES)
+            if name in stored.terminal_info
+        }
+        return StoredAnswer(str(stored.terminal_info.get(COPIED, stored.id)), kept)
+
+
+class _Watching(Observer):
+    """Passes finished episodes and progress on to the caller."""
+
+    def __init__(self, store: "Store", wishes: Wishes) -> None:
+        self._store = store
+        self._wishes = wishes
+        self._progress: Progress | None = None
+        self._run: Run | None = None
+
+    def run_started(self, progress: Progress) -> None:
+        self._progress = progress
+        self._run = Run(self._store, progress.run)
+        self._tell()
+
+    def episode_finished(self, episode: StoredEpisode) -> None:
+        if self._wishes.on_episode is not None and self._run is not None:
+            self._wishes.on_episode(Episode(self._run, episode))
+        self._tell()
+
+    def _tell(self) -> None:
+        if callable(self._wishes.progress) and self._progress is not None:
+            self._wishes.progress(self._progress)
+
+
+async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
+    """Return the run of an experiment: an earlier one that is finished, one that is resumed, or a new one.
+
+    Raises UsageError, RunAborted, RunLeased, InfrastructureError.
+    """
+    store = await asyncio.to_thread(store_at, wishes.store)
+    parts = await asyncio.to_thread(work.parts, work.spec)
+    async with opening.closing(parts):
+        lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
+        lender = await asyncio.to_thread(_lender, store, lends, wishes)
+        if lender is not None and isinstance(parts.agent, AnsweringAgent):
+            parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
+        record = opening.new_run(work.spec, parts)
+        if work.model is not None:
+            record.model = work.model
+        record.provenance = {**record.provenance, "command": [work.call] if work.call else []}
+        if lends:
+            record.provenance[ANSWERS] = lends
+        if work.notes:
+            record.provenance[NOTES] = list(work.notes)
+        policy = RerunPolicy(force=wishes.fresh)
+        decision = await asyncio.to_thread(decide, store, record.signature, policy)
+        found = decision.run
+        if decision.action is RerunAction.SKIP and found is not None and store.leases.active(found):
+            raise RunLeased(f"run {found.id} of the same experiment is going on in another process; wait for it")
+        options = session.SessionOptions(
+            retry_failed=wishes.retry_failed or decision.reason.startswith("it lacks"),
+            parallel=work.spec.parallel,
+            limits=work.spec.limits,
+            secrets=[*secret_values(os.environ)],
+            same_server=True,
+        )
+        finished = decision.action is RerunAction.SKIP and found is not None
+        if finished and not (wishes.retry_failed and found is not None and found.counts.failed):
+            assert found is not None
+            return Run(store, await asyncio.to_thread(store.runs.get, found.id))
+        watching: list[Observer] = [_Watching(store, wishes)]
+        with progress_display(wishes.progress) as display:
+            watching += [display] if display is not None else []
+            if found is None:
+                ended = await session.play(record, parts, store, watching, control=control, settings=options)
+            else:
+                started = await asyncio.to_thread(store.runs.get, found.id)
+                ended = await session.play_on(started, parts, store, watching, control=control, settings=options)
+        if lender is not None and lender.taken:
+            ended = await asyncio.to_thread(_note_taken, store, ended, lender)
+        return Run(store, ended)
+
+
+def _lender(store: "Store", answers: str, wishes: Wishes) -> AnswerLender | None:
+    """Return who lends the answers of earlier runs of the same prompt, model, agent and settings, if any."""
+    if not answers or wishes.fresh:
+        return None
+    from mesocosm.store.filters import RunFilter
+
+    found: list[str] = []
+    cursor: str | None = None
+    for _ in range(10):
+        page = store.runs.list(RunFilter(kinds=(ROWS,)), limit=100, cursor=cursor)
+        found += [run.id for run in page.items if run.provenance.get(ANSWERS) == answers]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return AnswerLender(store, found) if found else None
+
+
+def _note_taken(store: "Store", run: StoredRun, lender: AnswerLender) -> StoredRun:
+    taken = ", ".join(f"{count:,} of run {run_id}" for run_id, count in lender.taken.items())
+    note = f"answers taken over, and not asked for again: {taken}"
+    record = store.runs.get(run.id)
+    record.provenance = {**record.provenance, NOTES: [*record.provenance.get(NOTES, ()), note]}
+    store.runs.save(record)
+    return record
+
+
+def finished_run(store: "Store", stored: StoredRun, *, retry_failed: bool = False) -> Run:
+    """Resume a stored run by what it refers to, and return it. Raises UsageError for a run made of objects."""
+
+    async def work(control: session.Control) -> Run:
+        options = session.SessionOptions(retry_failed=retry_failed, secrets=[*secret_values(os.environ)])
+        return Run(store, await session.resume(stored.id, store, control=control, settings=options))
+
+    return waited(work)
+
+
+def waited(work: Callable[[session.Control], Awaitable[T]]) -> T:
+    """Return the result of asynchronous work, also where a loop is running, as in a notebook.
+
+    The work has a thread with a loop of its own; the caller waits for it and can be interrupted. Ctrl-C stops the run,
+    keeps what is finished, and raises Interrupted with it; a second one does not wait.
+    """
+    ended = threading.Event()
+    state = _State()
+    control = session.Control()
+
+    async def main() -> None:
+        state.loop = asyncio.get_running_loop()
+        state.result = await work(control)
+
+    def run() -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(main())
+        except BaseException as error:  # noqa: BLE001 - raised again by the caller
+            state.error = error
+        finally:
+            ended.set()
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(run,), name="mesocosm", daemon=True).start()
+    interrupted = False
+    # Not Thread.join: interrupted, Python 3.11 takes a running thread for an ended one.
+    while not ended.is_set():
+        try:
+            ended.wait(POLL_S)
+        except KeyboardInterrupt:
+            if interrupted:
+                raise
+            interrupted = True
+            _stop(state, control)
+    if interrupted:
+        raise Interrupted(state.result if isinstance(state.result, Run) else None) from state.error
+    if state.error is not None:
+        raise state.error
+    return state.result  # type: ignore[no-any-return]
+
+
+@dataclass(slots=True)
+class _State:
+    loop: asyncio.AbstractEventLoop | None = None
+    result: Any = None
+    error: BaseException | None = field(default=None)
+
+
+def _stop(state: _State, control: session.Control) -> None:
+    loop = state.loop
+    if loop is not None and not loop.is_closed():
+        loop.call_soon_threadsafe(control.stop, "interrupted")
+
+
+def call_site() -> str:
+    """Return the file and line of the call that is being made, for the record: `cell` in a notebook."""
+    frame: Any = sys._getframe(1)  # noqa: SLF001 -- the documented way to look at callers
+    here = str(Path(__file__).parent)
+    while frame is not None and frame.f_code.co_filename.startswith(here):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    name = frame.f_code.co_filename
+    if "ipykernel" in name or name.startswith("<"):
+        return "a notebook or an interactive session"
+    return f"{Path(name).name}:{frame.f_lineno}"
+
+
+def limits_checked(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for counts that cannot be meant."""
+    for name, least in (("limit", 1), ("trials", 1), ("parallel", 1), ("max_tokens", 1)):
+        value = given.get(name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise UsageError(f"{name}={value!r} cannot work; it is a whole number from {least}")
+    timeout = given.get("timeout")
+    if timeout is not None and not timeout > 0:
+        raise UsageError(f"timeout={timeout!r} cannot work; it is a number of seconds above 0")
