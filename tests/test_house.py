@@ -60,6 +60,10 @@ FOREIGN_NAMES = {
     "Run",
     "RunStatus",
 }
+PUBLIC_NAMES = {
+    # What `mesocosm` exports, around what the engine stores or the store opens under the same name.
+    *("Context", "Limits", "Runs"),
+}
 DEFINED_TWICE = {
     *("Answer", "Benchmark", "Change", "Comparison", "Content", "Counts", "Entry"),
     *("Kind", "Measured", "Member", "Terms", "Watch", "Written"),
@@ -80,12 +84,12 @@ def packages_of_public_classes() -> dict[str, set[str]]:
 
 def test_no_two_packages_define_the_same_public_class() -> None:
     twice = {name: places for name, places in packages_of_public_classes().items() if len(places) > 1}
-    assert {name: twice[name] for name in twice.keys() - FOREIGN_NAMES - DEFINED_TWICE} == {}
+    assert {name: twice[name] for name in twice.keys() - FOREIGN_NAMES - PUBLIC_NAMES - DEFINED_TWICE} == {}
 
 
 def test_the_exceptions_for_class_names_are_still_needed() -> None:
     twice = {name for name, places in packages_of_public_classes().items() if len(places) > 1}
-    assert sorted(FOREIGN_NAMES - twice) == []
+    assert sorted((FOREIGN_NAMES | PUBLIC_NAMES) - twice) == []
 
 
 PRIVATE = re.compile(r"^(?:(?:async )?def |class )?(_(?!_)\w+)", re.MULTILINE)

@@ -176,8 +176,8 @@ def compare(
     other = next((one for one in runs if one.benchmark != runs[0].benchmark), None)
     if other is not None and paired:
         raise UsageError(
-            f"run {other.id} is on {other.benchmark!r}, the baseline on {runs[0].benchmark!r}; only runs on the same rows "
-            "are compared row by row"
+            f"run {other.id} is on {other.benchmark!r}, the baseline on {runs[0].benchmark!r}; runs on the same "
+            "rows are compared row by row"
         )
     found = compare_runs(opened.episodes.score_rows, [one.reload().stored for one in runs], metric)
     unpaired = next((pair for group in found.groups for pair in group.pairs if not pair.contrast.paired), None)

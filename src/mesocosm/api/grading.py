@@ -14,7 +14,7 @@ from mesocosm.api.code import code_identity, is_async, parameters
 from mesocosm.api.prompts import read_message
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelRequest
-from mesocosm.core.ports import Judge
+from mesocosm.core.ports import JudgeModel
 from mesocosm.core.reading import nearest
 from mesocosm.core.registry import import_reference
 from mesocosm.core.score import Metric, Score
@@ -49,7 +49,7 @@ class Answered:
 class AskingJudge:
     """The model that graders ask. Implements the protocol of ready-made judges."""
 
-    judge: Judge
+    judge: JudgeModel
 
     async def ask(
         self,
@@ -115,7 +115,7 @@ def metrics_of(graders: Sequence[BoundGrader]) -> tuple[Metric, ...]:
     )
 
 
-async def grade(graders: Sequence[BoundGrader], answered: Answered, task: Task, judge: Judge) -> list[Score]:
+async def grade(graders: Sequence[BoundGrader], answered: Answered, task: Task, judge: JudgeModel) -> list[Score]:
     """Return the scores of all graders; one that fails leaves its own score missing, with the cause."""
     found: list[Score] = []
     for grader in graders:

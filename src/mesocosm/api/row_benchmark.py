@@ -13,7 +13,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Environment, Judge, Observation, Step
+from mesocosm.core.ports import Environment, JudgeModel, Observation, Step
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -116,7 +116,7 @@ class RowBenchmark:
         """Return the scores of an answer without a judge; graders that need one leave their score missing."""
         return await self.grade_with(task, episode, _NoJudge())
 
-    async def grade_with(self, task: Task, episode: Episode, judge: Judge) -> Sequence[Score]:
+    async def grade_with(self, task: Task, episode: Episode, judge: JudgeModel) -> Sequence[Score]:
         """Return the scores of an answer."""
         info = episode.terminal_info
         answered = Answered(info.get(ANSWER), info.get(MESSAGES) or (), info.get(INPUT))

@@ -8,14 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mesocosm.api.viewing import HOST, IDLE_MINUTES, PORT, noted, open_browser, running, start
+from mesocosm.api.viewing import HOST, IDLE_MINUTES, PORT, RunningViewer, noted, open_browser, running, start
 from mesocosm.core.ports import Observer, Progress
 
 if TYPE_CHECKING:
     from mesocosm.cli.command import CommonOptions
     from mesocosm.store import Store
 
-__all__ = ["HOST", "PORT", "ViewerLink", "noted", "open_browser", "page", "place_name", "running", "wanted"]
+__all__ = [
+    "HOST",
+    "PORT",
+    "RunningViewer",
+    "ViewerLink",
+    "noted",
+    "open_browser",
+    "page",
+    "place_name",
+    "running",
+    "wanted",
+]
 
 BROWSER_S = 5.0
 """Seconds that a program which ends immediately gives a browser to load the page."""

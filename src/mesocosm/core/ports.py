@@ -120,7 +120,7 @@ class Benchmark(Protocol):
         ...
 
 
-class Judge(Protocol):
+class JudgeModel(Protocol):
     """The model that graders ask: the run's judge, else the run's model."""
 
     @property
@@ -137,7 +137,7 @@ class Judge(Protocol):
 class AsksJudge(Protocol):
     """A benchmark whose graders may ask a model."""
 
-    async def grade_with(self, task: Task, episode: Episode, judge: Judge) -> Sequence[Score]:
+    async def grade_with(self, task: Task, episode: Episode, judge: JudgeModel) -> Sequence[Score]:
         """Return the scores of an episode as `grade` does; called in place of it while the episode is recorded."""
         ...
 

@@ -11,7 +11,7 @@ from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSession, Judge, Planned
+from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSession, JudgeModel, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
@@ -207,7 +207,7 @@ def _with_counts(info: dict[str, Any], counts: dict[str, int]) -> dict[str, Any]
     return rest | {name: count for name, count in counts.items() if count}
 
 
-async def grade(benchmark: Benchmark, task: Task, episode: Episode, judge: Judge | None = None) -> Sequence[Score]:
+async def grade(benchmark: Benchmark, task: Task, episode: Episode, judge: JudgeModel | None = None) -> Sequence[Score]:
     """Return the scores of an episode that has ended.
 
     The benchmark's grader is called only for episodes that did not fail. A failure of the agent counts as worst; any

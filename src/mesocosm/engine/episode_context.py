@@ -586,7 +586,7 @@ class EpisodeContext:
 
 
 class EpisodeJudge:
-    """Implements core.ports.Judge for one episode, also after its end."""
+    """Implements core.ports.JudgeModel for one episode, also after its end."""
 
     def __init__(self, context: EpisodeContext, settings: ModelSettings) -> None:
         self._context = context
