@@ -323,12 +323,13 @@ def _named(what: Any, given: Arguments) -> Work | None:
         return _configured(path, given)
     if path.is_dir():
         return _folder(path, given)
-    if format_of(path) or (path.is_file()) or is_hub_id(what):
-        if not path.exists() and not is_hub_id(what):
+    if format_of(path) or path.is_file() or text.startswith("hf:"):
+        if not path.exists() and not text.startswith("hf:"):
             raise UsageError(f"{text}: there is no such file")
         return None
     if "/" in text or text.startswith("."):
-        raise UsageError(f"{text}: there is no such file or folder")
+        hub = f"; for a dataset of the Hugging Face hub write hf:{text}" if is_hub_id(text) else ""
+        raise UsageError(f"{text}: there is no such file or folder{hub}")
     return _benchmark(text, given)
 
 

@@ -57,6 +57,9 @@ def store_at(place: str | os.PathLike[str] | None, *, create: bool = True) -> "S
     where = results_place(place)
     # A child of a fork must not use the connections of its parent.
     key = f"{os.getpid()} {where}"
+    if key in _open and "://" not in where and not Path(where).exists():
+        # The folder was removed: what is written to the open file would be lost with it.
+        _open.pop(key).close()
     if key not in _open:
         _open[key] = open_store(where, create=create)
     return _open[key]

@@ -1,6 +1,7 @@
 """The progress of a run: a bar on a terminal, one line that changes in a notebook, nothing elsewhere."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,6 +9,9 @@ from typing import Any
 from mesocosm.core.episode import Episode
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import Run
+
+EVERY_S = 0.2
+"""Seconds between two drawings."""
 
 
 @contextmanager
@@ -47,6 +51,7 @@ class _Bar(Observer):
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
+        self._drawn = 0.0
         self._progress: Progress | None = None
 
     def run_started(self, progress: Progress) -> None:
@@ -76,6 +81,12 @@ class _Bar(Observer):
             self._bar = None
 
     def _draw(self) -> None:
+        # The score is computed from the store, so not for each of many episodes.
+        now = time.monotonic()
+        last = self._progress is not None and self._progress.done >= self._progress.planned
+        if now - self._drawn < EVERY_S and not last:
+            return
+        self._drawn = now
         if self._bar is not None and self._progress is not None:
             self._bar.update(self._task, completed=self._progress.done, line=line_of(self._progress))
 
@@ -83,6 +94,7 @@ class _Bar(Observer):
 class _Notebook(Observer):
     def __init__(self) -> None:
         self._handle: Any = None
+        self._drawn = 0.0
         self._progress: Progress | None = None
 
     def run_started(self, progress: Progress) -> None:
@@ -93,6 +105,11 @@ class _Notebook(Observer):
 
     def episode_finished(self, episode: Episode) -> None:
         del episode
+        now = time.monotonic()
+        over = self._progress is not None and self._progress.done >= self._progress.planned
+        if now - self._drawn < EVERY_S and not over:
+            return
+        self._drawn = now
         if self._handle is not None and self._progress is not None:
             self._handle.update({"text/plain": line_of(self._progress)}, raw=True)
 

@@ -18,12 +18,20 @@ from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
+from mesocosm.core.proxy import Served
 from mesocosm.core.redact import secret_values
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine import opening, session
-from mesocosm.engine.rerun_decision import RerunAction, RerunPolicy, decide
+from mesocosm.engine.rerun_decision import (
+    RerunAction,
+    RerunPolicy,
+    decide,
+    lacks_too_much,
+    other_server,
+    servers,
+)
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -136,7 +144,10 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
     parts = await asyncio.to_thread(work.parts, work.spec)
     async with opening.closing(parts):
         lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
-        lender = await asyncio.to_thread(_lender, store, lends, wishes)
+        if isinstance(parts.model, Served):
+            # What is served there decides whether earlier results are those of this model.
+            await opening.probe(parts)
+        lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         record = opening.new_run(work.spec, parts)
@@ -152,41 +163,49 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
         found = decision.run
         if decision.action is RerunAction.SKIP and found is not None and store.leases.active(found):
             raise RunLeased(f"run {found.id} of the same experiment is going on in another process; wait for it")
+        if found is not None:
+            found = await asyncio.to_thread(store.runs.get, found.id)
+            _same_server(found, parts)
+            if decision.action is RerunAction.SKIP and not (wishes.retry_failed and found.counts.failed):
+                return Run(store, found)
+        repairs = found is not None and lacks_too_much(found, policy.max_missing)
         options = session.SessionOptions(
-            retry_failed=wishes.retry_failed or decision.reason.startswith("it lacks"),
+            retry_failed=wishes.retry_failed or repairs,
             parallel=work.spec.parallel,
             limits=work.spec.limits,
             secrets=[*secret_values(os.environ)],
-            same_server=True,
         )
-        finished = decision.action is RerunAction.SKIP and found is not None
-        if finished and not (wishes.retry_failed and found is not None and found.counts.failed):
-            assert found is not None
-            return Run(store, await asyncio.to_thread(store.runs.get, found.id))
         watching: list[Observer] = [_Watching(store, wishes)]
         with progress_display(wishes.progress) as display:
             watching += [display] if display is not None else []
             if found is None:
                 ended = await session.play(record, parts, store, watching, control=control, settings=options)
             else:
-                started = await asyncio.to_thread(store.runs.get, found.id)
-                ended = await session.play_on(started, parts, store, watching, control=control, settings=options)
+                ended = await session.play_on(found, parts, store, watching, control=control, settings=options)
         if lender is not None and lender.taken:
             ended = await asyncio.to_thread(_note_taken, store, ended, lender)
         return Run(store, ended)
 
 
-def _lender(store: "Store", answers: str, wishes: Wishes) -> AnswerLender | None:
+def _same_server(run: StoredRun, parts: Parts) -> None:
+    """Raise UsageError if another server answers now: the results of a run are those of the model that was there."""
+    if changed := other_server(run, servers(parts), "; fresh=True runs it anew"):
+        raise UsageError(changed)
+
+
+def _lender(store: "Store", answers: str, wishes: Wishes, parts: Parts) -> AnswerLender | None:
     """Return who lends the answers of earlier runs of the same prompt, model, agent and settings, if any."""
     if not answers or wishes.fresh:
         return None
     from mesocosm.store.filters import RunFilter
 
     found: list[str] = []
+    now = servers(parts)
     cursor: str | None = None
     for _ in range(10):
         page = store.runs.list(RunFilter(kinds=(ROWS,)), limit=100, cursor=cursor)
-        found += [run.id for run in page.items if run.provenance.get(ANSWERS) == answers]
+        alike = [run for run in page.items if run.provenance.get(ANSWERS) == answers]
+        found += [run.id for run in alike if not other_server(run, now, "")]
         cursor = page.cursor
         if cursor is None:
             break

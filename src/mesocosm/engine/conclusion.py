@@ -119,6 +119,9 @@ def _decide_status(state: SessionState, record: Run) -> None:
     finished anyway, and they are marked as failed, without a value.
     """
     record.status, record.error = outcome(record.metrics, state.spec().limits.max_missing)
+    if not record.metrics and not state.parts.benchmark.info.metrics and record.counts.scoreable:
+        # Nothing is scored where there is no grader: the answers are the result.
+        record.status, record.error = RunStatus.FINISHED, ""
     if not record.counts.pending:
         return
     withdrawn, redactor = list(state.withdrawn.values()), state.messages.redactor

@@ -176,8 +176,7 @@ class SessionState:
             spec = msgspec.structs.replace(spec, parallel=options.parallel)
         if options.limits is not None:
             given = {name: getattr(options.limits, name) for name in (*RUN_BUDGETS, "outage_seconds", "max_missing")}
-            chosen = {name: value for name, value in given.items() if value is not None}
-            spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, **chosen))
+            spec = msgspec.structs.replace(spec, limits=msgspec.structs.replace(spec.limits, **given))
         return spec
 
     def other_server(self) -> str:
