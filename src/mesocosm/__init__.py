@@ -94,20 +94,21 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used (PEP 562): `import mesocosm` alone loads nothing."""
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'mesocosm' has no attribute {name!r}")
-    import importlib
+if not TYPE_CHECKING:  # else any name would be taken for one that exists
 
-    module = _MODULE_OF[name]
-    if not module or name == "graders":
-        found: Any = importlib.import_module(".".join(filter(None, ("mesocosm", module, name))))
-    else:
-        found = getattr(importlib.import_module(f"mesocosm.{module}"), _RENAMED.get(name, name))
-    globals()[name] = found
-    return found
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used (PEP 562): `import mesocosm` alone loads nothing."""
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'mesocosm' has no attribute {name!r}")
+        import importlib
 
+        module = _MODULE_OF[name]
+        if not module or name == "graders":
+            found: Any = importlib.import_module(".".join(filter(None, ("mesocosm", module, name))))
+        else:
+            found = getattr(importlib.import_module(f"mesocosm.{module}"), _RENAMED.get(name, name))
+        globals()[name] = found
+        return found
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    def __dir__() -> list[str]:
+        return sorted(__all__)

@@ -1,7 +1,7 @@
 """Functions and classes as agents and graders."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from openai import AsyncOpenAI, OpenAI
@@ -20,8 +20,8 @@ async def evaluated(model: str | None, **arguments: object) -> mc.Run:
 
 async def with_a_client(question: str, ctx: mc.Context) -> list[dict[str, Any]]:
     async with AsyncOpenAI(base_url=ctx.base_url, api_key=ctx.api_key) as client:
-        messages = [{"role": "user", "content": question}]
-        reply = await client.chat.completions.create(model=ctx.model, messages=messages)  # type: ignore[call-overload]
+        messages: list[Any] = [{"role": "user", "content": question}]
+        reply = await client.chat.completions.create(model=ctx.model, messages=messages)
     return [*messages, {"role": "assistant", "content": reply.choices[0].message.content}]
 
 
@@ -102,7 +102,7 @@ class Workflow(mc.AgentWorkflow[Any]):
         rollout = get_rollout_context()
         assert rollout is not None
         client = rollout.openai()
-        reply = await client.chat.completions.create(model="any", messages=ctx.prompt)  # type: ignore[call-overload]
+        reply = await client.chat.completions.create(model="any", messages=cast(Any, ctx.prompt))
         said = {"role": "assistant", "content": reply.choices[0].message.content}
         return mc.AgentWorkflowOutput(messages=[*ctx.prompt, said], metrics={"turns": 1})
 
@@ -221,7 +221,7 @@ async def test_what_cannot_be_a_grader_is_refused_before_anything_runs(grader: A
 
 async def test_a_grader_can_ask_a_judge_and_the_call_is_recorded(server: ModelServer, model: str) -> None:
     async def polite(answer: str, expected: str, judge: Any) -> bool:
-        return await judge.ask(f"{answer} + 0?") == str(2 * int(answer))
+        return bool(await judge.ask(f"{answer} + 0?") == str(2 * int(answer)))
 
     judge = f"openai/other@{server.openai_url}"
     run = await evaluated(model, grader=polite, judge=judge)

@@ -67,7 +67,7 @@ def test_the_column_that_was_taken_for_the_right_answer_is_noted() -> None:
 
 
 def test_two_possible_right_answers_are_refused() -> None:
-    with pytest.raises(mc.UsageError, match="'target' and 'answer'.*expected="):
+    with pytest.raises(mc.UsageError, match=r"'target' and 'answer'.*expected="):
         evaluated([{"question": "?", "answer": "1", "target": "2"}])
 
 
@@ -75,7 +75,12 @@ def test_the_right_answer_never_reaches_prompt_or_agent() -> None:
     with pytest.raises(mc.UsageError, match="the model must not see it"):
         evaluated(ROWS, prompt="{question} {answer}")
     seen: list[object] = []
-    mc.evaluate(ROWS, agent=lambda row: seen.append(row) or "x", grader="exact")
+
+    def agent(row: object) -> str:
+        seen.append(row)
+        return "x"
+
+    mc.evaluate(ROWS, agent=agent, grader="exact")
     assert len(seen) == 6
     assert all(isinstance(row, dict) and row.keys() == {"question", "level"} for row in seen)
 

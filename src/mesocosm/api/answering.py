@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 from zlib import crc32
 
 import msgspec
@@ -34,12 +34,8 @@ SCORES, COPIED = "agent_scores", "answer_of"
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 
 
-class AgentFunction(Protocol):
-    """A function from a prompt (or a row) to an answer; `ctx` is optional."""
-
-    def __call__(self, question: Any, /, ctx: "Context" = ...) -> Any:
-        """Return a text, messages, or any JSON value; or an awaitable of one."""
-        ...
+AgentFunction = Callable[..., Any]
+"""A function from a prompt (or a row) to a text, messages or any JSON value; `ctx` is optional; plain or `async`."""
 
 
 @dataclass(slots=True)

@@ -160,8 +160,11 @@ def compare(
     (`paired=False` compares those as independent samples), UnknownName for an unknown run or metric. `labels` are what
     runs are called; by default what differs between them.
 
-    >>> compare("last~1", "last").pairs[0].winner
-    'tie'
+    >>> rows = [{"question": f"{n} + {n}?", "answer": str(2 * n)} for n in range(12)]
+    >>> good = evaluate(rows, prompt="{question}", grader="numeric", model="builtin/oracle")
+    >>> bad = evaluate(rows, prompt="{question}", grader="numeric", model="builtin/empty")
+    >>> compare(bad, good).pairs[0].winner
+    'builtin/oracle'
     """
     from mesocosm.engine.comparison.runs import compare_runs
 

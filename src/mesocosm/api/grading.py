@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 
@@ -25,15 +25,8 @@ OFFERED = ("row", "messages", "input", "judge")
 """What a grader function may take besides the answer and the expected answer, by name."""
 
 
-class GraderFunction(Protocol):
-    """A function from an answer and the expected answer to a score; further parameters are chosen by name."""
-
-    def __call__(self, answer: Any, expected: Any, /, **offered: Any) -> Any:
-        """Return a bool, a number, `(number, explanation)`, a mapping with `score`, or a Score."""
-        ...
-
-
 GraderLike = str | type[Any] | Callable[..., Any]
+"""A name, a Grader class, or a function of the answer, the expected answer and what it names of `OFFERED`."""
 
 
 @dataclass(frozen=True, slots=True)
