@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills foreign foreign-packages osmosis-packages check format docs site man release perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check format docs site man release perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -53,6 +53,15 @@ test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
 # A run whose session, workers and database are killed a hundred times, on each executor but `ray`.
 test-kills: $(VENV)/.installed-test
 	MESOCOSM_TEST_KILLS=$(or $(KILLS),100) $(MAKE) test TESTS="tests/engine/executors/test_many_kills.py -s"
+
+# The sdist holds the built web app, so that a wheel made from it needs no Node.
+wheel: $(VENV)/.installed-test
+	rm -rf dist && $(BIN)/python -m hatchling build -d dist
+
+# The wheel made from the sdist, in new environments of every Python that is there; their packages are downloaded.
+test-wheel: wheel $(FOREIGN)/installers/.installed
+	PATH="$(CURDIR)/$(FOREIGN)/installers/bin:$$PATH" MESOCOSM_TEST_WHEEL="$(CURDIR)/dist" \
+	  $(BIN)/pytest -rs --durations=0 $(or $(TESTS),tests/wheel)
 
 # Published rollouts from a bare repository on a server; hundreds of megabytes of wheels are downloaded for them.
 test-published: $(VENV)/.installed-test
@@ -140,6 +149,11 @@ $(VENV)/.installed-test: $(VENV)/bin/python requirements/test.txt pyproject.toml
 $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-servers.txt
+	touch $@
+
+$(FOREIGN)/installers/.installed: $(VENV)/bin/python
+	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check pipx uv
 	touch $@
 
 $(FOREIGN)/clients/.packages: requirements/foreign.txt

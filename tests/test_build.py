@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from types import ModuleType
@@ -14,15 +15,19 @@ ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "src" / "mesocosm" / "viewer"
 
 
-@pytest.fixture(scope="module")
-def hook() -> ModuleType:
-    found = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+def hook_of(source: Path) -> ModuleType:
+    found = importlib.util.spec_from_file_location("hatch_build", source / "hatch_build.py")
     assert found is not None
     assert found.loader is not None
     module = importlib.util.module_from_spec(found)
     sys.modules[found.name] = module
     found.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def hook() -> ModuleType:
+    return hook_of(ROOT)
 
 
 @pytest.fixture
@@ -106,15 +111,19 @@ def test_a_user_without_a_home_can_build(
 
 
 @pytest.mark.skipif(not BUILT.is_dir(), reason="the web app is not built: `make viewer`")
-def test_a_wheel_holds_the_web_app_and_needs_no_node(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+def test_wheel_and_sdist_hold_the_web_app(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-d", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,), (sdist,) = tmp_path.glob("*.whl"), tmp_path.glob("*.tar.gz")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "mesocosm/viewer/index.html" in names
+    assert {"mesocosm/viewer/index.html", "mesocosm/viewer/licences.txt"} < set(names)
     assert [name for name in names if name.startswith("mesocosm/viewer/assets/")]
     assert not [name for name in names if "node_modules" in name or name.endswith(".tsx")]
+    with tarfile.open(sdist) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert not hook_of(source).is_stale(source / "viewer", source / "src" / "mesocosm" / "viewer")
 
 
 def test_a_wheel_has_the_manual_pages_that_were_written(

@@ -45,6 +45,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("viewer")
     (place / "assets").mkdir()
     (place / "index.html").write_text(PAGE)
+    (place / "licences.txt").write_text("react 19 (MIT)")
+    (place / "sources.digest").write_text("0" * 64)
     (place / "assets" / "index.js").write_text("export {}\n")
     (place / "assets" / "index.js.gz").write_bytes(b"packed")
     return place

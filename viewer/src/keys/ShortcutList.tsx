@@ -30,6 +30,9 @@ export function ShortcutList() {
           </dl>
         </section>
       ))}
+      <p className={styles.licences}>
+        <a href="licences.txt">Licences of the packages in this app</a>
+      </p>
     </Dialog>
   )
 }

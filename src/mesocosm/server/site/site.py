@@ -36,8 +36,10 @@ MOST_EPISODES = 20_000
 MOST_RUNS = 50
 
 PAGE = "index.html"
+STAMP = "sources.digest"
+"""What the build of the web app keeps for itself; earlier sites have it too."""
 MARK = "mesocosm-site.json"
-OURS = frozenset({"index.html", "frame.html", "assets", "data", MARK, ".nojekyll"})
+OURS = frozenset({"index.html", "frame.html", "licences.txt", "assets", "data", MARK, ".nojekyll", STAMP})
 KEPT = frozenset({".git", ".gitignore", ".gitattributes", "CNAME"})
 """Other files of a checkout used for publishing, which are kept."""
 
@@ -179,7 +181,7 @@ def _write_app(files: Files, app: Path) -> None:
     """Copy the web app, with its page configured to read files."""
     for path in sorted(app.rglob("*")):
         name = path.relative_to(app).as_posix()
-        if path.is_file() and name != PAGE and path.suffix not in {".br", ".gz", ".map"}:
+        if path.is_file() and name not in {PAGE, STAMP} and path.suffix not in {".br", ".gz", ".map"}:
             files.put(name, path.read_bytes(), text=False)
     files.put("frame.html", FRAME.encode(), text=False)
     files.put(PAGE, site_page((app / PAGE).read_text("utf-8")).encode(), text=False)
