@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from mesocosm.core.failure import InvalidInput, UnknownName
+from mesocosm.core.failure import InvalidInput, UnknownName, UsageError
+from mesocosm.core.registry import GRADERS
 from mesocosm.rollouts.graders import NAMES
 from mesocosm.rollouts.graders.catalogue import grader_class, open_grader
 from mesocosm.rollouts.graders.numeric import NumericGrader
@@ -32,9 +33,23 @@ def test_names_may_be_spelled_otherwise(use: str, name: str) -> None:
     assert grader_class(use) is grader_class(name)
 
 
-def test_an_unknown_name_gets_a_suggestion() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'numeric'"):
-        open_grader("numerik", {})
+@pytest.mark.parametrize(
+    ("use", "said"), [("numerik", "did you mean 'numeric'"), ("os:system", "no grader is called 'os:system'")]
+)
+def test_an_unknown_name_gets_a_suggestion_and_a_reference_is_not_imported(use: str, said: str) -> None:
+    with pytest.raises(UnknownName, match=said):
+        open_grader(use, {})
+
+
+def test_a_plug_in_adds_a_grader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GRADERS, "_own", {})
+    GRADERS.register("nearly")(NumericGrader)
+    GRADERS.register("no-grader")(GraderContext)
+    assert grader_class("Nearly") is NumericGrader
+    with pytest.raises(UnknownName, match="did you mean 'nearly'"):
+        open_grader("neary", {})
+    with pytest.raises(UsageError, match="no subclass of"):
+        open_grader("no_grader", {})
 
 
 def test_all_problems_of_options_are_told_together() -> None:

@@ -8,7 +8,7 @@ import importlib
 from typing import Any
 
 NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
-"""The names of the ready-made graders in configurations."""
+"""The ready-made graders of this package; plug-ins add more under the entry point group `mesocosm.graders`."""
 
 _PLACES = {
     **{f"{name.title().replace('_', '')}{part}": name for name in NAMES for part in ("Config", "Grader", "Rule")},

@@ -1,15 +1,13 @@
 """Look up ready-made graders by name and check their options, as a configuration's `[grader]` table gives them."""
 
-import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
-from mesocosm.core.failure import InvalidInput, Problem, UnknownName
+from mesocosm.core.failure import InvalidInput, Problem, UnknownName, UsageError
 from mesocosm.core.reading import format_value
-from mesocosm.core.registry import fold, suggestion
-from mesocosm.rollouts.graders import NAMES
+from mesocosm.core.registry import GRADERS, fold, suggestion
 from mesocosm.rollouts.graders.answer import AnswerConfig
 from mesocosm.rollouts.graders.ready import ReadyGrader
 
@@ -18,19 +16,23 @@ _SPELLINGS = {"normalized": "normalised", "multiple-choice": "choice", "number":
 
 
 def grader_class(use: str) -> type[ReadyGrader[Any]]:
-    """Return the class of the grader `use`, ignoring case, hyphens and underscores. Raises UnknownName."""
-    name = _SPELLINGS.get(fold(use), fold(use).replace("-", "_"))
-    if name not in NAMES:
-        raise UnknownName(f"no ready-made grader is called {use!r}{suggestion(use, list(NAMES))}")
-    module = importlib.import_module(f"mesocosm.rollouts.graders.{name}")
-    found = getattr(module, f"{name.title().replace('_', '')}Grader")
-    assert issubclass(found, ReadyGrader)
-    made: type[ReadyGrader[Any]] = found
-    return made
+    """Return the class of the grader `use`, ignoring case, hyphens and underscores.
+
+    Only registered names are looked up: a configuration may come from someone who must not choose what is imported
+    here. Raises UnknownName, or UsageError if the registered object is not a ready-made grader.
+    """
+    name = _SPELLINGS.get(fold(use), use)
+    if ":" in name:
+        known = [entry.name for entry in GRADERS.entries()]
+        raise UnknownName(f"no grader is called {use!r}{suggestion(use, known)}")
+    found = GRADERS.get(name)
+    if not (isinstance(found, type) and issubclass(found, ReadyGrader)):
+        raise UsageError(f"grader {use!r} is {found!r}, no subclass of mesocosm.rollouts.graders.ready.ReadyGrader")
+    return found
 
 
 def open_grader(use: str, options: Mapping[str, Any]) -> ReadyGrader[Any]:
-    """Return a ready-made grader. Raises UnknownName, or InvalidInput with all problems of the options."""
+    """Return a ready-made grader. Raises UnknownName, UsageError, or InvalidInput with all problems of the options."""
     made = grader_class(use)
     try:
         return made(**{str(name): value for name, value in options.items()})
