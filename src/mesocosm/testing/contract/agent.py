@@ -99,7 +99,7 @@ class AgentContract(ABC):
                 await asyncio.Event().wait()
                 raise AssertionError
 
-            context.ask = never  # type: ignore[method-assign]
+            context.ask = never  # type: ignore[assignment, method-assign]
             task = asyncio.ensure_future(self.agent().play(context))
             await asyncio.wait_for(asked.wait(), 10.0)
             task.cancel()

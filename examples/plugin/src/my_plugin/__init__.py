@@ -1,0 +1,1 @@
+"""A model, an agent and a grader for mesocosm."""
