@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check format docs site man release perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check format docs prices site man release perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -93,6 +93,9 @@ man: $(VENV)/.installed
 # Writes the version, dates the changelog, commits and tags; nothing is pushed.
 release:
 	@$(PYTHON) release.py $(VERSION)
+# From the LiteLLM that is installed, nothing is downloaded; ADD="openai/NAME anthropic/NAME" adds models.
+prices: $(VENV)/.installed-test
+	$(BIN)/python -m mesocosm.models.litellm_prices $(ADD)
 
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
