@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check format docs prices site man release perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -55,7 +55,7 @@ test-kills: $(VENV)/.installed-test
 	MESOCOSM_TEST_KILLS=$(or $(KILLS),100) $(MAKE) test TESTS="tests/engine/executors/test_many_kills.py -s"
 
 # The sdist holds the built web app, so that a wheel made from it needs no Node.
-wheel: $(VENV)/.installed-test
+wheel: $(VENV)/.installed-test man
 	rm -rf dist && $(BIN)/python -m hatchling build -d dist
 
 # The wheel made from the sdist, in new environments of every Python that is there; their packages are downloaded.
@@ -72,6 +72,10 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What type checkers know of the public modules. Pyright comes from npm, and needs half a minute.
+verify-types: $(VENV)/.installed-test $(FOREIGN)/installers/.installed
+	PATH="$(CURDIR)/$(FOREIGN)/installers/bin:$$PATH" $(BIN)/python tests/typing/verify.py
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
@@ -156,7 +160,7 @@ $(FOREIGN)/servers/.installed: requirements/foreign-servers.txt
 
 $(FOREIGN)/installers/.installed: $(VENV)/bin/python
 	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check pipx uv
+	$(@D)/bin/pip install --quiet --disable-pip-version-check pipx pyright uv
 	touch $@
 
 $(FOREIGN)/clients/.packages: requirements/foreign.txt

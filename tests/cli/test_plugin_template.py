@@ -59,7 +59,16 @@ def test_its_grader_is_opened_by_name_with_options() -> None:
 
 def test_its_own_tests_pass_with_pytest_alone(installed: Path, tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(installed)!r}); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    command = [sys.executable, "-c", code, "-p", "no:cacheprovider", "--rootdir", tmp_path, PLUGIN / "tests"]
+    command: list[str | Path] = [
+        sys.executable,
+        "-c",
+        code,
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        tmp_path,
+        PLUGIN / "tests",
+    ]
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout

@@ -21,7 +21,7 @@ from mesocosm.core.registry import TECHNIQUES, fold
 class Params(BaseModel):
     """Base class of the parameters of a technique: every field has a default; unknown fields are rejected."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
 
 @dataclass(frozen=True, slots=True)

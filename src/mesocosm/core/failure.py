@@ -176,7 +176,7 @@ class InvalidInput(UsageError):
 
     def __init__(self, subject: str, problems: Iterable[Problem]) -> None:
         self.subject = subject
-        self.problems = tuple(problems)
+        self.problems: tuple[Problem, ...] = tuple(problems)
         lines = [f"{subject}: {len(self.problems)} problem{'s' * (len(self.problems) != 1)}"]
         for problem in self.problems:
             lines.append(f"  {problem}")
@@ -201,7 +201,7 @@ class Incompatible(MesocosmError):
     exit_code = 4
 
     def __init__(self, subject: str, missing: Iterable[str]) -> None:
-        self.missing = tuple(missing)
+        self.missing: tuple[str, ...] = tuple(missing)
         super().__init__(f"{subject} cannot run here: {'; '.join(self.missing)}")
 
 
@@ -240,9 +240,9 @@ class EpisodeError(MesocosmError):
         self.cause = cause
         self.detail = detail
         self.stderr = stderr
-        self.retry_after = finite(retry_after, least=0.0)
-        self.facts = dict(facts or {})
-        self.overload = overload or cause is Cause.RATE_LIMITED
+        self.retry_after: float | None = finite(retry_after, least=0.0)
+        self.facts: dict[str, Any] = dict(facts or {})
+        self.overload: bool = overload or cause is Cause.RATE_LIMITED
 
     @property
     def rule(self) -> CauseRule:

@@ -140,7 +140,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] | None = None) -> None:
         values = secret_values(os.environ) if secrets is None else set(secrets)
         spellings = {spelling for value in values if value for spelling in _spellings(value)}
-        self.mark = _mark(spellings)
+        self.mark: str = _mark(spellings)
         self._secrets = {_bytes(spelling) for spelling in spellings}
         self._mark = self.mark.encode()
 

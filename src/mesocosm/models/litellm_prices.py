@@ -74,7 +74,8 @@ def updated(
 
     Raises UnknownName for an added model without a price in LiteLLM's table.
     """
-    new, lines = dict(table), []
+    new = dict(table)
+    lines: list[str] = []
     for name in (*table, *(name for name in added if name not in table)):
         theirs_of = theirs.get(litellm_name(name))
         price = None if theirs_of is None else price_of(theirs_of, today)

@@ -100,24 +100,26 @@ class MemoryContext:
         max_steps: int | None = None,
         task: Task | None = None,
     ) -> None:
-        self.task = task or Task("task-0", seed=0)
+        self.task: Task = task or Task("task-0", seed=0)
         self.episode_id = "episode-0"
         self.trial = 0
-        self.info = info or BenchmarkInfo("memory", "Memory", "1", "0", "memory", (), vow=dict(vow or {}))
-        self.action_space = _space(action_space)
-        self.observation_space = _space(observation_space)
+        self.info: BenchmarkInfo = info or BenchmarkInfo(
+            "memory", "Memory", "1", "0", "memory", (), vow=dict(vow or {})
+        )
+        self.action_space: Space | None = _space(action_space)
+        self.observation_space: Space | None = _space(observation_space)
         self.capabilities = capabilities
-        self.settings = settings or ModelSettings("scripted/memory")
+        self.settings: ModelSettings = settings or ModelSettings("scripted/memory")
         self.malformed = 0
-        self.over = False
+        self.over: bool = False
         self.program = False
-        self.steps = 0
+        self.steps: int = 0
         self.environment = environment
         self.requests: list[ModelRequest] = []
         self.actions: list[RecordedAction] = []
         self.events: list[RecordedEvent] = []
         self.warnings: list[str] = []
-        self.reward = 0.0
+        self.reward: float = 0.0
         self._replies = replies
         self._max_steps = max_steps
 

@@ -129,8 +129,8 @@ class LoopbackServer(ABC):
 
     def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
         self.host = host
-        self.port = port
-        self.connections = 0
+        self.port: int = port
+        self.connections: int = 0
         self._open: set[LoopbackConnection] = set()
         self._server: asyncio.Server | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -83,12 +83,12 @@ class ModelServer(LoopbackServer):
         super().__init__(port)
         self.answer = answer
         self.key = key
-        self.absent = frozenset(absent)
+        self.absent: frozenset[str] = frozenset(absent)
         self.delay = delay
         self.models = models
         self.context = context
         self.requests: deque[ReceivedRequest] = deque(maxlen=keep)
-        self.served = 0
+        self.served: int = 0
         self._faults = iter(faults)
         self._tasks: set[asyncio.Task[None]] = set()
 

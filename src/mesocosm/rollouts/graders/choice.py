@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
@@ -55,7 +55,7 @@ class ChoiceRule:
     """Grade 1 if the reply chooses the right option and no other, else 0."""
 
     def __init__(self, config: ChoiceConfig | None = None) -> None:
-        self.config = config or ChoiceConfig()
+        self.config: ChoiceConfig = config or ChoiceConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Grade a reply. Raises MissingLabel if the row does not say which option is right."""
@@ -188,5 +188,5 @@ def _single(letters: set[str]) -> str | None:
 class ChoiceGrader(RuleGrader[ChoiceConfig]):
     """The rule as an SDK grader."""
 
-    Config = ChoiceConfig
+    Config: ClassVar[type[ChoiceConfig]] = ChoiceConfig
     Rule = ChoiceRule

@@ -4,7 +4,7 @@ import asyncio
 import math
 import weakref
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -46,7 +46,7 @@ class CodeRule:
     """Grade the answer's program by the tests that it passes; the score `tests_passed` is their share."""
 
     def __init__(self, config: CodeConfig | None = None) -> None:
-        self.config = config or CodeConfig()
+        self.config: CodeConfig = config or CodeConfig()
 
     async def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply.
@@ -157,7 +157,7 @@ def _cpu_seconds(config: CodeConfig) -> int:
 class CodeGrader(ReadyGrader[CodeConfig]):
     """The rule as an SDK grader."""
 
-    Config = CodeConfig
+    Config: ClassVar[type[CodeConfig]] = CodeConfig
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Run the reply's program and return the result."""

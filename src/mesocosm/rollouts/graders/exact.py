@@ -1,7 +1,7 @@
 """Grade an answer that must equal the label, character by character."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
@@ -17,7 +17,7 @@ class ExactRule:
     """Grade 1 if the answer equals the label, ignoring surrounding white space, else 0."""
 
     def __init__(self, config: ExactConfig | None = None) -> None:
-        self.config = config or ExactConfig()
+        self.config: ExactConfig = config or ExactConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel."""
@@ -31,5 +31,5 @@ class ExactRule:
 class ExactGrader(RuleGrader[ExactConfig]):
     """The rule as an SDK grader."""
 
-    Config = ExactConfig
+    Config: ClassVar[type[ExactConfig]] = ExactConfig
     Rule = ExactRule

@@ -7,7 +7,7 @@ anything: it rejects keywords and patterns that would not be checked, and answer
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from pydantic import Field, field_validator, model_validator
 
@@ -238,5 +238,5 @@ def _checker() -> "ModuleType":
 class JsonSchemaGrader(RuleGrader[JsonSchemaConfig]):
     """The rule as an SDK grader."""
 
-    Config = JsonSchemaConfig
+    Config: ClassVar[type[JsonSchemaConfig]] = JsonSchemaConfig
     Rule = JsonSchemaRule

@@ -12,7 +12,7 @@ import secrets
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -54,7 +54,7 @@ class Judging(Protocol):
 class Criterion(BaseModel):
     """One point of a rubric: its name becomes a score, `weight` its share of the reward."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_ -]{0,60}$")
     description: str = ""
@@ -271,7 +271,7 @@ def _object_of(reply: str) -> dict[str, Any]:
 class JudgeGrader(ReadyGrader[JudgeConfig]):
     """The rule as an SDK grader; it calls the judge of the context."""
 
-    Config = JudgeConfig
+    Config: ClassVar[type[JudgeConfig]] = JudgeConfig
 
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Return the judge's opinion of a reply."""

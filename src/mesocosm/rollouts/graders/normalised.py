@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
@@ -34,7 +34,7 @@ class NormalisedRule:
     """Grade 1 if the normal forms are equal, else 0; the score `f1` measures their shared words."""
 
     def __init__(self, config: NormalisedConfig | None = None) -> None:
-        self.config = config or NormalisedConfig()
+        self.config: NormalisedConfig = config or NormalisedConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel."""
@@ -72,5 +72,5 @@ def f1(answer: str, right: str) -> float:
 class NormalisedGrader(RuleGrader[NormalisedConfig]):
     """The rule as an SDK grader."""
 
-    Config = NormalisedConfig
+    Config: ClassVar[type[NormalisedConfig]] = NormalisedConfig
     Rule = NormalisedRule

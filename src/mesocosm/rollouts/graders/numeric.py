@@ -4,7 +4,7 @@ Without options the number is the one that the reply states, as `mesocosm.core.n
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -31,7 +31,7 @@ class NumericRule:
     """Grade 1 if the reply's final number equals the label's within the tolerance, else 0."""
 
     def __init__(self, config: NumericConfig | None = None) -> None:
-        self.config = config or NumericConfig()
+        self.config: NumericConfig = config or NumericConfig()
 
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel if the label has no number, or several."""
@@ -69,5 +69,5 @@ class NumericRule:
 class NumericGrader(RuleGrader[NumericConfig]):
     """The rule as an SDK grader."""
 
-    Config = NumericConfig
+    Config: ClassVar[type[NumericConfig]] = NumericConfig
     Rule = NumericRule

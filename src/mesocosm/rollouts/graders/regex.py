@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -84,6 +84,6 @@ class RegexRule:
 class RegexGrader(RuleGrader[RegexConfig]):
     """The rule as an SDK grader."""
 
-    Config = RegexConfig
+    Config: ClassVar[type[RegexConfig]] = RegexConfig
     Rule = RegexRule
     slow = True

@@ -114,7 +114,7 @@ _MODULES = {
     "status": ("GraderStatus", "MultiTurnMode", "RolloutErrorCategory", "RolloutStatus"),
     "workflow": ("AgentWorkflow", "AgentWorkflowOutput", "Grader"),
 }
-PLACES = {name: module for module, names in _MODULES.items() for name in names}
+PLACES: dict[str, str] = {name: module for module, names in _MODULES.items() for name in names}
 """The module of each public name."""
 
 

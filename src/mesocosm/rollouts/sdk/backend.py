@@ -146,7 +146,7 @@ class Slots:
 
     def __init__(self, limit: int | None) -> None:
         self.limit = limit
-        self.running = 0
+        self.running: int = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property

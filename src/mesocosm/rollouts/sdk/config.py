@@ -1,5 +1,7 @@
 """Configuration of workflows and graders."""
 
+from typing import ClassVar
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -12,7 +14,9 @@ class ConcurrencyConfig(BaseModel):
 class BaseConfig(BaseModel):
     """A named configuration. Undeclared fields are kept; assignments are validated."""
 
-    model_config = ConfigDict(extra="allow", validate_assignment=True, arbitrary_types_allowed=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="allow", validate_assignment=True, arbitrary_types_allowed=True
+    )
 
     name: str
     description: str | None = None

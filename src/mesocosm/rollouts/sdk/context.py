@@ -346,7 +346,7 @@ class GraderContext(_Folder):
         self.project_path = project_path
         self.metadata = metadata
         self.artifacts_dir = artifacts_dir
-        self.samples = samples if samples is not None else _named(sample)
+        self.samples: dict[str, RolloutSample] = samples if samples is not None else _named(sample)
         self.row_index = row_index
         self.trial = trial
         self.seed = seed

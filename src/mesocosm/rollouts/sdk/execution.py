@@ -86,7 +86,7 @@ class Deadline:
     """Cancels the current task after a number of seconds; None is unlimited."""
 
     def __init__(self, seconds: float | None) -> None:
-        self.fired = False
+        self.fired: bool = False
         self._seconds = seconds
         self._handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Any] | None = None

@@ -59,8 +59,8 @@ class PolledResult:
     def __init__(self, rollout_id: str, *, grading: bool, ended: Callable[["PolledResult"], None]) -> None:
         self.rollout_id = rollout_id
         self.wants_grade = grading
-        self.token = token_urlsafe(32)
-        self.progress = PolledProgress()
+        self.token: str = token_urlsafe(32)
+        self.progress: PolledProgress = PolledProgress()
         self.answer: bytes | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._ended = ended

@@ -5,11 +5,11 @@ import dataclasses
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-log = logging.getLogger(__name__)
+log: logging.Logger = logging.getLogger(__name__)
 
 DEEPEST = 140
 """Maximum depth of values in a sample. Readers of reports reject more than 150 levels."""
@@ -29,7 +29,7 @@ class RolloutSample(BaseModel):
     Numbers must be finite: otherwise pydantic raises ValidationError, on construction and on assignment.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False, validate_assignment=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=False, validate_assignment=True)
 
     id: str | None = None
     messages: Sequence[Mapping[str, Any]] = Field(default_factory=list)

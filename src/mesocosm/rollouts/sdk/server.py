@@ -87,9 +87,9 @@ class Callbacks:
     def __init__(self, request: RolloutInitRequest, rollout_id: str) -> None:
         self.result: ExecutionResult | None = None
         self.report: TrajectoryReport | None = None
-        self.completed = False
-        self.graded = False
-        self.progress = None
+        self.completed: bool = False
+        self.graded: bool = False
+        self.progress: None = None
         self._request = request
         self._id = rollout_id
         self._headers = ControllerAuth(request.controller_api_key).as_bearer_headers()
@@ -150,7 +150,7 @@ class Flight:
     """The rollouts in flight on a backend."""
 
     def __init__(self, backend: ExecutionBackend) -> None:
-        self.closing = False
+        self.closing: bool = False
         self._backend = backend
         self._tasks: dict[str, asyncio.Task[None]] = {}
 

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -131,7 +131,7 @@ class FinalMetrics(BaseModel):
 class Trajectory(BaseModel):
     """One rollout as ATIF 1.7. It has at least one step."""
 
-    model_config = ConfigDict(ser_json_inf_nan="null")
+    model_config: ClassVar[ConfigDict] = ConfigDict(ser_json_inf_nan="null")
 
     schema_version: str = SCHEMA
     session_id: str

@@ -1,7 +1,7 @@
 """The base classes of workflows and graders, which users write to run one row and to grade its sample."""
 
 from abc import ABC, abstractmethod
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -18,7 +18,7 @@ class AgentWorkflowOutput(BaseModel):
     With messages of None there is no sample. Unknown fields and non-finite numbers are rejected.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
 
     messages: list[MessageDict] | None = None
     metrics: dict[str, float] = Field(default_factory=dict)

@@ -20,7 +20,7 @@ class CountingEnvironment(ScriptedEnvironment):
 
     def __init__(self, *shown: Any) -> None:
         super().__init__(*shown)
-        self.started = 0
+        self.started: int = 0
 
     async def reset(self) -> Observation:
         """Start once more."""
