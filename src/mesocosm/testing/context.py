@@ -48,7 +48,7 @@ class ScriptedEnvironment:
         self._shown = shown or (None,)
         self._at = 0
         self.actions: list[Any] = []
-        self.closed = False
+        self.closed: bool = False
 
     async def reset(self) -> Observation:
         """Return the first entry."""
