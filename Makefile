@@ -97,6 +97,7 @@ man: $(VENV)/.installed
 # Writes the version, dates the changelog, commits and tags; nothing is pushed.
 release:
 	@$(PYTHON) release.py $(VERSION)
+
 # From the LiteLLM that is installed, nothing is downloaded; ADD="openai/NAME anthropic/NAME" adds models.
 prices: $(VENV)/.installed-test
 	$(BIN)/python -m mesocosm.models.litellm_prices $(ADD)

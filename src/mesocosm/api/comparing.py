@@ -44,7 +44,7 @@ class Comparison:
     def __init__(
         self, runs: Sequence[Run], labels: Sequence[str], found: "RunComparison", *, paired: bool = True
     ) -> None:
-        self.runs = Runs(runs, labels)
+        self.runs: Runs = Runs(runs, labels)
         self.paired = paired
         self._found = found
         self._labels = {run.id: label for run, label in zip(runs, labels, strict=True)}

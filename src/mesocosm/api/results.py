@@ -640,7 +640,7 @@ class Runs(Sequence[Run]):
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str] = ()) -> None:
         self._runs = tuple(runs)
-        self.labels = tuple(labels) or tuple(run.name or run.id[:8] for run in runs)
+        self.labels: tuple[str, ...] = tuple(labels) or tuple(run.name or run.id[:8] for run in runs)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...

@@ -69,7 +69,7 @@ class RowBenchmark:
         asks_model: bool = True,
     ) -> None:
         self.rows = rows
-        self.graders = tuple(graders)
+        self.graders: tuple[BoundGrader, ...] = tuple(graders)
         self._inputs = dict(inputs)
         self._metrics = tuple(metrics) or metrics_of(self.graders)
         self._only = tuple(only)

@@ -72,8 +72,8 @@ class Database:
         self.engine = engine
         self.place = place
         self.patience = patience
-        self.postgres = engine.dialect.name == "postgresql"
-        self.written = 0
+        self.postgres: bool = engine.dialect.name == "postgresql"
+        self.written: int = 0
         self.objects: Objects | None = None
         self._turn = None if self.postgres else threading.Lock()
         self._texts: dict[tuple[str, str, int], str] = {}
