@@ -1,6 +1,7 @@
 """An episode in memory for testing agents: scripted replies and observations, and a record of what the agent did."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Environment, Observation, Step
+from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.space import Space, parse_space
 from mesocosm.core.task import Task
 
@@ -155,6 +157,10 @@ class MemoryContext:
         if isinstance(said, Exception):
             raise said
         return ModelReply(said) if isinstance(said, str) else said
+
+    def address(self) -> AbstractAsyncContextManager[ProxyAddress]:
+        """Raise NotImplementedError: the scripted replies are not served at an address."""
+        raise NotImplementedError("this context serves no model at an address; test with mesocosm.testing.model_server")
 
     async def hand_over(self) -> Step:
         """Raise NotImplementedError: there is no program here."""
