@@ -311,3 +311,14 @@ def test_a_file_offers_benchmarks(place: Path) -> None:
         mc.evaluate("mine.py@sums", model="builtin/oracle", params={"mots": 3})
     with pytest.raises(mc.UsageError, match=r"@mesocosm\.benchmark"):
         mc.evaluate("mine.py@other", model="builtin/oracle")
+
+
+def test_a_file_that_evaluates_itself_while_it_is_loaded_is_refused(place: Path) -> None:
+    (place / "loop.py").write_text(
+        "import mesocosm as mc\n"
+        "@mc.benchmark\n"
+        "def one():\n    return mc.Benchmark([{'q': '1', 'answer': '1'}], name='one', prompt='{q}')\n"
+        "mc.evaluate('loop.py@one', model='builtin/oracle')\n"
+    )
+    with pytest.raises(mc.UsageError, match="__main__"):
+        mc.evaluate("loop.py@one", model="builtin/oracle")

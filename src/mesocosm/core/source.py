@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
@@ -92,6 +93,19 @@ _loaded: dict[Path, Loaded] = {}
 _by_module: dict[str, Loaded] = {}
 
 
+_loading: ContextVar[tuple[Path, int] | None] = ContextVar("loading", default=None)
+"""The file that is being loaded in this context, and the thread that does; threads that wait for its end would not."""
+
+
+@contextmanager
+def _while_loading(path: Path) -> Iterator[None]:
+    token = _loading.set((path, threading.get_ident()))
+    try:
+        yield
+    finally:
+        _loading.reset(token)
+
+
 def load_file(path: Path) -> Loaded:
     """Return the module of a file in its current state, with the modules beside it.
 
@@ -101,7 +115,13 @@ def load_file(path: Path) -> Loaded:
     path = path.resolve()
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
-    with _lock:
+    loading = _loading.get()
+    if loading is not None and loading[1] != threading.get_ident():
+        raise UsageError(
+            f"{loading[0]} starts work of its own when it is loaded, and that loads {path}; "
+            'put it below `if __name__ == "__main__":`'
+        )
+    with _lock, _while_loading(path):
         known = _loaded.get(path)
         if known is None or not known.current():
             known = _loaded[path] = _load(path)
