@@ -15,7 +15,7 @@ import httpx
 import msgspec
 import pytest
 
-from mesocosm.cli import viewer_link as link
+from mesocosm.api import viewing as link
 from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.viewer_server import ViewedStore
 from mesocosm.core.ports import Observer

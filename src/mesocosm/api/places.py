@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 RESULTS = "benchmark_results"
-MARKS = ("mesocosm.toml", ".git", "pyproject.toml")
+MARKS = (".git", "pyproject.toml")
 """Files and folders that mark the top of a project."""
 
 _open: dict[str, "Store"] = {}

@@ -77,7 +77,7 @@ def demo(example: str, episodes: int, parallel: int | None, quiet: bool, view: b
 
 def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
     """Print baseline and best scores, and the next steps."""
-    from mesocosm.cli.viewer_link import IDLE_MINUTES
+    from mesocosm.api.viewing import IDLE_MINUTES
 
     rows = [
         [
