@@ -40,10 +40,13 @@ _PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)",
 
 def commands() -> Iterator[click.Context]:
     """Yield the program and all its commands, depth first, each as the context that a help text needs."""
+    from mesocosm.cli.command import MORE
     from mesocosm.cli.main import program
 
     settings = {**program.context_settings, "terminal_width": WIDTH, "max_content_width": WIDTH}
-    yield from _below(click.Context(program, info_name="mesocosm", **settings))
+    root = click.Context(program, info_name="mesocosm", **settings)
+    root.meta[MORE] = True  # every command and option, as with `--help --all`
+    yield from _below(root)
 
 
 def _below(context: click.Context) -> Iterator[click.Context]:
@@ -57,10 +60,10 @@ def _below(context: click.Context) -> Iterator[click.Context]:
 
 
 def command_help() -> str:
-    """Return every command with its help, as `--help` prints it."""
+    """Return every command with its help, as `--help --all` prints it."""
     parts = []
     for context in commands():
-        text = "\n".join(line.rstrip() for line in context.get_help().splitlines())
+        text = "\n".join(line.rstrip() for line in click.unstyle(context.get_help()).splitlines())
         parts.append(f"## {context.command_path}\n\n```text\n{text}\n```")
     return "\n\n".join(parts)
 

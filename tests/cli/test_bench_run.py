@@ -61,7 +61,7 @@ def only(outcome: "Outcome") -> dict[str, Any]:
     return found
 
 
-RUN = ("run", "--benchmarks", "sums", "--model", "builtin/oracle", "--json")
+RUN = ("run", "sums", "--model", "builtin/oracle", "--json")
 
 
 def test_a_benchmark_is_run_and_its_score_is_told(bench: Bench) -> None:
@@ -111,7 +111,7 @@ def test_skipping_consumes_no_attempt(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [("--model", "builtin/empty"), ("--temperature", "0.5"), ("--extra", '{"tone": "harsh"}'), ("--max-examples", "3")],
+    [("-P", "tone=harsh"), ("--temperature", "0.5"), ("--extra", '{"tone": "harsh"}'), ("--max-examples", "3")],
 )
 def test_what_can_change_the_outcome_makes_another_experiment(bench: Bench, change: tuple[str, str]) -> None:
     bench(*RUN)
@@ -306,7 +306,7 @@ def test_a_comparison_that_is_not_there_names_the_newest_one(bench: Bench, mesoc
 
 def test_a_model_against_itself_is_said_to_be_one_run(bench: Bench) -> None:
     words = ("compare", "--a", "builtin:empty", "--b", "builtin:empty", "--benchmarks", "sums")
-    run_id = only(bench(*RUN, "--model", "builtin/empty"))["run_id"]
+    run_id = only(bench("run", "sums", "-m", "builtin/empty", "--json"))["run_id"]
     assert f"sums: both sides are the run {run_id}; with --force each side gets its own\n" in bench(*words).out
     assert "both sides" not in bench(*words, "--force").out
 
@@ -407,3 +407,52 @@ def test_a_comparison_of_two_models_is_judged(bench: Bench, mesocosm: "Invoke") 
     nothing = bench("compare", "--a", "builtin:empty", "--b", "builtin:empty", "--benchmarks", "sums")
     assert nothing.code == 1
     assert "nothing could be compared" in nothing.err
+
+
+def test_several_models_are_run_and_compared_with_the_first(bench: Bench) -> None:
+    words = ("run", "sums", "-m", "builtin/oracle", "-m", "builtin/empty", "-n", "6")
+    done = bench(*words, "--fail-if", "regression p<0.05", "--json")
+    assert done.code == 1
+    assert [side["outcomes"][0]["status"] for side in done.document["items"]] == ["succeeded", "succeeded"]
+    assert [one["answer"] for one in done.document["gate"]] == ["fail"]
+    again = bench(*words)
+    assert again.code == 0
+    assert "Nothing was run" in again.out
+    assert re.search(r"builtin/empty +0\.0000 .* worse$", again.out, re.MULTILINE)
+
+
+def test_parameters_and_settings_are_those_of_extra(bench: Bench) -> None:
+    first = only(
+        bench("run", "sums", "-m", "builtin/oracle", "--extra", '{"tone": "harsh", "temperature": 0.5}', "--json")
+    )
+    same = ("-P", "tone=harsh", "--set", "model.temperature=0.5")
+    again = only(bench("run", "sums", "-m", "builtin/oracle", *same, "--json"))
+    assert (again["status"], again["run_id"]) == ("skipped", first["run_id"])
+
+
+def test_a_setting_that_benchmarks_do_not_take_is_refused_and_a_misspelt_one_gets_a_suggestion(bench: Bench) -> None:
+    assert "did you mean model.temperature?" in bench(*RUN, "--set", "model.temprature=1").err
+    assert "benchmarks choose it themselves" in bench(*RUN, "--set", "model.timeout_s=1").err
+
+
+def test_without_a_name_the_benchmarks_are_listed_and_nothing_is_run(bench: Bench, tmp_path: Path) -> None:
+    done = bench("run", "-m", "builtin/oracle")
+    assert done.code == 2
+    assert "\nsums " in done.out
+    assert "which benchmark? Name it" in done.err
+    assert not (tmp_path / "benchmark_results").exists()
+
+
+def test_there_is_no_default_model_for_a_benchmark_that_is_named_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = bench("run", "sums")
+    assert (refused.code, "which model? Add -m" in refused.err) == (2, True)
+    monkeypatch.setenv("MESOCOSM_MODEL", "builtin/oracle")
+    assert only(bench("run", "sums", "-n", "2", "--json"))["score"] == 1
+
+
+def test_benchmarks_are_listed_in_the_shape_of_every_list(bench: Bench) -> None:
+    listed = bench("list", "--json")
+    assert (listed.code, listed.document["next"]) == (0, None)
+    assert "sums" in [one["id"] for one in listed.document["items"]]

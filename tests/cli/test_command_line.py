@@ -93,12 +93,41 @@ def test_version_names_program_and_version(mesocosm: "Invoke") -> None:
         assert mesocosm(flag).out == f"mesocosm {package.__version__}\n"
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
-def test_the_program_alone_shows_its_commands(mesocosm: "Invoke", words: tuple[str, ...]) -> None:
+HELP = """\
+Usage: mesocosm COMMAND
+
+  Evaluate agents and language models: on your data, on benchmarks, in
+  environments. The same command again continues; nothing finished runs twice.
+
+  demo      Play an example and watch it in the browser
+  init      Start a project: asks what you have, writes the smallest that runs
+  run       Run anything: a folder, a file, a name; list and look at runs
+  bench     Benchmarks: list, show, run
+  eval      Your own rows or agent:  eval ask q.csv --prompt '{{question}}' …
+  compare   Compare runs, models or prompts; fail a pipeline on a regression
+  view      Open the results in the browser
+
+  Files      import export dataset
+  Platform   serve worker admin auth team env domain gallery models workspace
+  Health     doctor plugins upgrade-check completion
+
+  mesocosm COMMAND --help   Common: --json --plain --debug --results-dir DIR
+"""
+MOST_OPTIONS = 14
+"""Options that a help may show, besides --help itself, unless it shows all."""
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",)])
+def test_the_program_alone_shows_one_screen(mesocosm: "Invoke", words: tuple[str, ...]) -> None:
     shown = mesocosm(*words)
 
-    assert shown.code == 0
-    assert all(f"\n  {name} " in shown.out for name in TREE)
+    assert (shown.code, shown.out) == (0, HELP)
+
+
+def test_all_commands_are_shown_on_request(mesocosm: "Invoke") -> None:
+    shown = mesocosm("--help", "--all").out
+
+    assert all(f"\n  {name} " in shown for name in TREE)
 
 
 @pytest.mark.parametrize("words", [("run",), ("run", "--help")])
@@ -106,7 +135,31 @@ def test_run_alone_shows_its_commands(mesocosm: "Invoke", words: tuple[str, ...]
     shown = mesocosm(*words)
 
     assert shown.code == 0
-    assert all(f"\n  {name} " in shown.out for name in ("local", "list", "show", "export", "watch", "delete"))
+    assert all(f"\n  {name} " in shown.out for name in ("list", "show", "logs", "stop", "resume", "export"))
+    assert "\n  local " not in shown.out
+    assert shown.out.endswith("More: mesocosm run --help --all\n")
+    assert all(f"\n  {name} " in mesocosm("run", "--help", "--all").out for name in ("local", "watch", "delete"))
+
+
+def test_a_help_shows_a_handful_of_options_and_where_the_others_are(mesocosm: "Invoke") -> None:
+    for path, command in every(program, ""):
+        shown = [line for line in mesocosm(*path.split(), "--help").out.splitlines() if line.startswith("  -")]
+        assert len(shown) <= MOST_OPTIONS + 1, path
+        own = getattr(command, "own", frozenset())
+        assert own <= {option for parameter in command.params for option in parameter.opts}, path
+    assert "\nMore: mesocosm help settings, mesocosm bench run --help --all\n" in mesocosm("bench", "run", "--help").out
+    assert "--cache FILE" in mesocosm("bench", "run", "--help", "--all").out
+    assert mesocosm("help", "bench", "run").out == mesocosm("bench", "run", "--help", "--all").out
+
+
+def test_settings_are_listed_with_their_defaults(mesocosm: "Invoke") -> None:
+    assert "limits.retries " in mesocosm("help", "settings").out
+    assert {"key", "type", "default", "meaning"} == set(mesocosm("help", "settings", "--json").document["items"][0])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_gets_its_completion(mesocosm: "Invoke", shell: str) -> None:
+    assert "_MESOCOSM_COMPLETE" in mesocosm("completion", shell).out
 
 
 def test_every_command_has_help_and_takes_the_common_options(mesocosm: "Invoke") -> None:
@@ -124,7 +177,7 @@ def test_lists_of_commands_say_whole_sentences_in_80_columns(
     monkeypatch.setenv("COLUMNS", "80")
     groups = [(path, command) for path, command in every(program, "") if isinstance(command, click.Group)]
     for path, _ in [("", program), *groups]:
-        listed = mesocosm(*path.split(), "--help").out
+        listed = mesocosm(*path.split(), "--help", "--all").out
         assert "..." not in listed.partition("\nCommands:\n")[2], path
         assert max(map(len, listed.splitlines())) <= 80, path
 
@@ -185,7 +238,7 @@ def test_the_platforms_address_is_taken_anywhere_and_ignored_here(
 
 @pytest.mark.parametrize("words", ["--json run list", "run --json list", "run list --json"])
 def test_common_options_may_stand_anywhere(mesocosm: "Invoke", played: "Played", words: str) -> None:
-    assert len(mesocosm(*words.split(), *played.there).document["runs"]) == 1
+    assert len(mesocosm(*words.split(), *played.there).document["items"]) == 1
 
 
 def test_results_are_found_by_the_environment(
@@ -319,7 +372,7 @@ def test_a_stream_that_lacks_a_sign_gets_a_question_mark(played: "Played") -> No
 def test_the_group_of_runs_lists_its_commands_in_reading_order() -> None:
     context = click.Context(run_group, info_name="run")
 
-    assert run_group.list_commands(context)[0] == "local"
+    assert run_group.list_commands(context)[:3] == ["list", "show", "logs"]
 
 
 def test_a_shell_can_complete_words() -> None:

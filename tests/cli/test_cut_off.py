@@ -94,7 +94,7 @@ def test_a_bundle_of_two_runs_is_imported_whole_by_the_same_command(
     mesocosm: Invoke, group: Path, tmp_path: Path
 ) -> None:
     file, there = tmp_path / "group.zip", tmp_path / "there"
-    ids = [run["id"] for run in mesocosm("run", "list", "--json", "--results-dir", group).document["runs"]]
+    ids = [run["id"] for run in mesocosm("run", "list", "--json", "--results-dir", group).document["items"]]
     assert mesocosm("export", *ids, "-o", file, "--results-dir", group).code == 0
     assert completes(lambda: mesocosm("import", file, "--results-dir", there), there, None) > 3
 
@@ -172,7 +172,7 @@ def test_a_run_that_was_killed_when_it_went_on_is_imported_with_the_numbers_of_i
 
 def test_a_run_is_deleted_whole_by_the_same_command(mesocosm: Invoke, group: Path, tmp_path: Path) -> None:
     there = tmp_path / "there"
-    ids = [run["id"] for run in mesocosm("run", "list", "--json", "--results-dir", group).document["runs"]]
+    ids = [run["id"] for run in mesocosm("run", "list", "--json", "--results-dir", group).document["items"]]
 
     def delete() -> Any:
         done = mesocosm("run", "delete", ids[0], "--yes", "--results-dir", there)

@@ -473,4 +473,4 @@ def test_a_dataset_that_is_not_there_names_the_near_one(workspace: Workspace) ->
 def test_a_limit_that_is_no_number_is_told_what_it_may_be(workspace: Workspace) -> None:
     outcome = workspace.run("--limit", "some")
     assert outcome.code == 2
-    assert """'some' is neither a number of rows, at least 1, nor "all\"""" in outcome.err
+    assert """'some' is neither a number, at least 1, nor "all\"""" in outcome.err

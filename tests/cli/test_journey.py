@@ -62,10 +62,10 @@ def test_the_result_names_the_run_and_how_to_look_at_it(capsys: pytest.CaptureFi
 
 def test_runs_are_listed_newest_first_with_a_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     page = document(capsys, "run", "list", "--limit", "1", "--json")
-    assert len(page["runs"]) == 1
-    if page["next_cursor"]:
-        following = document(capsys, "run", "list", "--limit", "1", "--cursor", page["next_cursor"], "--json")
-        assert following["runs"][0]["created_at"] <= page["runs"][0]["created_at"]
+    assert len(page["items"]) == 1
+    if page["next"]:
+        following = document(capsys, "run", "list", "--limit", "1", "--cursor", page["next"], "--json")
+        assert following["items"][0]["created_at"] <= page["items"][0]["created_at"]
 
 
 def test_episodes_through_a_pipe_are_one_document_with_traces(capsys: pytest.CaptureFixture[str]) -> None:

@@ -184,7 +184,7 @@ def test_a_doubt_about_a_run_goes_with_its_replay(
     rules = provenance.get("graded_with", "") or ("unknown" if "rescoring" in provenance else "")
     assert (taken.doubt, taken.rules) == (mine.run.doubt, rules)
     assert any(taken.doubt in warning for warning in taken.warnings)
-    (listed,) = mesocosm("run", "list", "--json", *mine.there).document["runs"]
+    (listed,) = mesocosm("run", "list", "--json", *mine.there).document["items"]
     assert listed["doubt"] == taken.doubt
 
 

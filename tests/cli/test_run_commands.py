@@ -57,11 +57,11 @@ def test_lists_are_read_page_by_page(mesocosm: "Invoke", mine: "Played") -> None
     cursor: tuple[str, ...] = ()
     for _ in range(3):
         page = mesocosm("run", "list", "--limit", "2", *cursor, *mine.there, "--json").document
-        found += [run["id"] for run in page["runs"]]
-        cursor = ("--cursor", page["next_cursor"])
+        found += [run["id"] for run in page["items"]]
+        cursor = ("--cursor", page["next"])
 
     assert found == ids
-    assert page["next_cursor"] is None
+    assert page["next"] is None
     assert "more: --cursor " in mesocosm("run", "list", "--limit", "2", *mine.there).out
 
 
@@ -81,7 +81,7 @@ def test_lists_are_read_page_by_page(mesocosm: "Invoke", mine: "Played") -> None
 def test_lists_can_be_narrowed(mesocosm: "Invoke", played: "Played", words: str, number: int) -> None:
     given = ("run", "list", *words.split(), *played.there)
 
-    assert len(mesocosm(*given, "--json").document["runs"]) == number
+    assert len(mesocosm(*given, "--json").document["items"]) == number
     assert ("no runs match" in mesocosm(*given).out) == (number == 0)
 
 
@@ -315,7 +315,7 @@ def test_deleting_asks_and_does_it(mesocosm: "Invoke", mine: "Played", answer: s
 
     assert (deleted.code, deleted.out) == (0, f"deleted run {mine.run_id}\n")
     assert deleted.err.startswith("delete 1 run with 6 episodes? This cannot be undone [y/N]: ")
-    assert mesocosm("run", "list", *mine.there, "--json").document["runs"] == []
+    assert mesocosm("run", "list", *mine.there, "--json").document["items"] == []
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"])
@@ -339,11 +339,11 @@ def test_several_runs_are_deleted_at_once_and_all_or_none_are_known(mesocosm: "I
     ids = many(mine, 3)
 
     assert mesocosm("run", "delete", ids[0], "nothing", "--yes", *mine.there).code == 2
-    assert len(mesocosm("run", "list", *mine.there, "--json").document["runs"]) == 3
+    assert len(mesocosm("run", "list", *mine.there, "--json").document["items"]) == 3
     deleted = mesocosm("run", "delete", ids[0], ids[1], ids[0], "--yes", "--json", *mine.there)
 
     assert deleted.document == {"deleted": [ids[0], ids[1]]}
-    assert [run["id"] for run in mesocosm("run", "list", *mine.there, "--json").document["runs"]] == [ids[2]]
+    assert [run["id"] for run in mesocosm("run", "list", *mine.there, "--json").document["items"]] == [ids[2]]
 
 
 def test_only_a_run_that_goes_on_can_be_stopped(mesocosm: "Invoke", played: "Played") -> None:

@@ -305,7 +305,7 @@ def test_a_model_that_does_not_answer_is_infrastructure_and_leaves_no_run(
     assert refused.code == 4
     assert "nothing answers at http://127.0.0.1:1" in refused.err
     assert "ollama serve" in refused.err
-    assert mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["runs"] == []
+    assert mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["items"] == []
 
 
 async def test_ollama_is_the_default_and_found_by_its_variable(launch: Any, scaffolded: Path, tmp_path: Path) -> None:

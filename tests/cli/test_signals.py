@@ -177,7 +177,7 @@ async def test_an_interrupt_while_the_model_is_checked_leaves_no_run(
 
     assert (ended.code, ended.out) == (130, "")
     assert ended.err.endswith("interrupted\n")
-    assert (await ask("run", "list", "--json")).document["runs"] == []
+    assert (await ask("run", "list", "--json")).document["items"] == []
 
 
 async def test_an_interrupt_while_the_adapter_starts_is_not_kept_waiting(
@@ -205,7 +205,7 @@ async def test_the_demo_ends_at_an_interrupt_before_its_second_run(launch: Launc
 
     assert ended.code == 130
     assert "builtin/oracle" not in ended.out + ended.err
-    assert len((await ask("run", "list", "--json")).document["runs"]) == 1
+    assert len((await ask("run", "list", "--json")).document["items"]) == 1
 
 
 async def test_an_unfinished_run_of_the_same_experiment_is_named(

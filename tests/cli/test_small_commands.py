@@ -168,7 +168,7 @@ def test_the_demo_shows_floor_and_ceiling(mesocosm: "Invoke", tmp_path: Path, ex
     assert (shown.code, shown.err) == (0, "")
     assert "6 seeds, floor and ceiling" in shown.out
     assert f"Everything is recorded in {tmp_path}" in shown.out
-    floor, ceiling = mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["runs"][::-1]
+    floor, ceiling = mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["items"][::-1]
     assert (floor["model"], ceiling["model"]) == ("builtin/random", "builtin/oracle")
     primary = next(metric["name"] for metric in ceiling["metrics"] if metric.get("primary"))
     assert floor["scores"][primary] < ceiling["scores"][primary]

@@ -13,6 +13,11 @@ from typing import Any, TypeVar
 import click
 
 HELP = {"help_option_names": ["-h", "--help"]}
+Tree = dict[str, tuple[str, str] | tuple[str, str, str]]
+"""Commands by name: where they are, their short help, and the section of the help that lists them."""
+MORE = "More"
+"""The section that only `--help --all` shows."""
+SETTINGS = "mesocosm help settings"
 
 T = TypeVar("T")
 
@@ -108,20 +113,50 @@ executor_option = click.option(
 )
 
 
-class MesocosmCommand(click.Command):
-    """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`."""
+def shows_all(context: click.Context) -> bool:
+    """Return whether the help lists everything: `--help --all`."""
+    return bool(context.meta.get(MORE))
 
-    def __init__(self, *args: Any, many: Sequence[str] = (), **kwargs: Any) -> None:
+
+def _heed_all(context: click.Context, words: list[str], known: Sequence[click.Parameter]) -> list[str]:
+    """Note the `--all` of `--help --all`, and remove it unless it is an option of the command."""
+    own = any("--all" in parameter.opts for parameter in known)
+    if "--all" not in words or not {"-h", "--help"} & set(words):
+        return words
+    context.meta[MORE] = True
+    return words if own else [word for word in words if word != "--all"]
+
+
+class MesocosmCommand(click.Command):
+    """A command that takes the common options, and `--name 1 2 3` for the options listed in `many`.
+
+    Its help shows the options `own`, and with `--all` every option; without `own` always every option.
+    """
+
+    def __init__(self, *args: Any, many: Sequence[str] = (), own: Sequence[str] = (), **kwargs: Any) -> None:
         # Set here, not inherited: click caches the help option of the first call, which may have had no group above it.
         kwargs.setdefault("context_settings", HELP)
         super().__init__(*args, **kwargs)
         self.many = frozenset(many)
+        self.own = frozenset(own)
         taken = {name for parameter in self.params for name in parameter.opts}
         self.params += [option for option in _common() if not taken & set(option.opts)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Rewrite `--seeds 1 2` as `--seeds 1 --seeds 2`, then parse."""
-        return super().parse_args(ctx, _spread(args, self.many))
+        return super().parse_args(ctx, _spread(_heed_all(ctx, args, self.params), self.many))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the command's own options, and name where the others are described."""
+        if not self.own or shows_all(ctx):
+            super().format_options(ctx, formatter)
+            return
+        help_option = self.get_help_option(ctx)
+        shown = [one for one in self.get_params(ctx) if one is help_option or self.own & set(one.opts)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for one in shown if (record := one.get_help_record(ctx)) is not None])
+        formatter.write_paragraph()
+        formatter.write_text(f"More: {SETTINGS}, {ctx.command_path} --help --all")
 
 
 def confirmed(question: str) -> bool:
@@ -181,6 +216,22 @@ class FiniteFloat(click.FloatRange):
         return "" if self.min is None and self.max is None else super()._describe_range()
 
 
+class Count(click.IntRange):
+    """A number, at least one; `all` is 0."""
+
+    def __init__(self) -> None:
+        super().__init__(min=1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        if value == "all":
+            return 0
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f'{value!r} is neither a number, at least 1, nor "all"', param, ctx)
+
+
 class MesocosmGroup(click.Group):
     """A group that imports its commands when they are called. Unknown ones get a suggestion, or that of `instead`."""
 
@@ -189,7 +240,7 @@ class MesocosmGroup(click.Group):
     def __init__(
         self,
         *args: Any,
-        tree: dict[str, tuple[str, str]] | None = None,
+        tree: Tree | None = None,
         instead: dict[str, str] | None = None,
         helps: bool = True,
         **kwargs: Any,
@@ -200,6 +251,11 @@ class MesocosmGroup(click.Group):
         self.tree = tree or {}
         self.instead = instead or {}
         self.params += _common()
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Heed `--help --all`, then parse; what follows a command's name is left to the command."""
+        first = next((place for place, word in enumerate(args) if not word.startswith("-")), len(args))
+        return super().parse_args(ctx, [*_heed_all(ctx, args[:first], self.params), *args[first:]])
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, or print the help if none is named."""
@@ -222,15 +278,35 @@ class MesocosmGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        rows = [(name, self._short(name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        """List the commands without importing them; those of the section `MORE` only with --all."""
+        sections: dict[str, list[tuple[str, str]]] = {"Commands": []}
+        for name in self.list_commands(ctx):
+            sections.setdefault(self.section_of(name) or "Commands", []).append((name, self._short(name)))
+        more = sections.pop(MORE, [])
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+        if not more:
+            return
+        if shows_all(ctx):
+            with formatter.section(MORE):
+                formatter.write_dl(more)
+        else:
+            formatter.write_paragraph()
+            formatter.write_text(f"More: {ctx.command_path} --help --all")
+
+    def section_of(self, name: str) -> str:
+        """Return the section of the help that lists a command; empty for the first one."""
+        if name not in self.tree:
+            return MORE if self.commands[name].hidden else ""
+        entry = self.tree[name]
+        return entry[2] if len(entry) == 3 else ""
 
     def _short(self, name: str) -> str:
         if name in self.tree:
             return self.tree[name][1]
-        return self.commands[name].get_short_help_str(90)
+        command = self.commands[name]
+        return command.short_help or (command.help or "").partition("\n")[0]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -1,4 +1,4 @@
-"""`mesocosm run episodes` and `mesocosm run export`: the content of a run."""
+"""`mesocosm run logs`, `mesocosm run episodes` and `mesocosm run export`: the content of a run."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ import click
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
-from mesocosm.cli.render import answer, duration, number, table
+from mesocosm.cli.render import ROLLOUT, answer, duration, emit, number, table
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.episode import Episode
+from mesocosm.core.episode import Episode, EpisodeStatus
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -54,6 +54,53 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
             _timeline(store, episode)
     else:
         _table(listed())
+
+
+@click.command(cls=Remote)
+@click.argument("run_id", metavar="RUN")
+@click.option("--failed", is_flag=True, help="Only episodes that failed.")
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of episodes.")
+@remote_option
+@click.pass_context
+def logs(context: click.Context, run_id: str, failed: bool, limit: int, remote: bool) -> Any:
+    """Show what happened in a run: every event of its episodes, failures with their tracebacks.
+
+    Runs of rollouts are shown row by row, with what they printed: mesocosm eval logs --help.
+    """
+    from mesocosm.cli.eval.logs import logs as rollout_logs
+
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        from mesocosm.cli.remote import runs
+
+        runs.episodes(*there, traces=True, limit=limit)
+        return 0
+    from itertools import islice
+
+    from mesocosm.interop.replay import all_episodes, episode_document, trace
+
+    store = command_store()
+    run = find_run(store, run_id)
+    if run.kind == ROLLOUT:
+        rest = {"cursor": None, "rows": "", "follow": False, "remote": False, "workspace": None}
+        return context.invoke(rollout_logs, name=run.id, limit=limit, failed=failed, **rest)
+    wanted = (one for one in all_episodes(store, run.id) if not failed or one.status is EpisodeStatus.FAILED)
+    found = list(islice(wanted, limit))
+    if options().json:
+        items = [
+            {**episode_document(one), "events": trace(one, store.traces.events(one.id), store.blobs)} for one in found
+        ]
+        emit({"items": items, "next": None})
+        return 0
+    for episode in found:
+        _timeline(store, episode)
+        if episode.failure is not None:
+            click.echo(f"      {episode.failure.cause}: {episode.failure.message}")
+            for line in episode.failure.detail.splitlines():
+                click.echo(f"        {line}")
+    if not found:
+        click.echo("no episode failed" if failed else "nothing happened yet")
+    return 0
 
 
 def _write_json(store: "Store", run_id: str, listed: Callable[[], Iterator[Episode]], *, traces: bool) -> None:

@@ -20,7 +20,14 @@ def limit_options(of: str = "the run") -> Callable[[C], C]:
         click.option("--rpm", type=FiniteFloat(min=0, min_open=True), help="Model requests per minute."),
         click.option("--tpm", type=FiniteFloat(min=0, min_open=True), help="Model tokens per minute."),
         click.option("--run-tokens", type=click.IntRange(min=1), help=f"Token budget of {of}."),
-        click.option("--run-usd", type=FiniteFloat(min=0, min_open=True), help=f"Budget of {of} in US dollars."),
+        click.option(
+            "--budget",
+            "--run-usd",
+            "run_usd",
+            metavar="USD",
+            type=FiniteFloat(min=0, min_open=True),
+            help=f"Budget of {of} in US dollars.",
+        ),
         click.option("--retries", type=click.IntRange(min=0), help="Retries of a model call  [4]."),
     )
 

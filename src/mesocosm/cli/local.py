@@ -25,6 +25,12 @@ MOST_SEEDS = 1_000_000
 """Maximum number of seeds listed one by one, because they are part of the run's description."""
 LARGEST_SEED = 2**63 - 1
 
+OWN = (
+    *("--manifest", "--model", "--env-url", "--episodes", "--seeds", "--trials", "--agent", "--parallel"),
+    *("--allow-cloud", "--resume", "--budget", "--fail-if", "--name", "--view"),
+)
+"""The options in the short help."""
+
 _SEEDS = re.compile(r"(-?[0-9]+)(?:-(-?[0-9]+))?")
 
 
@@ -100,7 +106,7 @@ class LocalCommand(MesocosmCommand):
 
 
 @gate_options()
-@click.command(cls=LocalCommand, many=("--seeds", "--tag"))
+@click.command(cls=LocalCommand, many=("--seeds", "--tag"), own=OWN)
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
 @click.option("--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run.")

@@ -7,53 +7,71 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import click
 
 from mesocosm import __version__
-from mesocosm.cli.command import HELP, MesocosmGroup, colourless, vars_of
+from mesocosm.cli.command import HELP, MORE, MesocosmGroup, Tree, colourless, shows_all, vars_of
 
-if TYPE_CHECKING:
-    pass
-
-TREE: dict[str, tuple[str, str]] = {
-    "demo": ("mesocosm.cli.demo:demo", "Run an included example with built-in agents and show the result."),
-    "init": ("mesocosm.cli.init:init", "Create an environment that passes unchanged."),
-    "chaos": ("mesocosm.cli.chaos:chaos", "Run a command under injected faults and report what was lost or changed."),
-    "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage."),
-    "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results."),
-    "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule."),
-    "doctor": ("mesocosm.cli.doctor:doctor", "Check the setup: server, adapter, Ollama, manifest."),
-    "run": ("mesocosm.cli.run:run", "Run environments and inspect runs."),
-    "bench": ("mesocosm.cli.bench.bench:bench", "Run benchmarks, inspect results, compare models."),
-    "eval": ("mesocosm.cli.eval.eval:evaluate", "Evaluate rollouts: a workflow and a grader on a dataset."),
-    "dataset": ("mesocosm.cli.dataset:dataset", "Inspect datasets: preview, validate, statistics."),
-    "compare": ("mesocosm.cli.compare:compare", "Compare stored runs, with intervals and tests."),
-    "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail."),
-    "view": ("mesocosm.cli.view:view", "Open the viewer on the results directory."),
-    "serve": ("mesocosm.cli.serve:serve", "Run a server and its workers."),
-    "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a server."),
-    "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster."),
-    "admin": ("mesocosm.cli.admin.admin:admin", "Administer a server: accounts, backups, cleanup."),
-    "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files."),
-    "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again."),
-    "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site."),
-    "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login."),
-    "team": ("mesocosm.cli.team:team", "Manage your teams on a server."),
-    "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server."),
-    "workspace": ("mesocosm.cli.workspace:workspace", "Manage your workspaces on a server."),
-    "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server."),
-    "env": ("mesocosm.cli.env:env", "Submit environments to a server and follow their builds."),
-    "domain": ("mesocosm.cli.domain:domain", "Show domains and their leaderboards."),
-    "gallery": ("mesocosm.cli.gallery:gallery", "List public runs."),
-    "models": ("mesocosm.cli.models:models", "List the models that the server offers."),
+FILES, PLATFORM, HEALTH = "Files", "Platform", "Health"
+TREE: Tree = {
+    "demo": ("mesocosm.cli.demo:demo", "Play an example and watch it in the browser"),
+    "init": ("mesocosm.cli.init:init", "Start a project: asks what you have, writes the smallest that runs"),
+    "run": ("mesocosm.cli.run:run", "Run anything: a folder, a file, a name; list and look at runs"),
+    "bench": ("mesocosm.cli.bench.bench:bench", "Benchmarks: list, show, run"),
+    "eval": (
+        "mesocosm.cli.eval.eval:evaluate",
+        "Your own rows or agent:  eval ask q.csv --prompt '{{question}}' …",
+    ),
+    "compare": (
+        "mesocosm.cli.compare:compare",
+        "Compare runs, models or prompts; fail a pipeline on a regression",
+    ),
+    "view": ("mesocosm.cli.view:view", "Open the results in the browser"),
+    "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files.", FILES),
+    "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site.", FILES),
+    "dataset": ("mesocosm.cli.dataset:dataset", "Inspect datasets: preview, validate, statistics.", FILES),
+    "serve": ("mesocosm.cli.serve:serve", "Run a server and its workers.", PLATFORM),
+    "worker": ("mesocosm.cli.worker:worker", "Process queued builds and runs of a server.", PLATFORM),
+    "admin": ("mesocosm.cli.admin.admin:admin", "Administer a server: accounts, backups, cleanup.", PLATFORM),
+    "auth": ("mesocosm.cli.auth:auth", "Log in to a server and show the current login.", PLATFORM),
+    "team": ("mesocosm.cli.team:team", "Manage your teams on a server.", PLATFORM),
+    "env": ("mesocosm.cli.env:env", "Submit environments to a server and follow their builds.", PLATFORM),
+    "domain": ("mesocosm.cli.domain:domain", "Show domains and their leaderboards.", PLATFORM),
+    "gallery": ("mesocosm.cli.gallery:gallery", "List public runs.", PLATFORM),
+    "models": ("mesocosm.cli.models:models", "List the models that the server offers.", PLATFORM),
+    "workspace": ("mesocosm.cli.workspace:workspace", "Manage your workspaces on a server.", PLATFORM),
+    "doctor": ("mesocosm.cli.doctor:doctor", "Check the setup: server, adapter, Ollama, manifest.", HEALTH),
+    "plugins": (
+        "mesocosm.cli.plugins:plugins",
+        "List installed plugins and the package each comes from.",
+        HEALTH,
+    ),
+    "upgrade-check": (
+        "mesocosm.cli.upgrade_check:upgrade_check",
+        "Tell what this version would change in older files.",
+        HEALTH,
+    ),
+    "completion": ("mesocosm.cli.completion:completion", "Print the completion script of a shell.", HEALTH),
+    "help": ("mesocosm.cli.help:help_", "Show the help of a command, or the settings of --set.", MORE),
+    "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again.", MORE),
+    "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server.", MORE),
+    "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server.", MORE),
     "register": (
         "mesocosm.cli.register:register",
         "Register a domain from a Python file; for repositories use env submit.",
+        MORE,
     ),
-    "plugins": ("mesocosm.cli.plugins:plugins", "List installed plugins and the package each comes from."),
-    "completion": ("mesocosm.cli.completion:completion", "Print the completion script of a shell."),
+    "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster.", MORE),
+    "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule.", MORE),
+    "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results.", MORE),
+    "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage.", MORE),
+    "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail.", MORE),
+    "chaos": (
+        "mesocosm.cli.chaos:chaos",
+        "Run a command under injected faults and report what was lost or changed.",
+        MORE,
+    ),
 }
 COMPLETION = "_MESOCOSM_COMPLETE"
 
@@ -73,12 +91,45 @@ MESOCOSM_BLOB_URL and MESOCOSM_BASE_URL.
 """
 
 
+PROGRAM_HELP = """\
+Evaluate agents and language models: on your data, on benchmarks, in
+environments. The same command again continues; nothing finished runs twice."""
+
+
+class RootGroup(MesocosmGroup):
+    """The program itself: its help is one screen of 80 columns, with the commands in groups."""
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help; with --all also every other command and the common options."""
+        bold, dim = {"bold": True}, {"dim": True}
+        sections: dict[str, list[str]] = {}
+        for name in self.list_commands(ctx):
+            sections.setdefault(self.section_of(name), []).append(name)
+        more = sections.pop(MORE)
+        lines = [f"Usage: {ctx.command_path} COMMAND", "", *(f"  {line}" for line in PROGRAM_HELP.splitlines()), ""]
+        lines += [f"  {click.style(f'{name:<9}', **bold)} {self._short(name)}" for name in sections.pop("")]
+        lines.append("")
+        if shows_all(ctx):
+            formatter.write("\n".join(lines))
+            for heading, names in {**sections, MORE: more}.items():
+                with formatter.section(heading):
+                    formatter.write_dl([(name, self._short(name)) for name in names])
+            formatter.write_paragraph()
+            formatter.write_text("-V, --version prints the version.")
+            self.format_epilog(ctx, formatter)
+            return
+        for heading, names in sections.items():
+            lines.append(f"  {click.style(f'{heading:<10}', **dim)} {click.style(' '.join(names), **bold)}")
+        lines += ["", f"  {ctx.command_path} COMMAND --help   Common: --json --plain --debug --results-dir DIR", ""]
+        formatter.write("\n".join(lines))
+
+
 OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "episodes", "create")
 """Commands of `run` that users may try without `run`."""
 
 
 @click.group(
-    cls=MesocosmGroup,
+    cls=RootGroup,
     tree=TREE,
     instead={name: f"Did you mean 'run {name}'?" for name in OF_RUNS},
     context_settings=HELP,

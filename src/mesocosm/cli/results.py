@@ -1,5 +1,6 @@
 """Open the results that a command names, and find runs in them, without importing what executes runs."""
 
+import re
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 
+_RECENT = re.compile(r"last(?:~([0-9]{1,3}))?")
 CHECKED_S = 0.25
 """Maximum seconds for checking a SQLite file when it is opened.
 
@@ -50,12 +52,15 @@ def command_store(*, create: bool = False) -> "Store":
 
 
 def find_run(store: "Store", name: str) -> Run:
-    """Return a run by id, a unique prefix of one, its name, or `last`. Raises UnknownName."""
-    if name == "last":
-        newest = store.runs.list(limit=1).items
+    """Return a run by id, a unique prefix of one, its name, `last`, or `last~N` (N before it). Raises UnknownName."""
+    if recent := _RECENT.fullmatch(name):
+        back = int(recent[1] or 0)
+        newest = store.runs.list(limit=back + 1).items
         if not newest:
             raise UnknownName(f"there is no run in {store.place} yet; run something first")
-        name = newest[0].id
+        if len(newest) <= back:
+            raise UnknownName(f"there are only {len(newest)} runs in {store.place}, so {name} is none")
+        name = newest[back].id
     try:
         return store.runs.get(name)
     except UnknownName:

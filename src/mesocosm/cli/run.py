@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import FiniteFloat, confirmed, executor_option, options, plural, view_option
+from mesocosm.cli.command import MORE, FiniteFloat, Tree, confirmed, executor_option, options, plural, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options, same_server_option
-from mesocosm.cli.remote.connection import RemoteGroup
+from mesocosm.cli.remote.connection import Remote, RemoteGroup
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.cli.render import GOING, abandoned, answer, emit, print_result, scored, short, state, table, when
 from mesocosm.cli.results import command_store, find_run
@@ -18,14 +18,26 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
-TREE = {
-    "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine."),
-    "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the server."),
-    "get": ("mesocosm.cli.remote.runs:get", "Print a run on the server with its episodes and scores, as JSON."),
-    "visibility": ("mesocosm.cli.remote.runs:visibility", "Set who may see a run on the server."),
+_HERE = "mesocosm.cli.run"
+TREE: Tree = {
+    "list": (f"{_HERE}:list_", "List runs, newest first."),
     "show": ("mesocosm.cli.show:show", "Show a run: numbers with intervals, what is missing, configuration."),
-    "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces what happened in them."),
+    "logs": ("mesocosm.cli.episodes:logs", "Show what happened in a run, episode by episode."),
+    "stop": (f"{_HERE}:stop", "Stop a run; finished episodes are kept."),
+    "resume": (f"{_HERE}:resume", "Continue a run: only pending episodes are run."),
     "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
+    "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine.", MORE),
+    "watch": (f"{_HERE}:watch", "Follow a run of another process until it ends.", MORE),
+    "rescore": (f"{_HERE}:rescore", "Recompute the scores and metrics of a run from its record.", MORE),
+    "delete": (f"{_HERE}:delete", "Permanently delete runs with their episodes and traces.", MORE),
+    "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces their events.", MORE),
+    "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the server.", MORE),
+    "get": (
+        "mesocosm.cli.remote.runs:get",
+        "Print a run on the server with its episodes and scores, as JSON.",
+        MORE,
+    ),
+    "visibility": ("mesocosm.cli.remote.runs:visibility", "Set who may see a run on the server.", MORE),
 }
 
 
@@ -37,7 +49,7 @@ def run() -> None:
     """
 
 
-@run.command("list")
+@click.command("list", cls=Remote)
 @click.option("--status", type=click.Choice(STATUSES), help="Runs with this status.")
 @click.option("--benchmark", help="Runs of this benchmark.")
 @click.option("--model", help="Runs of this model.")
@@ -56,7 +68,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
             raise UsageError(f"runs on a server cannot be filtered by {', '.join(wanting)}; omit it")
         listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
-    from mesocosm.interop.record import run_document
+    from mesocosm.interop.record import run_item
 
     chosen = options()
     try:
@@ -66,7 +78,7 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
     page = store.runs.list(**given)
     found = [_whole(store, item) for item in page.items]
     if chosen.json:
-        emit({"runs": [run_document(item) for item in found], "next_cursor": page.cursor})
+        emit({"items": [run_item(item) for item in found], "next": page.cursor})
         return
     rows = []
     for item in found:
@@ -93,7 +105,7 @@ def _whole(store: "Store", listed: "Run") -> "Run":
 
 
 @gate_options()
-@run.command(short_help="Follow a run of another process until it ends.")
+@click.command(cls=Remote)
 @click.argument("run_id")
 @click.option(
     "--interval", "every", type=FiniteFloat(min=0.1), default=1.0, show_default=True, help="Seconds between looks."
@@ -139,7 +151,7 @@ def _watch(run_id: str, every: float) -> int:
         item = store.runs.get(item.id)
 
 
-@run.command(short_help="Stop a run; finished episodes are kept.")
+@click.command(cls=Remote)
 @click.argument("run_id")
 @remote_option
 def stop(run_id: str, remote: bool) -> int:
@@ -166,14 +178,31 @@ def stop(run_id: str, remote: bool) -> int:
 
 
 @gate_options()
-@run.command()
+@click.command(
+    cls=Remote,
+    own=(
+        "--retry-failed",
+        "--parallel",
+        "--run-seconds",
+        "--run-tokens",
+        "--budget",
+        "--remote",
+        "--view",
+        "--fail-if",
+    ),
+)
 @click.argument("run_id")
 @click.option("--retry-failed", is_flag=True, help="Also repeat episodes that failed because of infrastructure.")
 @click.option("--parallel", type=int, help="Episodes in parallel, instead of the run's own.")
 @click.option("--run-seconds", type=FiniteFloat(min=0, min_open=True), help="Time budget of this session.")
 @click.option("--run-tokens", type=click.IntRange(min=1), help="Token budget, including what was spent before.")
 @click.option(
-    "--run-usd", type=FiniteFloat(min=0, min_open=True), help="Budget in US dollars, including what was spent before."
+    "--budget",
+    "--run-usd",
+    "run_usd",
+    type=FiniteFloat(min=0, min_open=True),
+    metavar="USD",
+    help="Budget in US dollars, including what was spent before.",
 )
 @outage_options
 @executor_option
@@ -216,7 +245,7 @@ def resume(
     return resume_run(run_id, SessionOptions(retry_failed, at_once, same_server=same_server), given)
 
 
-@run.command()
+@click.command(cls=Remote)
 @click.argument("run_id")
 @click.option("--manifest", metavar="FILE", help="Use the scoring of this manifest instead of the run's own.")
 def rescore(run_id: str, manifest: str | None) -> None:
@@ -236,7 +265,7 @@ def rescore(run_id: str, manifest: str | None) -> None:
     print_result(rescore_leased(run, store, reference), store, options())
 
 
-@run.command()
+@click.command(cls=Remote)
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 @remote_option

@@ -52,6 +52,7 @@ _FORMS = re.compile(
     rb"|PK\x03\x04.{26}bundle\.json"
     # What commands print with --json, and the file of `bench compare`.
     rb'|\s*\{\s*"runs?":\s*(\[\s*)?\{\s*"id":\s*' + _ID + rb',\s*"status":\s*"\w+",\s*"config":\s*\{\s*"domain_id":'
+    rb'|\s*\{\s*"items":\s*\[\s*\{\s*"id":\s*' + _ID + rb',\s*"status":\s*"\w+",\s*"created_at":\s*"'
     rb'|\s*\{\s*"comparison_id":\s*' + _ID,
     re.DOTALL,
 )

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.run import Run
+from mesocosm.core.score import MetricResult
 
 
 def moment(stamp: float | None) -> str | None:
@@ -85,6 +86,41 @@ def run_document(run: Run) -> dict[str, Any]:
         "warnings": list(run.warnings),
         "trials": selection.trials,
         "provenance": without_files(run.provenance),
+    }
+
+
+def run_item(run: Run) -> dict[str, Any]:
+    """Return a run as an item of a list: its identity, status, score and counts."""
+    return {
+        "id": run.id,
+        "status": run.status,
+        "created_at": moment(run.created_at),
+        "started_at": moment(run.started_at),
+        "ended_at": moment(run.ended_at),
+        "interrupted": _abandoned(run),
+        "name": run.name,
+        "benchmark": run.benchmark,
+        "model": run.model,
+        "agent": run.agent,
+        "score": None if run.primary is None else number_document(run.primary),
+        "episodes": {"planned": run.counts.planned, "done": run.counts.done, "failed": run.counts.failed},
+        "cost_usd": run.usage.cost_usd,
+        "tags": list(run.tags),
+        "rescored": run.rescored or None,
+        "doubt": run.doubt or None,
+    }
+
+
+def number_document(metric: MetricResult) -> dict[str, Any]:
+    """Return a number with its interval, the count that it is from, and what is missing by cause."""
+    return {
+        "metric": metric.name,
+        "value": metric.value,
+        "low": metric.low,
+        "high": metric.high,
+        "n": metric.n_scored,
+        "planned": metric.n_planned,
+        "missing": dict(metric.missing),
     }
 
 

@@ -193,7 +193,7 @@ def test_the_list_of_the_platform_is_asked_for(game: "Platform", run_id: str) ->
     assert seen.code == 0
     assert f"{run_id}  finished  word-game  builtin/random  0.5000" in seen.out
     listed = game("run", "list", "--remote", "--json", "--limit", "1").document
-    assert ([run["id"] for run in listed["runs"]], listed["next_cursor"]) == ([run_id], None)
+    assert ([run["id"] for run in listed["items"]], listed["next"]) == ([run_id], None)
 
 
 def test_watch_follows_a_run_to_its_end(game: "Platform", world: "World", monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,24 +2,31 @@
 
 import click
 
-from mesocosm.cli.command import MesocosmGroup
+from mesocosm.cli.command import MORE, MesocosmGroup, Tree
 from mesocosm.cli.main import program
 
 _HERE = "mesocosm.cli.bench"
-TREE = {
-    "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify every folder."),
-    "describe": (
-        f"{_HERE}.catalogue:describe",
-        "Describe a benchmark: parameters, requirements, licence, scores.",
-    ),
+TREE: Tree = {
+    "list": (f"{_HERE}.catalogue:list_", "List all benchmarks; with --check verify every folder."),
+    "show": (f"{_HERE}.catalogue:show", "Show a benchmark: parameters, requirements, licence, scores."),
     "run": (f"{_HERE}.run:run", "Run benchmarks: finished work is skipped, interrupted work is continued."),
-    "plan": (f"{_HERE}.run:plan", "Show what `run` would do: finished and pending work, and its cost."),
-    "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id."),
-    "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them."),
-    "view-comparison": (f"{_HERE}.compare:view_comparison", "Show a stored comparison again."),
-    "recover-stale-runs": (f"{_HERE}.history:recover_stale_runs", "Mark runs as interrupted if their process is gone."),
-    "export-viewer-data": (f"{_HERE}.history:export_viewer_data", "Write viewer_data.json from the results."),
-    "serve-viewer": (f"{_HERE}.history:serve_viewer", "Serve the viewer of the results."),
+    "plan": (f"{_HERE}.run:plan", "Show what `run` would do: finished and pending work, and its cost.", MORE),
+    "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them.", MORE),
+    "view-comparison": (f"{_HERE}.compare:view_comparison", "Show a stored comparison again.", MORE),
+    "list-benchmarks": (f"{_HERE}.catalogue:list_benchmarks", "List all benchmarks; verify every folder.", MORE),
+    "describe": (f"{_HERE}.catalogue:describe", "Show a benchmark, as `show` does.", MORE),
+    "show-runs": (f"{_HERE}.history:show_runs", "List runs, sorted by agent and run id.", MORE),
+    "recover-stale-runs": (
+        f"{_HERE}.history:recover_stale_runs",
+        "Mark runs as interrupted if their process is gone.",
+        MORE,
+    ),
+    "export-viewer-data": (
+        f"{_HERE}.history:export_viewer_data",
+        "Write viewer_data.json from the results.",
+        MORE,
+    ),
+    "serve-viewer": (f"{_HERE}.history:serve_viewer", "Serve the viewer of the results.", MORE),
 }
 
 

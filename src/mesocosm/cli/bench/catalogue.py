@@ -1,4 +1,4 @@
-"""`bench list-benchmarks` and `bench describe`."""
+"""`bench list` and `bench show`, also as `bench list-benchmarks` and `bench describe`."""
 
 import json
 import os
@@ -36,21 +36,40 @@ def catalogue(folders: tuple[Path, ...]) -> "BenchmarkCatalogue":
     return read_catalogue(folders)
 
 
+@click.command("list", cls=MesocosmCommand)
+@folders_option
+@click.option("--check", is_flag=True, help="Exit 2 if a folder holds no benchmark.")
+def list_(folders: tuple[Path, ...], check: bool) -> int:
+    """List all benchmarks: those that are built in, installed, and in the folders of --benchmarks-dir."""
+    found = catalogue(folders)
+    if options().json:
+        items = [_entry(known) for known in found.benchmarks]
+        emit({"items": items, "next": None, "uncovered": _uncovered(found)})
+    else:
+        tell_listed(found)
+    return UNCOVERED if check and found.uncovered else 0
+
+
 @click.command("list-benchmarks", cls=MesocosmCommand)
 @folders_option
 def list_benchmarks(folders: tuple[Path, ...]) -> int:
     """List all benchmarks and verify that every benchmark folder is covered; exit 2 when one is not."""
-    found, chosen = catalogue(folders), options()
-    code = UNCOVERED if found.uncovered else 0
-    if chosen.json:
+    found = catalogue(folders)
+    if options().json:
         emit({"benchmarks": [_entry(known) for known in found.benchmarks], "uncovered": _uncovered(found)})
-        return code
+    else:
+        tell_listed(found)
+    return UNCOVERED if found.uncovered else 0
+
+
+def tell_listed(found: "BenchmarkCatalogue") -> None:
+    """Print the benchmarks, and the folders that hold none."""
     rows = [
         [known.descriptor.id, known.directory, known.descriptor.kind, known.origin, known.descriptor.title]
         for known in found.benchmarks
     ]
     click.echo("Benchmarks")
-    table(["id", "folder", "kind", "from", "title"], rows, chosen, whole=(0, 1, 2), spare=(1,))
+    table(["id", "folder", "kind", "from", "title"], rows, options(), whole=(0, 1, 2), spare=(1,))
     directories = len({known.folder for known in found.benchmarks}) + len(found.uncovered)
     click.echo(
         f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}"
@@ -58,21 +77,32 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
     )
     for uncovered in found.uncovered:
         click.echo(f"  {uncovered.folder}: {uncovered.reason}")
-    return code
+
+
+@click.command(cls=MesocosmCommand)
+@click.argument("benchmark")
+@folders_option
+def show(benchmark: str, folders: tuple[Path, ...]) -> int:
+    """Show BENCHMARK: what it measures, its parameters, its requirements here, published scores."""
+    return _show(benchmark, folders)
 
 
 @click.command(cls=MesocosmCommand)
 @click.argument("benchmark")
 @folders_option
 def describe(benchmark: str, folders: tuple[Path, ...]) -> int:
-    """Describe BENCHMARK: what it measures, its parameters, its requirements here, published scores."""
+    """Show BENCHMARK, as `bench show` does."""
+    return _show(benchmark, folders)
+
+
+def _show(benchmark: str, folders: tuple[Path, ...]) -> int:
     from mesocosm.benchmarks.requirements import missing
 
-    known, chosen = catalogue(folders).find(benchmark), options()
+    known = catalogue(folders).find(benchmark)
     lacking = missing(
         known, {name: parameter.usual for name, parameter in known.descriptor.parameters.items()}, os.environ
     )
-    if chosen.json:
+    if options().json:
         emit({**known.descriptor.model_dump(mode="json"), **_entry(known), "missing": lacking})
         return 0
     _tell(known, lacking, folders)
@@ -139,7 +169,7 @@ def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) 
         ]
         table(["model", "value", "unit", "split", "date", "source"], references, chosen, right=(1,))
     places = "".join(f" --benchmarks-dir {shlex.quote(str(folder))}" for folder in folders)
-    click.echo(f"\n  mesocosm bench run --benchmarks {descriptor.id}{places} --model builtin/random")
+    click.echo(f"\n  mesocosm bench run {descriptor.id}{places} -m builtin/random")
 
 
 def _spelled(value: Any) -> str:

@@ -25,7 +25,14 @@ COMPARISONS = "comparisons"
 
 
 @gate_options(baseline=False)
-@click.command(cls=Remote, many=flags.MANY)
+@click.command(
+    cls=Remote,
+    many=flags.MANY,
+    own=(
+        *("--a", "--b", "--benchmarks", "--limit", "--param", "--temperature", "--trials", "--parallel"),
+        *("--budget", "--out", "--force", "--fail-if", "--junit", "--markdown"),
+    ),
+)
 @click.option("--a", "first", required=True, metavar="SPEC", help="First model: provider:model[@base_url].")
 @click.option("--b", "second", required=True, metavar="SPEC", help="Second model.")
 @click.option(

@@ -1,5 +1,6 @@
 """The flags that `bench run`, `plan` and `compare` share, and the request that they describe."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -7,14 +8,26 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.command import FiniteFloat, executor_option, options
+from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, executor_option, options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.core.folder import from_home
 
 PARALLEL = 4
+_LIMITS = {
+    "limits.tokens": "run_tokens",
+    "limits.usd": "run_usd",
+    "limits.seconds": "run_seconds",
+    "limits.requests_per_minute": "requests_per_minute",
+    "limits.tokens_per_minute": "tokens_per_minute",
+    "limits.retries": "retries",
+}
+"""The fields of core.run.Limits that settings set."""
+_OF_MODEL = ("model.temperature", "model.max_tokens", "model.top_p", "model.reasoning_effort")
+_OF_EVALUATION = ("evaluation.seed", "evaluation.timeout_s")
 
 _WHAT = (
-    click.option("--all", "everything", is_flag=True, help="Run every benchmark; the same as naming none."),
+    click.argument("names", nargs=-1, metavar="[NAME...]"),
+    click.option("--all", "everything", is_flag=True, help="Run every benchmark."),
     click.option(
         "--benchmarks", multiple=True, metavar="ID [ID ...]", help="Benchmarks, separated by spaces or commas."
     ),
@@ -35,9 +48,21 @@ _HOW = (
         "@orchestrator_subagents.",
     ),
     click.option(
+        "-P",
+        "--param",
+        "params",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="Parameter of the benchmarks; the value is TOML, else text. Repeatable.",
+    ),
+    click.option(
+        "-n",
+        "--limit",
         "--max-examples",
-        type=click.IntRange(min=1),
-        help="Maximum number of tasks of each benchmark, drawn by seed and evenly over its categories.",
+        "max_examples",
+        type=Count(),
+        metavar="N",
+        help='Maximum number of tasks of each benchmark, drawn by seed and evenly over its categories; "all".',
     ),
     click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
     click.option("--seed", type=int, help="Seed of generated tasks and of the sample."),
@@ -52,6 +77,7 @@ _HOW = (
     executor_option,
     limit_options("each benchmark"),
     click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it."),
+    click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=f"Anything else: {SETTINGS}."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
     click.option("--quiet", is_flag=True, help="Do not show progress."),
 )
@@ -64,17 +90,36 @@ _WHERE = (
     click.option("--solo", is_flag=True, help="With --remote: run for yourself, in no workspace."),
 )
 _MODEL = (
-    click.option("--provider", default="", help="Provider of the model [cerebras]."),
-    click.option("--model", default="", help="Model; without --provider as provider/name[@base_url] [gemma-4-31b]."),
+    click.option("--provider", default="", help="Provider of a --model that names none."),
+    click.option(
+        "-m",
+        "--model",
+        "models",
+        multiple=True,
+        metavar="MODEL",
+        help="provider/name[@URL]; several are run one after the other and compared  [MESOCOSM_MODEL].",
+    ),
     click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or the benchmark's own]."),
 )
 _AGAIN = (
-    click.option("--rerun-failed", is_flag=True, help="Run only experiments whose latest attempt failed."),
-    click.option("--force", is_flag=True, help="Always start new runs."),
+    click.option(
+        "--retry-failed",
+        "--rerun-failed",
+        "rerun_failed",
+        is_flag=True,
+        help="Run only experiments whose latest attempt failed.",
+    ),
+    click.option("--fresh", "--force", "force", is_flag=True, help="Always start new runs."),
     click.option("--resume", is_flag=True, help="Accepted for compatibility: finished work is never repeated."),
     same_server_option,
 )
 MANY = ("--benchmarks",)
+OWN_OF_PLAN = (
+    *("--model", "--limit", "--trials", "--param", "--parallel", "--budget"),
+    *("--fresh", "--retry-failed", "--set", "--all"),
+)
+OWN = (*OWN_OF_PLAN, "--fail-if", "--baseline", "--dry-run")
+"""The options in the short help of `bench plan` and of `bench run`."""
 
 
 def _with(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Any], Any]:
@@ -104,6 +149,15 @@ def on_server(given: Mapping[str, Any]) -> bool:
     if given["workspace"] and given["solo"]:
         raise UsageError("--workspace and --solo contradict each other; leave one out")
     return remote
+
+
+def models_of(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the models that the flags name, else that of MESOCOSM_MODEL; empty without both. Raises UsageError."""
+    models: tuple[str, ...] = given.get("models", ())
+    if given.get("provider") or models:
+        return models
+    usual = os.environ.get("MESOCOSM_MODEL", "").strip()
+    return (usual,) if usual else ()
 
 
 def again_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -157,19 +211,33 @@ def _profiles() -> list[str]:
 def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
     """Return the request that the flags describe. Raises UsageError."""
     from mesocosm.cli.bench.request import BenchRequest, check_chosen
+    from mesocosm.cli.settings import read_parameters, read_settings
+    from mesocosm.core.failure import UsageError
     from mesocosm.core.run import Limits
 
-    chosen = () if given.get("everything") else check_chosen(given.get("benchmarks", ()))
+    named = (*given.get("names", ()), *given.get("benchmarks", ()))
+    chosen = () if given.get("everything") else check_chosen(named)
+    settings = read_settings(given["settings"])
+    for key in settings:
+        if key not in (*_LIMITS, *_OF_MODEL, *_OF_EVALUATION):
+            raise UsageError(f"--set {key}: benchmarks choose it themselves; mesocosm bench show NAME has parameters")
+    limits = {_LIMITS[key]: value for key, value in settings.items() if key in _LIMITS}
+    extra = {**read_extra(given["extra"]), **read_parameters(given["params"])}
+    extra |= {key.partition(".")[2]: value for key, value in settings.items() if key in _OF_MODEL}
     asked: dict[str, Any] = {
         "chosen": chosen,
         "provider": given.get("provider", ""),
-        "model": given.get("model", ""),
+        "model": next(iter(models_of(given)), ""),
         "agent": given["agent"],
-        "extra": read_extra(given["extra"]),
+        "extra": extra,
         "temperature": given.get("temperature"),
-        "limits": Limits(**chosen_limits(given)),
+        "limits": Limits(**{**limits, **chosen_limits(given)}),
         "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",
         "tags": given["tag"],
         **{name: given[name] for name in ("max_examples", "trials", "seed", "timeout", "parallel")},
     }
+    asked["max_examples"] = given["max_examples"] or None
+    for key, name in zip(_OF_EVALUATION, ("seed", "timeout"), strict=True):
+        if asked[name] is None:
+            asked[name] = settings.get(key)
     return BenchRequest(**{**asked, **changes})

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.bench import flags
+from mesocosm.cli.bench.catalogue import tell_listed
 from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.render import counted as n_of
 from mesocosm.cli.render import emit, failures_of, interval, lines_of_failures, number, short, table
+from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
     from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
@@ -29,7 +31,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 
 
 @gate_options()
-@click.command(cls=Remote, many=flags.MANY)
+@click.command(cls=Remote, many=flags.MANY, own=flags.OWN)
 @flags.what
 @flags.model
 @flags.how
@@ -42,7 +44,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
     help="With --all: hide or list benchmarks that cannot run here. Named ones are always listed.",
 )
 def run(**given: Any) -> int:
-    """Run benchmarks and record every episode.
+    """Run the benchmarks NAME and record every episode; `mesocosm bench list` shows them.
 
     An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, an interrupted one is
     continued, a failed one is run again. Benchmarks that cannot run here are reported and do not stop the rest. Exit 1
@@ -52,9 +54,9 @@ def run(**given: Any) -> int:
     parameter that is a path write dataset:NAME, a dataset of the workspace. Ctrl-C does not stop runs of a server.
 
     \b
-    mesocosm bench run --benchmarks gsm8k --model openai/my-model@http://127.0.0.1:8001/v1
-    mesocosm bench run --all --provider groq --model qwen/qwen3-32b --max-examples 50
-    mesocosm bench run --remote --benchmarks gsm8k --model openai/gpt-5-mini --max-examples 50
+    mesocosm bench run gsm8k -m openai/my-model@http://127.0.0.1:8001/v1
+    mesocosm bench run gsm8k -n 50 -m openai/gpt-5-mini -m groq/qwen/qwen3-32b
+    mesocosm bench run --all -m groq/qwen/qwen3-32b -n 50
     """
     chosen = options()
     chosen.quiet = given["quiet"]
@@ -64,14 +66,26 @@ def run(**given: Any) -> int:
         # By name: `remote` prints its results with the functions of this module.
         found: int = import_module("mesocosm.cli.bench.remote").run_remote(given)
         return found
-    chosen.part(GateFlags).check()
-    request, catalogue = flags.request_of(given), _catalogue(given)
+    catalogue = _catalogue(given)
+    if not (given["names"] or given["benchmarks"] or given["everything"]):
+        if not chosen.json:
+            tell_listed(catalogue)
+        raise UsageError("which benchmark? Name it: mesocosm bench run NAME -m MODEL; or --all for all of them")
+    models = flags.models_of(given)
+    if given["names"] and not (models or given["provider"]):
+        raise UsageError(
+            "which model? Add -m: openai/NAME, ollama/NAME, NAME@URL …; builtin/oracle and builtin/empty need none"
+        )
     if given["dry_run"]:
-        return _plan(request, catalogue, given)
-    return _run(request, catalogue, given)
+        chosen.part(GateFlags).check(comparing=len(models) > 1)
+        return max(_plan(flags.request_of({**given, "models": (one,)}), catalogue, given) for one in models or ("",))
+    if len(models) > 1:
+        return _compare([flags.request_of({**given, "models": (one,)}) for one in models], catalogue, given)
+    chosen.part(GateFlags).check()
+    return _run(flags.request_of(given), catalogue, given)
 
 
-@click.command(cls=MesocosmCommand, many=flags.MANY)
+@click.command(cls=MesocosmCommand, many=flags.MANY, own=flags.OWN_OF_PLAN)
 @flags.what
 @flags.model
 @flags.how
@@ -117,6 +131,60 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
         return judged.code(exit_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
 
+def _compare(requests: "Sequence[BenchRequest]", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
+    """Run the same benchmarks with several models, one after the other, and compare each with the first."""
+    from contextlib import ExitStack
+
+    from mesocosm.cli.bench.work import BenchWork
+    from mesocosm.cli.comparison_report import document, markdown, tell
+    from mesocosm.engine.comparison.runs import compare_runs
+
+    chosen = options()
+    gate = chosen.part(GateFlags)
+    gate.check(comparing=True)
+    if gate.baselines:
+        raise UsageError("with several models the first is what the others are compared with; leave --baseline out")
+    with ExitStack() as closing:
+        works = [
+            closing.enter_context(BenchWork(request, catalogue, chosen, **flags.again_of(given)))
+            for request in requests
+        ]
+        gate.check_metrics(works[0].infos)
+        played = []
+        interrupted = False
+        for work in works:
+            for note in work.notes:
+                click.echo(f"note: {note}", err=True)
+            results, interrupted = work.run()
+            played.append(results)
+            if interrupted:
+                break
+        path = works[-1].refresh()
+        store, all_results = works[0].store, [result for results in played for result in results]
+        runs = list({one.run.id: one.run for one in all_results if one.run is not None}.values())
+        found = compare_runs(store.episodes.score_rows, runs)
+        judged = gate.judge_comparison(store.episodes, found)
+        judged.write("mesocosm bench run", lambda: markdown(found))
+
+        def failures(run: "Run") -> list[dict[str, Any]]:
+            return failures_of(run, store)
+
+        if chosen.json:
+            sides = [results_document(results, failures) for results in played]
+            compared = document(found, store.episodes.task_ids)
+            emit({"items": sides, "next": None, **compared, "viewer_data": str(path), "gate": judged.document()})
+        else:
+            for results in played:
+                click.echo()
+                tell_results(results, failures, hide=given["skip_incompatible"] and not requests[0].chosen)
+            click.echo()
+            tell(found, store.episodes.task_ids, chosen)
+            for line in judged.lines():
+                click.echo(line)
+        code = exit_code(all_results, interrupted=interrupted, named=bool(requests[0].chosen))
+        return judged.code(code)
+
+
 def exit_code(results: "Sequence[MemberResult]", *, interrupted: bool, named: bool) -> int:
     """Return the exit code. A `named` benchmark that cannot run here counts as failed; with --all it is ignored.
 
@@ -141,24 +209,24 @@ def emit_results(
     judged: dict[str, Any],
 ) -> None:
     """Print the results as JSON; `judged` are the fields of the gate."""
+    emit({"run_group_id": group_id, "viewer_data": viewer_data, **results_document(results, failures), **judged})
+
+
+def results_document(results: "Sequence[MemberResult]", failures: "Failures") -> dict[str, Any]:
+    """Return the results of all benchmarks as JSON."""
     from mesocosm.interop.record import run_document
 
-    emit(
-        {
-            "run_group_id": group_id,
-            "viewer_data": viewer_data,
-            "outcomes": [
-                {
-                    **outcome_document(result),
-                    "failures": [] if result.run is None else failures(result.run),
-                    "run": None if result.run is None else run_document(result.run),
-                }
-                for result in results
-            ],
-            "summary": counted(results),
-            **judged,
-        }
-    )
+    return {
+        "outcomes": [
+            {
+                **outcome_document(result),
+                "failures": [] if result.run is None else failures(result.run),
+                "run": None if result.run is None else run_document(result.run),
+            }
+            for result in results
+        ],
+        "summary": counted(results),
+    }
 
 
 def outcome_document(result: "MemberResult") -> dict[str, Any]:
@@ -210,7 +278,7 @@ def tell_results(results: "Sequence[MemberResult]", failures: "Failures", *, hid
         names = ", ".join(outcome.benchmark for outcome in hidden)
         click.echo(f"\ncannot run here: {names}  (use --show-incompatible for the reasons)")
     if results and all(result.outcome.reason in DONE_BEFORE for result in results):
-        click.echo("\nNothing was run: all of it was done before. --force runs it again.")
+        click.echo("\nNothing was run: all of it was done before. --fresh runs it again.")
     pending = sum(result.run.counts.pending for result in shown if result.run is not None)
     if pending:
         click.echo(f"\n{plural(pending, 'episode')} pending: the same command continues")

@@ -1,4 +1,4 @@
-"""`mesocosm eval run`: episodes of a domain on the server, with their scores together."""
+"""`mesocosm eval run`: a configuration, or episodes of a domain on the server with their scores together."""
 
 import json
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,36 @@ class InvalidSeeds(MesocosmError):
     """The given set of seeds is invalid."""
 
 
+class RunCommand(Remote):
+    """The command; a TOML file makes it `eval run-local`, or with --remote or --on `eval submit`."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments with the command that they belong to."""
+        command: click.Command = self
+        if any(word.endswith(".toml") for word in args):
+            command, args = _of_file(args)
+        if command is self:
+            return super().make_context(info_name, args, parent, **extra)
+        return command.make_context(info_name, args, parent, **extra)
+
+
+def _of_file(words: list[str]) -> tuple[click.Command, list[str]]:
+    """Return the command that runs the configuration, and its words: `--on URL` is the server's --base-url."""
+    from mesocosm.cli.eval.run_local import run_local
+    from mesocosm.cli.eval.submit import submit
+
+    if not {"--remote", "--on"} & {word.partition("=")[0] for word in words}:
+        return run_local, words
+    names = {"--on": "--base-url"}
+    kept = [word for word in words if word != "--remote"]
+    split = [word.partition("=") for word in kept]
+    return submit, [names.get(name, name) + equals + value for name, equals, value in split]
+
+
 @gate_options(baseline=False)
-@click.command(cls=Remote, always=True)
+@click.command(cls=RunCommand, always=True)
 @click.option("--domain-id", "--domain", "domain_id", required=True, metavar="ID", help="Domain to run.")
 @click.option("--vow-version", metavar="VERSION", help="Version of its binding vow  [the current one].")
 @click.option("--model", required=True, metavar="PROVIDER/NAME", help="One of: mesocosm models.")
@@ -44,6 +72,13 @@ def run(
     """Run episodes of a domain, private to you, and print the run with its episodes and scores as JSON.
 
     Exits 1 when the run failed or was cancelled, 3 when it is incomplete.
+
+    A configuration is run on this machine, with --remote on the server where you are logged in, with --on URL on
+    another one. Its options: mesocosm eval run-local --help, mesocosm eval submit --help.
+
+    \b
+    mesocosm eval run configs/eval/my-rollout.toml -n 20
+    mesocosm eval run configs/eval/my-rollout.toml --remote
     """
     from mesocosm.compat.swecc.mapping import older_run
 

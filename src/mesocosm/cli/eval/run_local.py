@@ -5,40 +5,30 @@ from typing import Any
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand, executor_option, options, view_option
+from mesocosm.cli.command import Count, MesocosmCommand, executor_option, options, view_option
 from mesocosm.cli.gate_options import gate_options
 from mesocosm.cli.limits import limit_options, same_server_option
 
-ALL = "all"
-
-
-class RowCount(click.IntRange):
-    """A number of rows, at least one; 0 means all."""
-
-    def __init__(self) -> None:
-        super().__init__(min=1)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
-        if value == ALL:
-            return 0
-        try:
-            return super().convert(value, param, ctx)
-        except click.BadParameter:
-            self.fail(f'{value!r} is neither a number of rows, at least 1, nor "{ALL}"', param, ctx)
+OWN = (
+    *("--model", "--limit", "--rows", "--set", "--dataset-file", "--name", "--fresh", "--retry-failed"),
+    *("--max-in-flight", "--output", "--budget", "--fail-if", "--junit", "--view"),
+)
+"""The options in the short help."""
 
 
 @gate_options()
-@click.command("run-local", cls=MesocosmCommand)
+@click.command("run-local", cls=MesocosmCommand, own=OWN)
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--rows", default="", metavar="LIST", help='Rows by index in the dataset, from 0: "3,7,10-20".')
-@click.option("--model", default="", help="Model instead of the configured one: provider/name[@URL].")
-@click.option("--limit", type=RowCount(), help='Number of rows from the start, or "all".')
+@click.option("-m", "--model", default="", help="Model instead of the configured one: provider/name[@URL].")
+@click.option("-n", "--limit", type=Count(), help='Number of rows from the start, or "all".')
 @click.option("--name", default="", help="Name of the run; the same name again continues that run.")
 @same_server_option
 @click.option("--fresh", is_flag=True, help="Start over; the earlier run is kept under an archive name.")
 @click.option("--retry-failed", is_flag=True, help="Repeat rows without a value; rows that count as worst are kept.")
-@click.option("--max-in-flight", type=click.IntRange(min=1), help="Rows in parallel [batch_size].")
+@click.option(
+    "--parallel", "--max-in-flight", "max_in_flight", type=click.IntRange(min=1), help="Rows in parallel [batch_size]."
+)
 @click.option(
     "--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Change a value: --set evaluation.n=4. Repeatable."
 )

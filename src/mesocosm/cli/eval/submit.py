@@ -26,7 +26,13 @@ _GOING = ("pending", "syncing")
 
 
 @gate_options(baseline=False)
-@click.command(cls=Remote)
+@click.command(
+    cls=Remote,
+    own=(
+        *("--from", "--name", "--set", "--rows", "--limit", "--dataset", "--branch", "--commit", "--upload"),
+        *("--wait", "--yes", "--workspace", "--fail-if"),
+    ),
+)
 @click.argument("config", required=False, type=click.Path(path_type=Path))
 @click.option("--from", "from_run", default="", metavar="RUN", help="Repeat this run, with what else is given changed.")
 @click.option("--name", default="", help="Name of the run, unique in its workspace  [configuration and time].")

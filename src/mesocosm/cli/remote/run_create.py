@@ -17,7 +17,23 @@ if TYPE_CHECKING:
 
 
 @gate_options(baseline=False)
-@click.command(cls=Remote, many=("--seeds", "--tag"))
+@click.command(
+    cls=Remote,
+    many=("--seeds", "--tag"),
+    own=(
+        *(
+            "--domain",
+            "--vow-version",
+            "--model",
+            "--episodes",
+            "--seeds",
+            "--parallel",
+            "--temperature",
+            "--max-tokens",
+        ),
+        *("--system-prompt", "--visibility", "--env-id", "--team", "--solo", "--wait"),
+    ),
+)
 @click.option("--domain", required=True, metavar="ID", help="Domain: see mesocosm domain list.")
 @click.option(
     "--vow-version", metavar="VERSION", help="Version of its binding vow, as in 1.0.0  [--official: its own]."

@@ -91,9 +91,15 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
     page = client.runs.list(whose=whose, team_id=team, domain_id=domain, limit=limit, cursor=cursor)
     found, following = [older_item(run) for run in page.items], page.cursor
     if options().json:
-        marks = [{} if run.imported is None else {"imported": plain(run.imported)} for run in page.items]
-        shown = [{**plain(one), **mark} for one, mark in zip(found, marks, strict=True)]
-        emit({"runs": shown, "next_cursor": following})
+        shown = [
+            {
+                **plain(one),
+                "status": word_of(one, run),
+                **({} if run.imported is None else {"imported": plain(run.imported)}),
+            }
+            for one, run in zip(found, page.items, strict=True)
+        ]
+        emit({"items": shown, "next": following})
         return
     if client.caller.team_id and not team:
         click.echo(
