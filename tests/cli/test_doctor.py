@@ -1,6 +1,7 @@
 """`mesocosm doctor`: what it finds, what it advises, when it fails."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, Receiv
 from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
-    from tests.cli.conftest import Invoke, Outcome
+    from tests.cli.conftest import Invoke, Outcome, Played
 
 
 class Site(LoopbackServer):
@@ -260,13 +261,40 @@ async def test_it_fails_when_an_attack_on_the_sandbox_gets_through(
     assert told.document["attacks"] == [{"attack": "files", "place": "environment", "through": list(through)}]
 
 
-def test_what_is_wrong_is_said_on_a_terminal_whose_errors_go_elsewhere(
-    mesocosm: "Invoke", monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make standard output a terminal, and standard error none."""
     streams = SimpleNamespace(isatty=lambda: True), SimpleNamespace(isatty=lambda: False)
     monkeypatch.setattr(doctor, "sys", SimpleNamespace(stdout=streams[0], stderr=streams[1]))
+    for name in [name for name in os.environ if name.endswith("_API_KEY")]:
+        monkeypatch.delenv(name)
 
+
+@pytest.mark.usefixtures("terminal")
+def test_what_is_wrong_is_said_on_a_terminal_whose_errors_go_elsewhere(mesocosm: "Invoke") -> None:
     seen = mesocosm("doctor", "--local")
 
-    assert (seen.code, seen.out.startswith("mesocosm ")) == (1, True)
+    assert (seen.code, seen.out.startswith("ok       mesocosm ")) == (1, True)
     assert "✗ " in seen.err
+
+
+@pytest.mark.usefixtures("terminal")
+async def test_a_terminal_gets_six_lines(
+    mesocosm: "Invoke", here: Path, scaffolded: Path, played: "Played", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest_in(here, scaffolded)
+    monkeypatch.delenv("MESOCOSM_BASE_URL")
+    monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
+    async with ModelServer(models=["llama3.2:latest", "qwen3:4b"]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_url)
+        seen = await ask(mesocosm, *played.there)
+
+    lines = seen.out.splitlines()
+    assert (seen.code, len(lines), seen.err) == (0, 6, "")
+    assert [line.split()[0] for line in lines[2:]] == ["models", "sandbox", "data", "project"]
+    assert lines[0].endswith("(1 run)")
+    assert lines[1].endswith(" GB free")
+    assert lines[2] == "models   openai (key set, answers)   ollama: llama3.2, qwen3:4b"
+    assert lines[5] == "project  no configuration here · benchanything.json ok"
+    assert "canary-key" not in seen.out

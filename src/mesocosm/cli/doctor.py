@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 import click
 
-from mesocosm import __version__
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.remote.login_check import login
 from mesocosm.cli.render import emit
@@ -41,7 +40,9 @@ class DoctorReport:
 @click.option("--local", is_flag=True, help="Check this machine: adapter, manifest, Ollama.")
 @click.option("--sandbox", is_flag=True, help="Attack the sandboxes on this machine, and report what gets through.")
 def doctor(local: bool, sandbox: bool) -> int:
-    """Check the setup: the server, or with --local the adapter, the manifest and Ollama on this machine.
+    """Check the setup: what is installed here, the server; with --local the adapter, the manifest and Ollama.
+
+    On a terminal six lines, elsewhere and with --json one document.
 
     With --sandbox it instead runs hostile programs in the sandboxes of graded programs and of environments. That takes
     about a minute, and fails if anything gets through.
@@ -50,7 +51,13 @@ def doctor(local: bool, sandbox: bool) -> int:
         return _attacked()
     profile = "local" if local or truthy(os.environ.get("MESOCOSM_LOCAL")) else "remote"
     report = DoctorReport()
+    printed = options().json or not sys.stdout.isatty()
     base = base_url(profile, report)
+    if not printed and profile == "remote" and base == PRODUCTION and not options().base_url:
+        # No server is configured, so a person asks about this machine.
+        lacking = _machine(report)
+        _tell_summary(lacking)
+        return 1 if lacking else 0
     health = report.probes["health"] = probe(f"{base}/health")
     openapi = report.probes["openapi"] = probe(f"{base}/openapi.json")
     serving = health["status_code"] == 200 and openapi["status_code"] == 200
@@ -61,7 +68,7 @@ def doctor(local: bool, sandbox: bool) -> int:
         ok = serving and login(report, base, lambda: fetch(f"{base}/health")[2])
     lacking = _machine(report)
     if profile == "local":
-        report.issues += lacking
+        report.issues += [] if not printed else lacking
         ok = ok and not lacking
     else:
         report.notes += lacking
@@ -69,7 +76,6 @@ def doctor(local: bool, sandbox: bool) -> int:
         report.notes.append(
             "no server is configured, so the public one was checked; mesocosm doctor --local checks this machine"
         )
-    printed = options().json or not sys.stdout.isatty()
     if printed:
         emit(
             {
@@ -82,12 +88,23 @@ def doctor(local: bool, sandbox: bool) -> int:
             }
         )
     else:
-        where = "this machine" if profile == "local" else f"the server at {without_credentials(base)}"
-        click.echo(f"mesocosm {__version__} · Python {report.probes['python']} · {where}")
+        _tell_summary(lacking)
+        if profile == "remote":
+            click.echo(f"server   {without_credentials(base)} {'answers' if ok else 'has problems'}")
     # The document contains everything; if it is written elsewhere, a terminal still shows the report.
     if not printed or (sys.stderr.isatty() and not options().json):
         _tell(report)
     return 0 if ok else 1
+
+
+def _tell_summary(lacking: list[str]) -> None:
+    """Print what is installed on this machine in six lines, and problems on standard error."""
+    from mesocosm.cli.setup_summary import summary
+
+    for line in summary(options(), lacking):
+        click.echo(line)
+    for line in lacking:
+        click.secho(f"✗ {line}", fg="red", err=True)
 
 
 def _attacked() -> int:
