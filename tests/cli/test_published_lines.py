@@ -122,7 +122,7 @@ compare --a groq:m --b groq:n --benchmarks bfcl --max-examples 5 --temperature 0
 view-comparison cmp_20260504T120000Z_a1b2c3d4
 """
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "init": {"directory": "."},
+    "init": {"directory": None, "force": False},
     "run local": {"model": "ollama/llama3.2", "temperature": 0.0, "max_tokens": 512, "parallel": 1, "seeds": None},
     "run create --domain D --vow-version 1.0.0 --model M/N": {"parallel": 1, "temperature": 0.0, "max_tokens": 512},
     "eval test --domain-id D --model M/N": {"temperature": 0.0, "max_tokens": 4096},

@@ -170,8 +170,8 @@ def test_the_demo_shows_floor_and_ceiling(mesocosm: "Invoke", tmp_path: Path, ex
     assert f"Everything is recorded in {tmp_path}" in shown.out
     floor, ceiling = mesocosm("run", "list", "--results-dir", tmp_path, "--json").document["items"][::-1]
     assert (floor["model"], ceiling["model"]) == ("builtin/random", "builtin/oracle")
-    primary = next(metric["name"] for metric in ceiling["metrics"] if metric.get("primary"))
-    assert floor["scores"][primary] < ceiling["scores"][primary]
+    assert floor["score"]["metric"] == ceiling["score"]["metric"]
+    assert floor["score"]["value"] < ceiling["score"]["value"]
 
 
 def test_plugins_are_listed_with_their_origin(mesocosm: "Invoke") -> None:
@@ -263,4 +263,4 @@ def test_bench_before_a_command_that_once_stood_below_it_is_understood(mesocosm:
 
 def test_eval_alone_shows_its_help_as_a_usage_error(mesocosm: "Invoke") -> None:
     done = mesocosm("eval")
-    assert (done.code, "run-local" in done.out) == (2, True)
+    assert (done.code, "calibrate" in done.out) == (2, True)

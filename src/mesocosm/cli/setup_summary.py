@@ -31,7 +31,7 @@ def summary(chosen: CommonOptions, lacking: list[str]) -> Iterator[str]:
 def _results(chosen: CommonOptions) -> str:
     from mesocosm.cli.results import open_results
 
-    place = chosen.database() and "the database" or _relative(chosen.results())
+    place = (chosen.database() and "the database") or _relative(chosen.results())
     try:
         store = open_results(chosen, create=False)
     except MesocosmError:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -20,7 +21,8 @@ FILES = (
     "showcase/replay.example.json",
     "showcase/index.html",
 )
-
+SMALLEST = ("benchanything.json", "adapter.py", "env.py", "test_env.py")
+"""The files of an environment that runs and is tested, without what a repository of its own wants."""
 
 _NAMES = re.compile(rb"my-env|My environment|MyEnv")
 """Names of the environment in the templates. The title occurs only in JSON strings."""
@@ -40,18 +42,26 @@ def scaffold(directory: Path, *, name: str = "", force: bool = False) -> list[Sc
     `name` determines its id, title and class name; the defaults are `my-env`, `My environment` and `MyEnv`. Existing
     files are kept unless `force`. Raise UsageError for an unusable name, or if the directory cannot be written.
     """
-    named = _named(name)
-    templates = files("mesocosm.environments") / "templates"
     done = []
-    for file in FILES:
+    for file, content in templates(name).items():
         path = directory / file
-        # The template has no leading dot, so that packaging tools do not use it as their own ignore file.
-        content = (templates / file.replace(".gitignore", "gitignore")).read_bytes()
         write = force or not path.exists()
         if write:
-            _write(path, _NAMES.sub(lambda match: named[match[0]], content))
+            _write(path, content.encode())
         done.append(ScaffoldFile(path, write))
     return done
+
+
+def templates(name: str = "", wanted: Sequence[str] = FILES) -> dict[str, str]:
+    """Return the content of files of a new environment called `name`. Raises UsageError for an unusable name."""
+    named = _named(name)
+    folder = files("mesocosm.environments") / "templates"
+    found = {}
+    for file in wanted:
+        # The template has no leading dot, so that packaging tools do not use it as their own ignore file.
+        content = (folder / file.replace(".gitignore", "gitignore")).read_bytes()
+        found[file] = _NAMES.sub(lambda match: named[match[0]], content).decode()
+    return found
 
 
 def _named(name: str) -> dict[bytes, bytes]:
