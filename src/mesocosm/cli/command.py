@@ -49,8 +49,12 @@ class CommonOptions:
         return part
 
     def results(self) -> Path:
-        """Return the results directory."""
-        return Path(self.results_dir or os.environ.get("MESOCOSM_RESULTS_DIR") or "benchmark_results")
+        """Return the results directory: the one named, else `benchmark_results` here, else that of a folder above.
+
+        Neither the home directory nor a folder above it is looked at.
+        """
+        given = self.results_dir or os.environ.get("MESOCOSM_RESULTS_DIR")
+        return Path(given) if given else _nearest_results()
 
     def database(self) -> str:
         """Return the URL of the store; empty for the SQLite file in the results directory. Raises UsageError.
@@ -70,6 +74,18 @@ class CommonOptions:
     def bare(self) -> bool:
         """Return whether boxes, colours and animated bars are off, even on a terminal."""
         return self.plain or colourless()
+
+
+def _nearest_results() -> Path:
+    name = "benchmark_results"
+    here, home = Path.cwd(), Path.home()
+    if not (here / name).is_dir():
+        for folder in here.parents:
+            if home.is_relative_to(folder):
+                break
+            if (folder / name).is_dir():
+                return folder / name
+    return Path(name)
 
 
 def colourless() -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.remote.connection import Remote, workspace_option
 from mesocosm.cli.render import emit
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.failure import UnknownName
+from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.cli.comparison_report import TaskNames
@@ -31,27 +31,56 @@ class _Compared:
     page: Callable[[], str]
 
 
-@gate_options(baseline=False)
-@click.command(cls=Remote)
+class CompareCommand(Remote):
+    """The command; with -m it runs what is named with each of the models, and compares these runs."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse the arguments with the command that they belong to."""
+        words = [word.partition("=")[0] for word in args]
+        if {"-m", "--model"} & set(words) and not args[0].startswith("-"):
+            from mesocosm.cli.what import command_of
+
+            found = command_of(args)
+            if found is not None:
+                command, rest = found
+                return command.make_context(info_name, rest, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+@gate_options()
+@click.command(cls=CompareCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN RUN...")
+@click.option("-m", "--model", "models", multiple=True, metavar="MODEL", help="Run WHAT with each, and compare these.")
 @click.option("--metric", default="", help="Metric to compare [the primary one].")
+@click.option("--flipped", is_flag=True, help="List every task that one run passes and the other does not.")
 @workspace_option
 @click.option("--remote", is_flag=True, help="Compare runs of your workspace on the server, by name or id.")
-def compare(runs: tuple[str, ...], metric: str, workspace: str | None, remote: bool) -> int:
+def compare(
+    runs: tuple[str, ...], models: tuple[str, ...], metric: str, workspace: str | None, *, flipped: bool, remote: bool
+) -> int:
     """Compare runs of the store: those of one benchmark, each against the first of them, task by task.
+
+    With WHAT and several -m it runs WHAT, as `mesocosm run` does, with each model and compares these runs.
 
     A difference counts only when its interval excludes 0; with more than two runs p values are Holm-adjusted. Exit 1
     when none of the runs can be compared, or a condition is broken; 3 when one cannot be decided.
 
     \b
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
+    mesocosm compare gsm8k -m openai/gpt-5-mini -m ollama/llama3.2
     mesocosm compare RUN RUN --remote    runs of your workspace on a server
     mesocosm gate --help    lists the conditions
     """
-    from mesocosm.cli.comparison_report import document, markdown, tell
+    from mesocosm.cli.comparison_report import document, every_flipped, markdown, tell
 
     gate, chosen = options().part(GateFlags), options()
+    if models:
+        raise UsageError(f"{runs[0]} is no benchmark, folder or file, so -m has nothing to run")
     gate.check(comparing=True)
+    # The first run is what the others are compared with.
+    runs, gate.baselines = (*gate.baselines, *(name for name in runs if name not in gate.baselines)), []
     compared = _there(runs, metric, workspace) if remote or workspace else _here(runs, metric)
     found = compared.found
     judged = gate.judge_comparison(compared.samples, found)
@@ -64,6 +93,9 @@ def compare(runs: tuple[str, ...], metric: str, workspace: str | None, remote: b
             click.echo()
         for line in judged.lines():
             click.echo(line)
+        if flipped:
+            for line in every_flipped(found, compared.names):
+                click.echo(line)
         click.echo(f"\n  {compared.page()}")
     if any(group.pairs for group in found.groups):
         return judged.code(0)

@@ -241,6 +241,15 @@ def flipped_tasks(pair: RunPair, names: TaskNames) -> list[dict[str, Any]]:
     return [{"task": called.get(task.digest, ""), "digest": task.digest, "a": task.a, "b": task.b} for task in found]
 
 
+def every_flipped(found: RunComparison, names: TaskNames) -> Iterator[str]:
+    """Yield a line for each flipped task of each pair: its name and both scores."""
+    for group in found.groups:
+        for pair in group.pairs:
+            tasks = flipped_tasks(pair, names)
+            yield f"\n{group.runs[0].benchmark}: {plural(len(tasks), 'task')} flipped"
+            yield from (f"  {one['task'] or one['digest']}  {number(one['a'])} → {number(one['b'])}" for one in tasks)
+
+
 def flipped_lines(found: RunComparison, names: TaskNames) -> Iterator[str]:
     """Yield for each pair the tasks that only one of its runs passes."""
     for group in found.groups:

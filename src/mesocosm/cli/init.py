@@ -122,7 +122,6 @@ def _write(project: starter.StarterProject, folder: Path, *, force: bool) -> int
     """Write a project, run its command, and tell both."""
     names = starter.write(project, folder, force=force)
     width = max(len(name) for name in names)
-    click.echo(err=True)
     for name in names:
         starter.say(f"wrote  {name:<{width}}  {project.files[name][1]}")
     code, result = starter.play(project, folder)

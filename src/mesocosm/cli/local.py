@@ -72,7 +72,8 @@ def _history(context: click.Context, parameter: click.Parameter, value: str) -> 
     raise click.BadParameter(f"{value!r} is neither 'full' nor 'none' nor a number of turns")
 
 
-def _seeds(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...] | None:
+def parse_seeds(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return the seeds of an option, None without any. Raises BadParameter."""
     seeds: list[int] = []
     for value in (part for text in values for part in text.split(",") if part):
         found = _SEEDS.fullmatch(value)
@@ -117,7 +118,7 @@ class LocalCommand(MesocosmCommand):
 @click.option(
     "--episodes", type=click.IntRange(1, MOST_EPISODES), help=f"Number of episodes, seeds 0, 1, … [{DEFAULT_EPISODES}]."
 )
-@click.option("--seeds", multiple=True, callback=_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
+@click.option("--seeds", multiple=True, callback=parse_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")

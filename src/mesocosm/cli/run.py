@@ -41,9 +41,28 @@ TREE: Tree = {
 }
 
 
-@click.group(cls=RemoteGroup, tree=TREE)
+class RunGroup(RemoteGroup):
+    """The commands of runs; a first word that is none of them is what to run."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or the one that runs what is named."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            from mesocosm.cli.what import command_of
+
+            found = command_of(args)
+            if found is not None:
+                return args[0], *found
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=RunGroup, tree=TREE)
 def run() -> None:
-    """Run environments, and inspect runs. Name a run by any unique prefix of its id, or by `last`.
+    """Run anything, and look at runs: `mesocosm run WHAT -m MODEL`, where WHAT is a folder with an environment, a
+    configuration, FILE.py:Class, FILE.py@benchmark, or the name of a benchmark.
+
+    Name a run by any unique prefix of its id, by its name, by `last` or `last~1`.
 
     A run is looked up in the local results, then on the server where you are logged in; with --remote only there.
     """

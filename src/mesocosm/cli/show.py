@@ -1,7 +1,7 @@
 """`mesocosm run show`: one run on one screen."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -10,12 +10,15 @@ from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.cli.render import (
     abandoned,
+    counted,
     duration,
     emit,
     failure_lines,
     failures_of,
+    interval,
     metric_rows,
     money,
+    number,
     plain,
     remarks,
     state,
@@ -25,26 +28,101 @@ from mesocosm.cli.render import (
     worked,
 )
 from mesocosm.cli.results import command_store, find_run
+from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run, RunStatus, Selection
+from mesocosm.interop.record import number_document
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
+    from mesocosm.core.episode import Episode
     from mesocosm.store import Store
 
+LONGEST = 300
+"""Maximum characters of a question or an answer in a list."""
 MOST_SEEDS = 12
 """Maximum number of seeds, or ranges of them, that are listed; a run may have thousands."""
 
 
 @click.command(cls=Remote)
-@click.argument("run_id")
+@click.argument("run_id", metavar="RUN")
+@click.option("--wrong", is_flag=True, help="Instead list the episodes that were graded as wrong.")
+@click.option("--failed", is_flag=True, help="Instead list the episodes that failed, with the reason.")
+@click.option("--by", metavar="LABEL", default="", help="Instead show the score for each value of a label.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Episodes that are listed.")
 @remote_option
-def show(run_id: str, remote: bool) -> None:
+def show(run_id: str, by: str, limit: int, *, wrong: bool, failed: bool, remote: bool) -> None:
     """Show a run: numbers with intervals, what is missing, configuration, warnings."""
+    if sum([wrong, failed, bool(by)]) > 1:
+        raise UsageError("--wrong, --failed and --by contradict each other; choose one")
     there = elsewhere(run_id, remote=remote)
+    if there is not None and (wrong or failed or by):
+        raise UsageError(f"run {run_id} is on a server; --wrong, --failed and --by are for runs of this machine")
     if there is not None:
         _show_remote(*there)
+    elif wrong or failed:
+        _show_episodes(run_id, "fail" if wrong else "", limit)
+    elif by:
+        _show_slices(run_id, by)
     else:
         _show_local(run_id)
+
+
+def _show_episodes(run_id: str, outcome: Literal["fail", ""], limit: int) -> None:
+    """List wrong episodes, or without an outcome failed ones: what was asked, what came, what would have been right."""
+    from mesocosm.core.episode import EpisodeStatus
+    from mesocosm.interop.replay import episode_document
+    from mesocosm.store.filters import EpisodeFilter
+
+    store = command_store()
+    run = find_run(store, run_id)
+    wanted = EpisodeFilter(outcome=outcome, statuses=() if outcome else (EpisodeStatus.FAILED,))
+    page = store.episodes.search(run.id, wanted, limit=limit)
+    if options().json:
+        emit({"items": [episode_document(one) for one in page.items], "next": page.cursor})
+        return
+    for episode in page.items:
+        scores = ", ".join(f"{one.name} {number(one.value)}" for one in episode.scores)
+        click.secho(f"{episode.task_id}{f' trial {episode.trial}' if episode.trial else ''}  {scores}", bold=True)
+        for line in _facts(episode):
+            click.echo(f"  {line}")
+    if not page.items:
+        click.echo("no episode was graded as wrong" if outcome else "no episode failed")
+    elif page.cursor:
+        click.echo(f"and more: --limit {limit * 10}")
+
+
+def _facts(episode: "Episode") -> Iterator[str]:
+    """Yield what is known of an episode: its question, answer, right answer, why it was graded so, its failure."""
+    info = episode.terminal_info
+    for name in ("input", "answer", "expected"):
+        if (value := info.get(name)) not in (None, ""):
+            text = " ".join(str(value).split())
+            yield f"{name:<9} {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
+    yield from (f"{'why':<9} {one.explanation.splitlines()[0]}" for one in episode.scores if one.explanation)
+    if episode.failure is not None:
+        yield f"{'failure':<9} {episode.failure.cause}: {episode.failure.message}"
+
+
+def _show_slices(run_id: str, by: str) -> None:
+    """Show the score for each value of a label."""
+    from mesocosm.engine.slices import slices
+
+    store = command_store()
+    run = find_run(store, run_id)
+    found = slices(run, store.episodes, by)
+    if options().json:
+        items = [
+            {"value": one.value, "samples": one.samples, "score": number_document(one.reward)} for one in found.slices
+        ]
+        emit({"items": items, "next": None, "by": by, "more": found.more})
+        return
+    rows = [
+        [one.value or "–", number(one.reward.value), interval(one.reward.low, one.reward.high), counted(one.reward)]
+        for one in found.slices
+    ]
+    table([by, "score", "95 % interval", "n"], rows, options(), right=(1,))
+    if found.more:
+        click.echo(f"and {found.more} more values")
 
 
 def _show_remote(client: "Client", run_id: str) -> None:
@@ -145,9 +223,9 @@ def seeds(selection: Selection) -> str:
 
 def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+    for one in numbers:
+        if found and one == found[-1][1] + 1:
+            found[-1] = (found[-1][0], one)
         else:
-            found.append((number, number))
+            found.append((one, one))
     return found

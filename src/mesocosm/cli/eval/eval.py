@@ -6,6 +6,7 @@ from mesocosm.cli.command import MORE, MesocosmGroup, Tree
 
 _HERE = "mesocosm.cli.eval"
 TREE: Tree = {
+    "ask": (f"{_HERE}.ask:ask", "Ask a model the rows of a file and grade its answers."),
     "run": (f"{_HERE}.run:run", "Run a configuration; with --domain-id episodes of a domain on the server."),
     "calibrate": (f"{_HERE}.calibrate:calibrate", "Compare a grader's scores with human labels."),
     "run-local": (

@@ -29,17 +29,22 @@ class RunCommand(Remote):
         """Parse the arguments with the command that they belong to."""
         command: click.Command = self
         if any(word.endswith(".toml") for word in args):
-            command, args = _of_file(args)
+            command, args = command_of_file(args)
         if command is self:
             return super().make_context(info_name, args, parent, **extra)
         return command.make_context(info_name, args, parent, **extra)
 
 
-def _of_file(words: list[str]) -> tuple[click.Command, list[str]]:
+def command_of_file(words: list[str]) -> tuple[click.Command, list[str]]:
     """Return the command that runs the configuration, and its words: `--on URL` is the server's --base-url."""
+    from pathlib import Path
+
+    from mesocosm.cli.eval.ask_file import is_ask_file, run_file
     from mesocosm.cli.eval.run_local import run_local
     from mesocosm.cli.eval.submit import submit
 
+    if is_ask_file(Path(next(word for word in words if word.endswith(".toml")))):
+        return run_file, words
     if not {"--remote", "--on"} & {word.partition("=")[0] for word in words}:
         return run_local, words
     names = {"--on": "--base-url"}
