@@ -157,11 +157,6 @@ def test_settings_are_listed_with_their_defaults(mesocosm: "Invoke") -> None:
     assert {"key", "type", "default", "meaning"} == set(mesocosm("help", "settings", "--json").document["items"][0])
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_gets_its_completion(mesocosm: "Invoke", shell: str) -> None:
-    assert "_MESOCOSM_COMPLETE" in mesocosm("completion", shell).out
-
-
 def test_every_command_has_help_and_takes_the_common_options(mesocosm: "Invoke") -> None:
     for path, command in every(program, ""):
         assert mesocosm(*path.split(), "--help").code == 0, path
