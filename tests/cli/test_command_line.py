@@ -145,7 +145,7 @@ def test_a_help_shows_a_handful_of_options_and_where_the_others_are(mesocosm: "I
     for path, command in every(program, ""):
         shown = [line for line in mesocosm(*path.split(), "--help").out.splitlines() if line.startswith("  -")]
         assert len(shown) <= MOST_OPTIONS + 1, path
-        own = getattr(command, "own", frozenset())
+        own: frozenset[str] = getattr(command, "own", frozenset())
         assert own <= {option for parameter in command.params for option in parameter.opts}, path
     assert "\nMore: mesocosm help settings, mesocosm bench run --help --all\n" in mesocosm("bench", "run", "--help").out
     assert "--cache FILE" in mesocosm("bench", "run", "--help", "--all").out

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import options
+from mesocosm.cli.import_export import TABLES
+from mesocosm.cli.import_export import export as export_runs
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.cli.render import ROLLOUT, answer, duration, emit, number, table
@@ -171,8 +173,16 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 @click.argument("run_id")
 @click.option("-o", "--output", metavar="FILE", help="File to write; standard output (-) without it.")
 @remote_option
-def export(run_id: str, output: str | None, remote: bool) -> None:
-    """Write a run as replay JSON: episodes, traces, and turns for a showcase page."""
+@click.pass_context
+def export(context: click.Context, run_id: str, output: str | None, remote: bool) -> None:
+    """Write a run as replay JSON: episodes, traces, and turns for a showcase page.
+
+    By the ending of FILE it writes other formats: .zip a bundle with everything, .parquet, .csv and .jsonl a table of its
+    samples.
+    """
+    if output is not None and not remote and Path(output).suffix.lower() in {".zip", *TABLES}:
+        context.invoke(export_runs, run_ids=(run_id,), output=output, site=None)
+        return
     there = elsewhere(run_id, remote=remote)
     if there is not None:
         from mesocosm.cli.remote import runs

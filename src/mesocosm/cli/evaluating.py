@@ -33,7 +33,6 @@ _PARAMETERS = {
     "evaluation.timeout_s": "timeout",
 }
 """Settings that are parameters of `evaluate` by another name."""
-_LIMITS = ("usd", "tokens", "seconds", "requests_per_minute", "tokens_per_minute", "retries")
 
 
 def evaluation_options(command: C) -> C:

@@ -41,7 +41,7 @@ TREE: Tree = {
 }
 
 
-class RunGroup(RemoteGroup):
+class RunCommands(RemoteGroup):
     """The commands of runs; a first word that is none of them is what to run."""
 
     def resolve_command(
@@ -57,7 +57,7 @@ class RunGroup(RemoteGroup):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=RunGroup, tree=TREE)
+@click.group(cls=RunCommands, tree=TREE)
 def run() -> None:
     """Run anything, and look at runs: `mesocosm run WHAT -m MODEL`, where WHAT is a folder with an environment, a
     configuration, FILE.py:Class, FILE.py@benchmark, or the name of a benchmark.
@@ -75,9 +75,10 @@ def run() -> None:
 @click.option("--search", "text", metavar="TEXT", help="Free text in names, models, benchmarks, tags.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Runs per page.")
 @click.option("--cursor", help="Where the previous page ended.")
+@click.option("--settle", is_flag=True, help="First stop runs whose process is gone, as bench recover-stale-runs does.")
 @click.option("--remote", is_flag=True, help="List your runs on the server; --benchmark then names a domain.")
 @click.option("--team", metavar="TEAM_ID", help="Runs of a team on the server.")
-def list_(remote: bool, team: str | None, **given: Any) -> None:
+def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None:
     """List runs, newest first."""
     if remote or team:
         from mesocosm.cli.remote.runs import listed
@@ -94,6 +95,10 @@ def list_(remote: bool, team: str | None, **given: Any) -> None:
         store = command_store()
     except UnknownName as error:
         raise UsageError(f"{error}; --remote lists your runs on the server") from error
+    if settle:
+        from mesocosm.cli.bench.history import STALE_S
+
+        store.leases.recover(STALE_S)
     page = store.runs.list(**given)
     found = [_whole(store, item) for item in page.items]
     if chosen.json:

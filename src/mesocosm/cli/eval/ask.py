@@ -88,9 +88,7 @@ def asking_calls(data: str, given: Mapping[str, Any]) -> list[EvaluateCall]:
         written["grader"] = code
     calls = []
     for (place, prompt), model in product(enumerate(prompts or [""]), models or ("",)):
-        own: dict[str, Any] = {"prompt": prompt} if prompt else {}
-        if prompt:
-            written["prompt"] = quoted(_single(prompt))
+        own: dict[str, Any] = {"prompt": _single(prompt)} if prompt else {}
         named = {"model": model} if model else {}
         label = _label(given["prompts"][place] if len(prompts) > 1 else "", model if len(models) > 1 else "")
         calls.append(EvaluateCall(data, {**own, **arguments, **named}, label, dict(written)))
@@ -204,10 +202,10 @@ def _text(text: str) -> str:
 
 
 def _single(prompt: str) -> str:
-    """Return a prompt with `{column}` for `{{column}}`, as Python code writes it."""
+    """Return a prompt with `{column}` for `{{column}}`, so that the same call in Python is the same experiment."""
     import re
 
-    return re.sub(r"\{\{\s*([\w .-]+?)\s*\}\}", r"{\1}", prompt)
+    return re.sub(r"\{\{\s*([A-Za-z_][\w .-]*?)\s*\}\}", r"{\1}", prompt)
 
 
 def _label(prompt: str, model: str) -> str:
