@@ -177,7 +177,7 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 def export(context: click.Context, run_id: str, output: str | None, remote: bool) -> None:
     """Write a run as replay JSON: episodes, traces, and turns for a showcase page.
 
-    By the ending of FILE it writes other formats: .zip a bundle with everything, .parquet, .csv and .jsonl a table of its
+    The ending of FILE chooses other formats: .zip a bundle with everything; .parquet, .csv and .jsonl a table of its
     samples.
     """
     if output is not None and not remote and Path(output).suffix.lower() in {".zip", *TABLES}:
