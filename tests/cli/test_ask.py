@@ -218,3 +218,47 @@ def test_the_dialogue_about_rows_writes_what_was_answered(
     assert "Values look like numbers. Grader [numeric]" in made.out
     assert 'prompt = "Answer. {{question}}"' in (here / "eval.toml").read_text()
     assert made.out.count("# 4 of 4 scored, numeric 1.0000") == 1
+
+
+@pytest.mark.parametrize("what", ["./nothing", "bench.py@capitals", "env.py:MyEnv", "p.csv"])
+def test_what_is_not_there_is_said_to_be_missing(ask: Ask, what: str) -> None:
+    refused = ask("run", what, "-m", "builtin/oracle")
+
+    assert (refused.code, "error: there is no file or folder " in refused.err) == (2, True)
+    assert ("did you mean q.csv?" in refused.err) == (what == "p.csv")
+
+
+def test_a_marked_function_is_run_with_its_parameters(ask: Ask, here: Path) -> None:
+    (here / "bench.py").write_text(
+        "import mesocosm as mc\n\n\n@mc.benchmark\ndef sums(most: int = 9):\n"
+        '    rows = [{"q": f"{n} + 1?", "answer": str(n + 1)} for n in range(most)]\n'
+        '    return mc.Benchmark(rows, name="sums", prompt="{q}", expected="answer", grader="numeric")\n'
+    )
+
+    done = ask("run", "bench.py@sums", "-m", "builtin/oracle", "-P", "most=3", "--quiet")
+
+    assert done.code == 0, done.err
+    assert done.out.startswith("score     1.0000  [0.4385, 1.0000]  3/3\n")
+    assert 'mc.evaluate("bench.py@sums", params={"most": 3}, model="builtin/oracle")' in done.out
+
+
+def test_a_grader_that_fails_says_why(ask: Ask, here: Path) -> None:
+    (here / "g.py").write_text("def mine(answer, expected):\n    raise KeyError('forgotten')\n")
+
+    done = ask(*ASK[:-1], "g.py:mine", "-m", "builtin/oracle", "--quiet")
+
+    assert done.code == 1
+    assert "grader_error: grader mine raised KeyError: 'forgotten'  (row 0)\n" in done.out
+
+
+def test_a_result_of_a_benchmark_ends_with_the_call_that_finds_the_same_run(ask: Ask) -> None:
+    words = ("bench", "run", "context-bench", "-m", "builtin/oracle", "-n", "2", "-P", "families=needle", "--quiet")
+    python = ask(*words, "--set", "model.temperature=0.5").out.splitlines()[-1]
+
+    assert python == (
+        'in Python  mc.evaluate("context-bench", params={"families": "needle"}, limit=2, temperature=0.5, '
+        'model="builtin/oracle")'
+    )
+    call = python.removeprefix("in Python  ").replace("mc.evaluate(", "mc.evaluate(progress=False, what=")
+    assert eval(call, {"mc": mc}).id == ask("run", "list", "--json").document["items"][0]["id"]
+    assert len(mc.runs()) == 1

@@ -1,7 +1,7 @@
 """Call `mesocosm.evaluate` from the command line: its flags, progress, the result, the same call in Python."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -308,14 +308,28 @@ def _tell_numbers(run: "Run", store: "Store", chosen: CommonOptions, colour: str
 
     if not run.metrics:
         _tell_answers(run)
-    for metric in sorted(run.metrics, key=lambda one: not one.primary):
+    metrics = sorted(run.metrics, key=lambda one: not one.primary)
+    width = max(WIDTH - 2, *(len(one.name) for one in metrics), 0)
+    for metric in metrics:
         name = "score" if metric.primary else metric.name
         value = click.style(number(metric.value), fg=colour) if metric.primary and colour else number(metric.value)
-        click.echo(f"{name:<9} {value}  {interval(metric.low, metric.high)}  {counted(metric)}")
+        click.echo(f"{name:<{width}} {value}  {interval(metric.low, metric.high) or '–'}  {counted(metric)}")
+    for line in _ungraded(run, store):
+        click.echo(line)
     if run.error:
         click.echo(f"{run.status}: {run.error}")
     for line in failure_lines(run, store):
         click.echo(line)
+
+
+def _ungraded(run: "Run", store: "Store") -> Iterator[str]:
+    """Yield why answers have no score, with the words of the grader about the first one of each cause."""
+    primary = run.primary
+    for cause in () if primary is None else primary.missing:
+        first = store.episodes.first_missing(run.id, primary.name, cause)
+        said = next((one.explanation for one in first.scores if one.missing == cause), "") if first else ""
+        if first is not None and first.failure is None and said:
+            yield f"{cause}: {said.splitlines()[0]}  (row {first.task_id})"
 
 
 def _tell_answers(run: "Run") -> None:

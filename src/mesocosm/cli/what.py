@@ -68,9 +68,19 @@ def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
         raise UsageError(_how_to_ask(what))
     if path.is_dir():
         return _folder(path, rest)
+    place = what.partition("@")[0].rpartition(":")[0] if ".py:" in what else what.partition("@")[0]
+    if not Path(place).exists() and (what.startswith((".", "/")) or place.endswith(".py") or _is_data(path)):
+        raise UsageError(_no_file(Path(place)))
     if any(mark in what for mark in (":", "@")) or "/" in what:
         return run_what, [what, *rest]
     return _benchmark(what, rest)
+
+
+def _no_file(path: Path) -> str:
+    from mesocosm.core.reading import nearest
+
+    near = nearest(path.name, [one.name for one in path.parent.glob("*")] if path.parent.is_dir() else [])
+    return f"there is no file or folder {path}" + (f"; did you mean {path.parent / near}?" if near else "")
 
 
 def _remote(what: str, words: list[str]) -> tuple[click.Command, list[str]]:

@@ -128,6 +128,8 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
             tell_results(results, failures, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
+            if (call := _python(request)) is not None:
+                click.echo(f"in Python  {call}")
         return judged.code(exit_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
 
@@ -292,6 +294,30 @@ def _point(group_id: str, work: "BenchWork", results: "Sequence[MemberResult]") 
 
     if any(result.run is not None and result.run.group_id == group_id for result in results):
         click.echo(f"\n  {page(f'/?group={group_id}', work.store, options())}")
+
+
+def _python(request: "BenchRequest") -> str | None:
+    """Return the call in Python that finds the same run; None for several benchmarks, or what only commands can say."""
+    from mesocosm.benchmarks.parameters import PER_BENCHMARK
+    from mesocosm.cli.evaluating import EvaluateCall
+
+    params = dict(request.extra)
+    name = request.name
+    further = {"base_url", f"{name.provider}_base_url", "top_p", "reasoning_effort", PER_BENCHMARK}
+    if len(request.chosen) != 1 or request.agent or further & set(params):
+        return None
+    given = {
+        "params": {key: value for key, value in params.items() if key not in {"temperature", "max_tokens", "trials"}},
+        "limit": request.max_examples,
+        "trials": params.get("trials", request.trials),
+        "seed": request.seed,
+        "temperature": params.get("temperature", request.temperature),
+        "max_tokens": params.get("max_tokens"),
+        "model": str(name),
+    }
+    return EvaluateCall(
+        request.chosen[0], {key: value for key, value in given.items() if value not in (None, {})}
+    ).python()
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
