@@ -134,6 +134,8 @@ def test_a_second_viewer_of_the_same_results_names_the_first(mine: "Played", vie
     assert f"is already running: {viewer.url}" in outcome.out
     document = mesocosm("view", "--no-open", "--json", *mine.there).document
     assert (document["url"], document["started"]) == (viewer.url, False)
+    page = mesocosm("view", "last", "--no-open", *mine.there, "--json").document
+    assert page["url"] == f"{viewer.url}/runs/{mine.run_id}"
 
 
 def test_a_port_that_is_taken_is_told_and_the_next_one_used(mine: "Played", view: View) -> None:
