@@ -149,7 +149,8 @@ def test_doctor_speaks_in_lines_on_a_terminal(tmp_path: Path, monkeypatch: pytes
     screen = terminal("doctor", variables=nobody)
 
     assert screen.code == 1
-    assert screen.text.startswith("mesocosm ")
+    assert screen.text.startswith("\x1b[32mok  \x1b[0m     mesocosm ")
+    assert "server   http://127.0.0.1:9 has problems" in screen.text
     assert "\x1b[31m✗ http://127.0.0.1:9 does not answer" in screen.text
     assert "✗" not in terminal("doctor", "--json", variables=nobody).text
 

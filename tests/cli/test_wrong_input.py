@@ -46,9 +46,9 @@ def test_a_wrong_flag_is_a_usage_error_that_names_it(
 
 
 def test_the_beginning_of_a_command_suggests_it(capsys: pytest.CaptureFixture[str]) -> None:
-    code, message = refused(capsys, "bench", "list")
+    code, message = refused(capsys, "bench", "recover")
     assert code == 2
-    assert "No such command 'list'. Did you mean 'list-benchmarks'?" in message
+    assert "No such command 'recover'. Did you mean 'recover-stale-runs'?" in message
 
 
 def test_a_command_of_run_is_found_where_it_was_looked_for_outside(capsys: pytest.CaptureFixture[str]) -> None:

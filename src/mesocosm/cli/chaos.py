@@ -176,9 +176,13 @@ def _model(context: click.Context) -> "ModelName":
 
     given = context.params
     if "provider" in given:
+        from mesocosm.cli.bench.flags import models_of
         from mesocosm.cli.bench.request import BenchRequest
 
-        return BenchRequest(provider=given["provider"], model=given["model"]).name
+        models = models_of(given)
+        if len(models) > 1:
+            raise UsageError("chaos compares runs of one model; name one")
+        return BenchRequest(provider=given["provider"], model=next(iter(models), "")).name
     if given["model"] or "config" not in given:
         return ModelName.parse(given["model"])
     table = _config(context)
