@@ -283,6 +283,7 @@ async def test_a_terminal_gets_six_lines(
     mesocosm: "Invoke", here: Path, scaffolded: Path, played: "Played", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifest_in(here, scaffolded)
+    (here / "eval.toml").write_text('data = "q.csv"\nprompt = "{question}"\n')
     monkeypatch.delenv("MESOCOSM_BASE_URL")
     monkeypatch.setenv("OPENAI_API_KEY", "canary-key")
     async with ModelServer(models=["llama3.2:latest", "qwen3:4b"]) as server:
@@ -296,5 +297,5 @@ async def test_a_terminal_gets_six_lines(
     assert lines[0].endswith("(1 run)")
     assert lines[1].endswith(" GB free")
     assert lines[2] == "models   openai (key set, answers)   ollama: llama3.2, qwen3:4b"
-    assert lines[5] == "project  no configuration here · benchanything.json ok"
+    assert lines[5] == "project  eval.toml ok · benchanything.json ok"
     assert "canary-key" not in seen.out

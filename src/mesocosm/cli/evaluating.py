@@ -165,7 +165,10 @@ class EvaluationProgress:
             from rich.progress import Progress as Bar
 
             self._bar = Bar(
-                BarColumn(), TextColumn("{task.fields[line]}"), console=Console(stderr=True), transient=True
+                BarColumn(style="dim", complete_style="default", finished_style="default"),
+                TextColumn("{task.fields[line]}"),
+                console=Console(stderr=True),
+                transient=True,
             )
             self._bar.start()
             self._task = self._bar.add_task("", total=progress.planned, line="")

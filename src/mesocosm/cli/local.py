@@ -110,7 +110,9 @@ class LocalCommand(MesocosmCommand):
 @click.command(cls=LocalCommand, many=("--seeds", "--tag"), own=OWN)
 @click.option("--manifest", metavar="FILE", help="benchanything.json [searched in ., auxiliary/, files/].")
 @click.option("--domain-id", metavar="ID", help="Domain id instead of the manifest's.")
-@click.option("--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run.")
+@click.option(
+    "-m", "--model", default=DEFAULT_MODEL, show_default=True, metavar="PROVIDER/NAME[@URL]", help="Model to run."
+)
 @click.option(
     "--env-url", metavar="URL", help=f"Adapter to use if it answers [{DEFAULT_ENV_URL}]; else one is started."
 )

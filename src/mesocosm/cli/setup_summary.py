@@ -108,12 +108,16 @@ def _configuration(path: Path) -> str:
     """Return whether an evaluation's configuration is right; empty for another TOML file."""
     import tomllib
 
+    from mesocosm.cli.eval.ask_file import DATA, problems_of
     from mesocosm.rollouts.configuration import read_config
 
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return ""
+    if DATA in tables:
+        problems = problems_of(tables)
+        return f"{path} ✗ {problems[0]}" if problems else f"{path} ok"
     if not {"experiment", "eval"} & set(tables):
         return ""
     try:

@@ -55,7 +55,7 @@ def read_ask_file(path: Path, given: Mapping[str, Any]) -> tuple[str, dict[str, 
         document = tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    problems = list(_problems(document))
+    problems = problems_of(document)
     if problems:
         raise InvalidInput(str(path), problems)
     folder = path.parent
@@ -88,7 +88,8 @@ def _below(folder: Path, text: str) -> str:
     return str(folder / text) if ".py:" in text else text
 
 
-def _problems(document: Mapping[str, Any]) -> "Sequence[Problem]":
+def problems_of(document: Mapping[str, Any]) -> "list[Problem]":
+    """Return what is wrong with the keys and values of a configuration."""
     from mesocosm.core.failure import Problem
     from mesocosm.core.reading import nearest
 
