@@ -266,9 +266,15 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
             if left.get("usd", 1.0) <= 0:
                 raise UsageError(f"the budget of ${limits['usd']:g} is spent; {call.label} was not run")
             arguments["limits"] = mc.Limits(**left)
-        again = {name: True for name in ("fresh", "retry_failed") if given[name]}
         try:
-            run = mc.evaluate(call.what, **arguments, **again, store=place, progress=progress)
+            run = mc.evaluate(
+                call.what,
+                **arguments,
+                fresh=given["fresh"],
+                retry_failed=given["retry_failed"],
+                store=place,
+                progress=progress,
+            )
         except mc.Interrupted as stopped:
             return [*ids, *([stopped.run.id] if stopped.run is not None else [])], True
         finally:
@@ -328,7 +334,9 @@ def _tell_numbers(run: "Run", store: "Store", chosen: CommonOptions, colour: str
 def _ungraded(run: "Run", store: "Store") -> Iterator[str]:
     """Yield why answers have no score, with the words of the grader about the first one of each cause."""
     primary = run.primary
-    for cause in () if primary is None else primary.missing:
+    if primary is None:
+        return
+    for cause in primary.missing:
         first = store.episodes.first_missing(run.id, primary.name, cause)
         said = next((one.explanation for one in first.scores if one.missing == cause), "") if first else ""
         if first is not None and first.failure is None and said:

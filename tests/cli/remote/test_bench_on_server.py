@@ -96,7 +96,7 @@ def test_finished_work_is_not_repeated_without_force(busy: "Platform") -> None:
     (second,) = again.document["outcomes"]
     assert (again.code, second["status"], second["reason"]) == (0, "skipped", "already_succeeded")
     assert (second["run_id"], second["score"]) == (first["run_id"], first["score"])
-    assert "--force runs it again" in bench(busy, *FORMAT, *ORACLE).out
+    assert "--fresh runs it again" in bench(busy, *FORMAT, *ORACLE).out
     forced = bench(busy, *FORMAT, *ORACLE, "--force", "--json").document["outcomes"][0]
     assert forced["status"] == "succeeded"
     assert forced["run_id"] != first["run_id"]
