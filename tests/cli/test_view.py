@@ -269,7 +269,7 @@ def test_a_run_goes_on_when_no_viewer_can_be_started(
     def fail(*_: object) -> str:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(link, "start", fail)
+    monkeypatch.setattr("mesocosm.cli.viewer_link.start", fail)
     outcome = mesocosm(*words, "--view")
     assert outcome.code == 0
     assert "no viewer could be started" in outcome.err
