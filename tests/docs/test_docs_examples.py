@@ -38,7 +38,8 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(match["language"], frozenset(match["marks"].split()), match["text"])
 
 
-RUNNABLE = sorted(page for page in DOCS.rglob("*.md") if any("run" in block.marks for block in blocks(page)))
+PAGES = [DOCS.parent / "README.md", *DOCS.rglob("*.md")]
+RUNNABLE = sorted(page for page in PAGES if any("run" in block.marks for block in blocks(page)))
 
 
 def run(block: Block, number: int, place: Path, programs: Path) -> str:

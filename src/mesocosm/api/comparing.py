@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mesocosm.api.definitions import UNLIMITED, Limits
 from mesocosm.api.evaluate import evaluated
 from mesocosm.api.places import named_run, store_at
-from mesocosm.api.results import Episode, GateFailed, Run, Runs, Table, Value, value_of
+from mesocosm.api.results import Episode, GateFailed, Run, Runs, Table, Value, store_of, stored_of, value_of
 from mesocosm.api.running import call_site, waited
 from mesocosm.core.failure import UsageError
 from mesocosm.engine import session
@@ -86,7 +86,7 @@ class Comparison:
         from mesocosm.engine.comparison.gate import judge_comparison, read_condition
 
         read = [read_condition(text) for text in conditions]
-        store = self.runs[0].opened
+        store = store_of(self.runs[0])
         broken = [one for one in judge_comparison(self._found, read, store.episodes) if one.broken]
         if broken:
             raise GateFailed("\n".join(f"{one.condition}: {one.broken} ({one.answer})" for one in broken))
@@ -168,7 +168,7 @@ def compare(
     """
     from mesocosm.engine.comparison.runs import compare_runs
 
-    opened = next((one.opened for one in given if isinstance(one, Run)), None) or store_at(store, create=False)
+    opened = next((store_of(one) for one in given if isinstance(one, Run)), None) or store_at(store, create=False)
     runs = [one if isinstance(one, Run) else Run(opened, named_run(opened, one)) for one in given]
     if baseline is not None:
         first = baseline if isinstance(baseline, Run) else Run(opened, named_run(opened, baseline))
@@ -182,7 +182,7 @@ def compare(
             f"run {other.id} is on {other.benchmark!r}, the baseline on {runs[0].benchmark!r}; runs on the same "
             "rows are compared row by row"
         )
-    found = compare_runs(opened.episodes.score_rows, [one.reload().stored for one in runs], metric)
+    found = compare_runs(opened.episodes.score_rows, [stored_of(one.reload()) for one in runs], metric)
     unpaired = next((pair for group in found.groups for pair in group.pairs if not pair.contrast.paired), None)
     if unpaired is not None and paired:
         raise UsageError(

@@ -11,7 +11,7 @@ from mesocosm.api.definitions import UNLIMITED, Limits
 from mesocosm.api.experiments import Arguments, Source, work_for
 from mesocosm.api.grading import GraderLike
 from mesocosm.api.prompts import PromptLike
-from mesocosm.api.results import Episode, Run
+from mesocosm.api.results import Episode, Run, remember_call
 from mesocosm.api.running import Wishes, call_site, run_work, waited
 from mesocosm.core.ports import Progress
 from mesocosm.core.reading import nearest
@@ -118,8 +118,11 @@ async def evaluated(given: Mapping[str, Any], where: str, control: session.Contr
     wishes = Wishes(**{name: given[name] for name in _WISHES if name in given})
     work = await asyncio.to_thread(work_for, given["what"], arguments, where)
     run = await run_work(work, wishes, control)
-    run.remember(lambda **changes: waited(lambda again: evaluated({**given, **changes, "fresh": False}, where, again)))
-    return run
+
+    def again(**changes: Any) -> Run:
+        return waited(lambda another: evaluated({**given, **changes, "fresh": False}, where, another))
+
+    return remember_call(run, again)
 
 
 _EXPERIMENT = frozenset(one.name for one in fields(Arguments))

@@ -300,20 +300,6 @@ class Run:
         self._stored = stored
         self._again: Callable[..., Run] | None = None
 
-    @property
-    def stored(self) -> StoredRun:
-        """The record that the views and commands of mesocosm read. Not a part of the stable API."""
-        return self._stored
-
-    @property
-    def opened(self) -> "Store":
-        """The store that holds it. Not a part of the stable API."""
-        return self._store
-
-    def remember(self, again: "Callable[..., Run]") -> None:
-        """Keep the call that made the run, to repeat it with changed arguments."""
-        self._again = again
-
     # Facts
 
     @property
@@ -635,6 +621,22 @@ class Run:
         return running_viewer(self._store.place)
 
 
+def store_of(run: Run) -> "Store":
+    """Return the store that holds a run, for what reads more than a caller is given."""
+    return run._store  # noqa: SLF001 -- the same module
+
+
+def stored_of(run: Run) -> StoredRun:
+    """Return the record of a run."""
+    return run._stored  # noqa: SLF001
+
+
+def remember_call(run: Run, again: Callable[..., Run]) -> Run:
+    """Keep the call that made a run, to repeat it with changed arguments, and return the run."""
+    run._again = again  # noqa: SLF001
+    return run
+
+
 class Runs(Sequence[Run]):
     """Several runs with their labels; printed as a table, the best one first."""
 
@@ -667,7 +669,8 @@ class Runs(Sequence[Run]):
         scored = [run for run in self._runs if run.score is not None]
         if not scored:
             raise UsageError("none of these runs has a score")
-        higher = scored[0]._stored.primary is None or scored[0]._stored.primary.higher_is_better  # noqa: SLF001
+        primary = stored_of(scored[0]).primary
+        higher = primary is None or primary.higher_is_better
         return (max if higher else min)(scored, key=lambda run: float(run.score or 0.0))
 
     def compare(self, *, metric: str = "", baseline: "Run | str | None" = None) -> "Comparison":
