@@ -98,7 +98,8 @@ def _facts(episode: "Episode") -> Iterator[str]:
         if (value := info.get(name)) not in (None, ""):
             text = " ".join(str(value).split())
             yield f"{name:<9} {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
-    yield from (f"{'why':<9} {one.explanation.splitlines()[0]}" for one in episode.scores if one.explanation)
+    reasons = dict.fromkeys(one.explanation.splitlines()[0] for one in episode.scores if one.explanation)
+    yield from (f"{'why':<9} {reason}" for reason in reasons)
     if episode.failure is not None:
         yield f"{'failure':<9} {episode.failure.cause}: {episode.failure.message}"
 
