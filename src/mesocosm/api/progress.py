@@ -32,12 +32,12 @@ def progress_display(wanted: bool | Callable[[Progress], None] | None) -> Iterat
 
 
 def line_of(progress: Progress) -> str:
-    """Return the progress of a run as one line."""
+    """Return the progress of a run as one line: `31/40   0.84 [0.68, 0.93]  $0.02  4 s left`."""
     parts = [f"{progress.done:,}/{progress.planned:,}"]
     score = progress.score()
     if score is not None and score.value is not None:
         interval = "" if score.low is None or score.high is None else f" [{score.low:.2f}, {score.high:.2f}]"
-        parts.append(f"{score.value:.2f}{interval}")
+        parts.append(f" {score.value:.2f}{interval}")
     cost = progress.usage.cost_usd
     if cost:
         parts.append(f"${cost:.2f}")

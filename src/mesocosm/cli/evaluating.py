@@ -1,6 +1,7 @@
 """Call `mesocosm.evaluate` from the command line: its flags, progress, the result, the same call in Python."""
 
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -142,16 +143,28 @@ class EvaluationProgress:
         self._task: Any = None
         self._run = ""
         self._shown = 0
+        self._drawn = 0.0
 
     def __call__(self, progress: "Progress") -> None:
         """Show the progress."""
+        from mesocosm.api.progress import line_of
+
         if progress.run.id != self._run:
             self._start(progress)
         if self._bar is not None:
-            self._bar.update(self._task, completed=progress.done, line=progress_line(progress))
+            self._draw(progress)
         elif progress.done * EVERY // max(progress.planned, 1) > self._shown:
             self._shown = progress.done * EVERY // max(progress.planned, 1)
-            click.echo(progress_line(progress), err=True)
+            click.echo(line_of(progress), err=True)
+
+    def _draw(self, progress: "Progress") -> None:
+        from mesocosm.api.progress import EVERY_S, line_of
+
+        # The score is computed from the store, so not for each of many episodes.
+        now = time.monotonic()
+        if now - self._drawn >= EVERY_S or progress.done >= progress.planned:
+            self._drawn = now
+            self._bar.update(self._task, completed=progress.done, line=line_of(progress))
 
     def _start(self, progress: "Progress") -> None:
         from mesocosm.core.ports import Observer
@@ -192,21 +205,6 @@ class EvaluationProgress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-
-
-def progress_line(progress: "Progress") -> str:
-    """Return `31/40   0.84 [0.68, 0.93]  $0.02  4 s left`."""
-    parts = [f"{progress.done:,}/{progress.planned:,}"]
-    score = progress.score()
-    if score is not None and score.value is not None:
-        bounds = "" if score.low is None or score.high is None else f" [{score.low:.2f}, {score.high:.2f}]"
-        parts.append(f" {score.value:.2f}{bounds}")
-    if cost := progress.usage.cost_usd:
-        parts.append(f"${cost:.2f}")
-    left = progress.seconds_left
-    if left is not None and progress.done < progress.planned:
-        parts.append(f"{left:.0f} s left")
-    return "  ".join(parts)
 
 
 def header(run: "Run", planned: int, unit: str) -> str:
@@ -262,9 +260,8 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
         progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
         arguments = dict(call.arguments)
         if limits := arguments.get("limits"):
-            left = {**limits, **({"usd": limits["usd"] - spent} if "usd" in limits else {})}
-            if left.get("usd", 1.0) <= 0:
-                raise UsageError(f"the budget of ${limits['usd']:g} is spent; {call.label} was not run")
+            # A run without anything left to spend is stored as stopped, with all of it pending.
+            left = {**limits, **({"usd": max(limits["usd"] - spent, 0.0)} if "usd" in limits else {})}
             arguments["limits"] = mc.Limits(**left)
         try:
             run = mc.evaluate(
