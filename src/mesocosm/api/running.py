@@ -16,7 +16,7 @@ from mesocosm.api.progress import progress_display
 from mesocosm.api.results import Episode, Interrupted, Run
 from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
-from mesocosm.core.failure import RunLeased, UsageError
+from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
 from mesocosm.core.proxy import Served
 from mesocosm.core.redact import secret_values
@@ -144,9 +144,8 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
     parts = await asyncio.to_thread(work.parts, work.spec)
     async with opening.closing(parts):
         lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
-        if isinstance(parts.model, Served):
-            # What is served there decides whether earlier results are those of this model.
-            await opening.probe(parts)
+        # What is served there decides whether earlier results are those of this model.
+        checked = await _checked(parts)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
@@ -174,6 +173,7 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
             parallel=work.spec.parallel,
             limits=work.spec.limits,
             secrets=[*secret_values(os.environ)],
+            checked=checked,
         )
         watching: list[Observer] = [_Watching(store, wishes)]
         with progress_display(wishes.progress) as display:
@@ -185,6 +185,19 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
         if lender is not None and lender.taken:
             ended = await asyncio.to_thread(_note_taken, store, ended, lender)
         return Run(store, ended)
+
+
+async def _checked(parts: Parts) -> bool:
+    """Ask the servers of model and judge what they have; return whether both answer. The session reports failures."""
+    if not isinstance(parts.model, Served):
+        return False
+    try:
+        await parts.model.check()
+        if parts.judge is not None:
+            await parts.judge.check()
+    except (UsageError, EpisodeError):
+        return False
+    return True
 
 
 def _same_server(run: StoredRun, parts: Parts) -> None:
