@@ -47,10 +47,13 @@ def test_names_and_signatures_are_those_that_are_listed() -> None:
     assert now == LISTED.read_text(), f"if this is meant, write it to {LISTED.name} and into the changelog"
 
 
-def test_importing_the_package_loads_nothing() -> None:
-    program = "import sys, mesocosm; print([name for name in sys.modules if name.startswith('mesocosm.')])"
+def test_importing_the_package_loads_nothing_and_evaluate_no_heavy_package() -> None:
+    program = (
+        "import sys, mesocosm; print([name for name in sys.modules if name.startswith('mesocosm.')]); "
+        "mesocosm.evaluate; print({'aiohttp', 'pydantic', 'sqlalchemy'} & set(sys.modules))"
+    )
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert said.stdout == "[]\n"
+    assert said.stdout == "[]\nset()\n"
 
 
 def test_names_are_found_and_others_are_not() -> None:

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 from zlib import crc32
 
 import msgspec
@@ -23,8 +23,9 @@ from mesocosm.core.ports import Context as EpisodeContext
 from mesocosm.core.reading import nearest
 from mesocosm.core.registry import import_reference
 from mesocosm.core.task import Task
-from mesocosm.rollouts.graders.answer import answer_text
-from mesocosm.rollouts.sdk import AgentWorkflow, AgentWorkflowContext, AgentWorkflowOutput, RolloutContext
+
+if TYPE_CHECKING:
+    from mesocosm.rollouts.sdk import AgentWorkflow
 
 ANSWER, EXPECTED, MESSAGES, INPUT = "answer", "expected", "messages", "input"
 """Keys of the info of an episode's last step: the answer, the right one, the conversation, the filled prompt."""
@@ -214,6 +215,8 @@ class AnsweringAgent:
             raise EpisodeError(Cause.AGENT_ERROR, f"{name} returned None; is a `return` missing?")
         info: dict[str, Any] = {INPUT: given}
         if _conversation(answer):
+            from mesocosm.rollouts.graders.answer import answer_text
+
             messages = [_plain_message(one) for one in answer]
             info |= {ANSWER: answer_text(messages), MESSAGES: messages}
         else:
@@ -313,7 +316,7 @@ def function_agent(given: Any) -> GivenAgent:
     if isinstance(given, str):
         place, _, name = given.rpartition(":")
         given = import_reference(f"{Path(place).resolve()}:{name}" if place.endswith(".py") else given)
-    if isinstance(given, type) and issubclass(given, AgentWorkflow):
+    if isinstance(given, type) and _is_workflow(given):
         code = code_identity(given)
         label = name or given.__name__
         return GivenAgent(_workflow(given), label, {"workflow": label, "code": code.digest}, code.unread)
@@ -337,8 +340,15 @@ def function_agent(given: Any) -> GivenAgent:
     return GivenAgent(given, label, {"function": label, "code": code.digest}, code.unread, "ctx" in known)
 
 
-def _workflow(workflow: type[AgentWorkflow[Any]]) -> Callable[..., Awaitable[Any]]:
+def _is_workflow(given: type) -> bool:
+    from mesocosm.rollouts.sdk import AgentWorkflow
+
+    return issubclass(given, AgentWorkflow)
+
+
+def _workflow(workflow: type["AgentWorkflow[Any]"]) -> Callable[..., Awaitable[Any]]:
     """Return a function that runs one row with a new instance of a workflow."""
+    from mesocosm.rollouts.sdk import AgentWorkflowContext, AgentWorkflowOutput, RolloutContext
 
     async def run(question: Any, ctx: Context) -> Any:
         prompt = question if isinstance(question, list) else messages_as_dicts(question)

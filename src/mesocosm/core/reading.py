@@ -5,14 +5,15 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
-
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mesocosm.core.failure import Problem
 
-Record = TypeVar("Record", bound=BaseModel)
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+Record = TypeVar("Record", bound="BaseModel")
 
 MOST_PROBLEMS = 50
 """Maximum number of faults of one object to list; the rest is only counted."""
@@ -99,6 +100,9 @@ def read_fields(
     model: type[Record], raw: Mapping[str, Any], path: str, stand_ins: Mapping[str, Any]
 ) -> ReadRecord[Record]:
     """Read `raw` as `model`. `stand_ins` has a valid value for every required field, for `ReadRecord.partial`."""
+    # Most users of this module only want its words; pydantic takes as long to import as the rest of a small evaluation.
+    from pydantic import ValidationError
+
     try:
         value = model.model_validate(raw)
     except ValidationError as error:
@@ -110,14 +114,14 @@ def read_fields(
     return ReadRecord(value, value)
 
 
-def _problems(model: type[BaseModel], faults: list[ErrorDetails], path: str) -> list[Problem]:
+def _problems(model: type["BaseModel"], faults: list["ErrorDetails"], path: str) -> list[Problem]:
     found = [_problem(model, fault, path) for fault in faults[:MOST_PROBLEMS]]
     if len(faults) > MOST_PROBLEMS:
         found.append(Problem(path, f"{len(faults) - MOST_PROBLEMS} more faults of these kinds"))
     return found
 
 
-def _problem(model: type[BaseModel], fault: ErrorDetails, path: str) -> Problem:
+def _problem(model: type["BaseModel"], fault: "ErrorDetails", path: str) -> Problem:
     where = path
     for key in fault["loc"]:
         where = join(where, key)

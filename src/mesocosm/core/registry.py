@@ -83,8 +83,11 @@ class Registry:
 
             found: dict[str, Registered] = {}
             for point in entry_points(group=f"mesocosm.{self.kind}"):
-                origin = point.dist.name if point.dist else "unknown"
-                origin = "built-in" if origin == "mesocosm" else origin
+                if point.value.startswith("mesocosm."):
+                    # The name of a distribution is in its metadata, which would be parsed anew for every entry.
+                    origin = "built-in"
+                else:
+                    origin = point.dist.name if point.dist else "unknown"
                 found[fold(point.name)] = Registered(point.name, origin, point.value, point.load)
             # Assigned only when complete, because other threads may read it.
             self._installed = found
