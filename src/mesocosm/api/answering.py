@@ -2,18 +2,17 @@
 
 import asyncio
 import inspect
-import os
-import threading
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 from zlib import crc32
 
 import msgspec
 
-from mesocosm.api.code import code_identity, is_async, parameters
+from mesocosm.api.calling import Overdue, Raised, called
+from mesocosm.api.code import code_identity, parameters
 from mesocosm.api.prompts import Filled, Prompt, messages_of
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -195,16 +194,13 @@ class AnsweringAgent:
     async def _within(self, function: Callable[..., Any], given: Any, **more: Any) -> Any:
         name = getattr(function, "__qualname__", type(function).__name__)
         try:
-            async with asyncio.timeout(self.seconds):
-                if is_async(function):
-                    return await _beside(function(given, **more))
-                found = await asyncio.to_thread(function, given, **more)
-                return await _beside(found) if inspect.iscoroutine(found) else found
-        except TimeoutError as error:
+            return await called(function, given, seconds=self.seconds, **more)
+        except Overdue as error:
             raise EpisodeError(Cause.AGENT_TIMEOUT, f"{name} did not return within {self.seconds:g} s") from error
-        except (EpisodeError, asyncio.CancelledError):
-            raise
-        except (Exception, SystemExit) as error:
+        except Raised as raised:
+            error = raised.error
+            if isinstance(error, EpisodeError):
+                raise error from None
             frames = "".join(traceback.format_exception(error, limit=-12))
             said = f"{name} raised {type(error).__name__}: {error}"
             raise EpisodeError(Cause.AGENT_ERROR, said, detail=frames) from error
@@ -228,31 +224,6 @@ class AnsweringAgent:
             said = info[ANSWER] if isinstance(info[ANSWER], str) else msgspec.json.encode(info[ANSWER]).decode()
             info[MESSAGES] = _spoken(given, said)
         return {**info, SCORES: dict(scores)} if scores else info
-
-
-class _UserLoop:
-    """The event loop of asynchronous agents, on a thread of its own.
-
-    The model proxy answers on the loop of the run; an agent that waits for it with a blocking client must not block it.
-    """
-
-    _lock = threading.Lock()
-    _loops: ClassVar[dict[int, asyncio.AbstractEventLoop]] = {}
-
-    @classmethod
-    def get(cls) -> asyncio.AbstractEventLoop:
-        """Return the loop of this process, which is started when it is first needed."""
-        with cls._lock:
-            loop = cls._loops.get(os.getpid())
-            if loop is None:
-                loop = cls._loops[os.getpid()] = asyncio.new_event_loop()
-                threading.Thread(target=loop.run_forever, name="agents", daemon=True).start()
-            return loop
-
-
-async def _beside(work: Coroutine[Any, Any, Any]) -> Any:
-    """Return the result of an agent's coroutine, run on the loop of agents; cancelling the call cancels it."""
-    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, _UserLoop.get()))
 
 
 def _prompted(prompt: Prompt, row: Mapping[str, Any]) -> Filled:

@@ -3,14 +3,15 @@
 import asyncio
 import inspect
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 
-from mesocosm.api.code import code_identity, is_async, parameters
+from mesocosm.api.calling import Overdue, Raised, called
+from mesocosm.api.code import code_identity, parameters
 from mesocosm.api.prompts import read_message
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelRequest
@@ -43,6 +44,8 @@ class AskingJudge:
     """The model that graders ask. Implements the protocol of ready-made judges."""
 
     judge: JudgeModel
+    loop: asyncio.AbstractEventLoop
+    """The loop that the model answers on; graders run on another one."""
 
     async def ask(
         self,
@@ -65,10 +68,13 @@ class AskingJudge:
             timeout_s=settings.timeout_s,
             extra=settings.extra,
         )
-        return (await self.judge.ask(request)).text
+        if asyncio.get_running_loop() is self.loop:
+            return (await self.judge.ask(request)).text
+        asked = asyncio.run_coroutine_threadsafe(self.judge.ask(request), self.loop)
+        return (await asyncio.wrap_future(asked)).text
 
 
-Grade = Callable[[Answered, Task, AskingJudge], Any]
+Grade = Callable[[Answered, Task, AskingJudge], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,20 +117,18 @@ def metrics_of(graders: Sequence[BoundGrader]) -> tuple[Metric, ...]:
 async def grade(graders: Sequence[BoundGrader], answered: Answered, task: Task, judge: JudgeModel) -> list[Score]:
     """Return the scores of all graders; one that fails leaves its own score missing, with the cause."""
     found: list[Score] = []
+    asking = AskingJudge(judge, asyncio.get_running_loop())
     for grader in graders:
         try:
-            given = grader.grade(answered, task, AskingJudge(judge))
-            async with asyncio.timeout(GRADER_SECONDS):
-                result = await given if inspect.isawaitable(given) else given
-            found += _scores(grader.name, result)
-        except TimeoutError:
+            found += _scores(grader.name, await grader.grade(answered, task, asking))
+        except Overdue:
             why = f"grader {grader.name} did not return within {GRADER_SECONDS:g} s"
             found.append(Score(grader.name, missing=Cause.GRADER_TIMEOUT, explanation=why))
-        except EpisodeError as error:
-            found.append(Score(grader.name, missing=error.cause, explanation=str(error)))
-        except asyncio.CancelledError:
-            raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code; the score is missing with this cause
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - foreign code; the score is missing with this cause
+            error = raised.error if isinstance(raised, Raised) else raised
+            if isinstance(error, EpisodeError):
+                found.append(Score(grader.name, missing=error.cause, explanation=str(error)))
+                continue
             frames = "".join(traceback.format_exception(error, limit=-6))
             why = f"grader {grader.name} raised {type(error).__name__}: {error}\n{frames}"
             found.append(Score(grader.name, missing=Cause.GRADER_ERROR, explanation=why))
@@ -144,6 +148,8 @@ def _scores(name: str, result: Any) -> list[Score]:
             raise ValueError(f"it returned a mapping without 'score': {', '.join(map(str, result))}")
         said = str(result.get("explanation", ""))
         rest = [(str(key), value) for key, value in result.items() if key not in {"score", "explanation"}]
+        if any(key == name for key, _ in rest):
+            raise ValueError(f"it returned a mapping with {name!r}, which is the name of its score; call that 'score'")
         return [
             Score(name, _number(result["score"]), explanation=said),
             *(Score(key, _number(value)) for key, value in rest),
@@ -208,15 +214,12 @@ def _function(function: Callable[..., Any], name: str) -> BoundGrader:
             )
     chosen = [one.name for one in further if one.name in OFFERED]
     single = len(first) == 1
-    asynchronous = is_async(function)
 
-    def call(answered: Answered, task: Task, judge: AskingJudge) -> Any:
+    def call(answered: Answered, task: Task, judge: AskingJudge) -> Awaitable[Any]:
         offered = {"row": task.input, "messages": answered.messages, "input": answered.input, "judge": judge}
         arguments = (answered.answer,) if single else (answered.answer, task.target)
         named = {key: offered[key] for key in chosen}
-        if asynchronous:
-            return function(*arguments, **named)
-        return asyncio.to_thread(function, *arguments, **named)
+        return called(function, *arguments, seconds=GRADER_SECONDS, **named)
 
     code = code_identity(function)
     return BoundGrader(label, call, ["function", code.digest], "judge" in chosen, code.unread)
@@ -238,7 +241,7 @@ def _ready(grader: Any, name: str) -> BoundGrader:
         elif isinstance(grader, RuleGrader):
             rule = grader.rule()
             verdict = (
-                await asyncio.to_thread(rule.grade, reply, label, facts)
+                await called(rule.grade, reply, label, facts, seconds=GRADER_SECONDS)
                 if grader.slow or grader.options.pattern
                 else rule.grade(reply, label, facts)
             )
@@ -264,7 +267,7 @@ def _of_class(grader: Any, name: str) -> BoundGrader:
     async def call(answered: Answered, task: Task, judge: AskingJudge) -> Any:
         sample = RolloutSample(messages=[dict(one) for one in answered.messages])
         context = GraderContext(_text(task.target), sample, metadata=dict(task.input), judge=cast(Any, judge))
-        await grader.grade(context)
+        await called(grader.grade, context, seconds=GRADER_SECONDS)
         graded = context.sample or sample
         if graded.remove_sample:
             return Score(label, missing=Cause.SKIPPED)
