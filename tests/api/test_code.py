@@ -4,6 +4,7 @@ import functools
 import sys
 import threading
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,3 +113,103 @@ def test_a_large_table_is_refused_and_not_hashed_for_minutes() -> None:
 def test_what_is_no_code_is_refused() -> None:
     with pytest.raises(UsageError, match="no Python function or class"):
         code_identity(3)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("import re\nX = re.compile('a')", "import re\nX = re.compile('b')"),
+        ("import re\nX = re.compile('a').search", "import re\nX = re.compile('b').search"),
+        ("from pathlib import Path\nX = Path('a')", "from pathlib import Path\nX = Path('b')"),
+        ("from datetime import date\nX = date(2020, 1, 1)", "from datetime import date\nX = date(2020, 1, 2)"),
+        ("import collections\nX = collections.Counter('a')", "import collections\nX = collections.Counter('b')"),
+        ("class S(str): pass\nX = S('a')", "class S(str): pass\nX = S('b')"),
+        ("import numpy\nX = numpy.array([1])", "import numpy\nX = numpy.array([2])"),
+        ("X = 'a {}'.format", "X = 'b {}'.format"),
+        ("X = (lambda: 1, lambda: 2)[0]", "X = (lambda: 1, lambda: 2)[1]"),
+        (
+            "import functools\n@functools.cache\ndef X(): return 1",
+            "import functools\n@functools.cache\ndef X(): return 2",
+        ),
+        (
+            "class S:\n  __slots__ = ('a',)\n  def __init__(self, a): self.a = a\nX = S(1)",
+            "class S:\n  __slots__ = ('a',)\n  def __init__(self, a): self.a = a\nX = S(2)",
+        ),
+        (
+            "import functools\nclass X:\n  @functools.cached_property\n  def a(self): return 1",
+            "import functools\nclass X:\n  @functools.cached_property\n  def a(self): return 2",
+        ),
+        (
+            "class X:\n  @property\n  def a(self): return 1\n  @a.setter\n  def a(self, b): self.b = b",
+            "class X:\n  @property\n  def a(self): return 1\n  @a.setter\n  def a(self, b): self.b = b + 1",
+        ),
+    ],
+)
+def test_values_that_are_read_count_by_their_content(before: str, after: str) -> None:
+    uses = "\ndef grade(answer, expected):\n    return X\n"
+    assert identity(before + uses) != identity(after + uses)
+    assert identity(before + uses) == identity(before + uses)
+
+
+WRAPPED = """
+import functools
+def shout(function):
+    @functools.wraps(function)
+    def inner(answer, expected):
+        return function(answer, expected) + "!"
+    return inner
+@shout
+def grade(answer, expected):
+    return answer
+"""
+
+
+def test_a_decorator_counts_with_what_it_decorates() -> None:
+    assert (
+        identity(WRAPPED.replace("!", "?")) != identity(WRAPPED) != identity(WRAPPED.replace("return answer", "pass"))
+    )
+
+
+@pytest.mark.parametrize(
+    ("uses", "between"),
+    [
+        ("from zz_pack import near\ndef grade(answer): return near.get()", "from zz_pack.deep import get"),
+        (
+            "from zz_pack import near\ndef grade(answer): return near.get()",
+            "from zz_pack import deep\ndef get(): return deep.get()",
+        ),
+        (
+            "def grade(answer):\n    from zz_pack import near\n    return near.get()",
+            "from zz_pack import deep\ndef get(): return deep.get()",
+        ),
+        ("import zz_pack.near\ndef grade(answer): return zz_pack.near.get()", "from zz_pack.deep import get"),
+        ("from zz_pack import near\ndef grade(answer): return getattr(near, 'get')()", "from zz_pack.deep import get"),
+    ],
+)
+def test_what_modules_of_the_user_read_counts_however_deep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uses: str, between: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (tmp_path / "zz_pack").mkdir()
+    (tmp_path / "zz_pack" / "__init__.py").touch()
+    (tmp_path / "zz_pack" / "near.py").write_text(between)
+    found = []
+    for text in ("X = 1\ndef get(): return X", "X = 2\ndef get(): return X", "X = 1\ndef get(): return X"):
+        (tmp_path / "zz_pack" / "deep.py").write_text(text)
+        for name in [name for name in sys.modules if name.startswith("zz_pack")]:
+            monkeypatch.delitem(sys.modules, name)
+        found.append(identity(uses))
+    assert (found[0] != found[1], found[0] == found[2]) == (True, True)
+
+
+def test_a_module_counts_as_it_was_loaded_and_not_as_its_file_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "zz_one.py").write_text("X = 1")
+    uses = "import zz_one\ndef grade(answer): return zz_one.X"
+    before = identity(uses)
+    (tmp_path / "zz_one.py").write_text("X = 2")
+    assert identity(uses) == before
+    monkeypatch.delitem(sys.modules, "zz_one")
