@@ -1,5 +1,6 @@
 """The same call again: what is finished is not asked for again, what changed is noticed."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,8 @@ async def test_results_that_were_removed_are_made_anew(place: Path, server: Mode
 
 
 async def test_keys_are_nowhere_in_the_results(place: Path, server: ModelServer, model: str) -> None:
-    await evaluated(model)
+    key = "sk-of-the-test-0123456789"
+    await evaluated(model, prompt=f"{key} {{question}}", system=key, name=f"with {key}", tags=[key])
     assert server.requests[-1].header("authorization") == "Bearer sk-of-the-test-0123456789"
     assert all(b"sk-of-the-test-0123456789" not in file.read_bytes() for file in (place / "results").iterdir())
 
@@ -129,3 +131,14 @@ def test_a_run_made_of_objects_says_how_it_goes_on() -> None:
         stored.resume()
     with pytest.raises(mc.UsageError, match="repeat its call"):
         stored.regrade("exact")
+
+
+async def test_the_same_call_at_the_same_time_is_one_run(server: ModelServer, model: str) -> None:
+    runs = await asyncio.gather(*(evaluated(model) for _ in range(3)))
+    assert (len({run.id for run in runs}), server.served) == (1, 6)
+
+
+async def test_rows_of_an_iterator_are_there_for_another_grader() -> None:
+    run = await evaluated("builtin/oracle", what=iter(ROWS))
+    graded = await asyncio.to_thread(run.regrade, "exact")
+    assert graded.score == 1.0

@@ -167,3 +167,40 @@ def test_a_machine_can_be_kept_to_itself(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_counts_that_cannot_be_meant_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(mc.UsageError):
         evaluated(ROWS, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"temperature": "hot"}, "temperature='hot' cannot work; it is a number from 0"),
+        ({"temperature": float("nan")}, "temperature=nan cannot work"),
+        ({"name": 3}, "name=3 cannot work; it is a text"),
+        ({"tags": [3]}, "it is a list of words"),
+        ({"model": 5}, "model=5 cannot work"),
+        ({"limits": {"usd": 1}}, r"it is mesocosm\.Limits"),
+        ({"prompt": b"x"}, "prompt=b'x' cannot work"),
+        ({"prompt": ["x"]}, "a message is a dict"),
+        ({"store": 3}, "store=3 cannot work"),
+        ({"on_episode": "yes"}, "on_episode='yes' cannot work"),
+        ({"only": []}, "only= is empty"),
+        ({"only": [True]}, "only= holds True"),
+        ({"only": [0, 0]}, "names row 0 of .* twice"),
+        ({"only": [1], "limit": 1}, "both choose"),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused_and_spoils_no_results(wrong: dict[str, object], words: str) -> None:
+    with pytest.raises(mc.UsageError, match=words):
+        evaluated(ROWS, **wrong)
+    assert len(mc.runs()) == 0
+
+
+@pytest.mark.parametrize("cell", [float("inf"), "\ud800"])
+def test_a_cell_without_a_json_form_is_named(cell: object) -> None:
+    with pytest.raises(mc.UsageError, match=r"row 1 .*column 'x'"):
+        evaluated([{**ROWS[0], "x": "fine"}, {**ROWS[1], "x": cell}])
+
+
+@pytest.mark.parametrize("column", ["Frage (de)", "вопрос", "a/b", "1"])
+def test_columns_of_any_name_are_filled_in(column: str) -> None:
+    run = evaluated([{column: "1 + 1?", "answer": "2"}], prompt=f"Add: {{{column}}}")
+    assert next(run.episodes()).input == "Add: 1 + 1?"

@@ -195,8 +195,8 @@ class AnsweringAgent:
         name = getattr(function, "__qualname__", type(function).__name__)
         try:
             return await called(function, given, seconds=self.seconds, **more)
-        except Overdue as error:
-            raise EpisodeError(Cause.AGENT_TIMEOUT, f"{name} did not return within {self.seconds:g} s") from error
+        except Overdue as late:
+            raise EpisodeError(Cause.AGENT_TIMEOUT, f"{name} did not return within {self.seconds:g} s") from late
         except Raised as raised:
             error = raised.error
             if isinstance(error, EpisodeError):

@@ -183,8 +183,12 @@ class _CallLoop:
             reacts.set()
             task.cancel()
 
+        def look() -> None:
+            if not reacts.is_set():
+                self._replace()
+
         self.loop.call_soon_threadsafe(end)
-        watch = threading.Timer(STUCK_S, lambda: reacts.is_set() or self._replace())
+        watch = threading.Timer(STUCK_S, look)
         watch.daemon = True
         watch.start()
 

@@ -238,7 +238,7 @@ _NO_CODE = frozenset(
 )
 """Attributes of classes that say nothing, or repeat others: pydantic's are made from its `__pydantic_core_schema__`."""
 _CONTAINERS = frozenset((list, tuple, set, frozenset, dict, deque, OrderedDict, Counter, MappingProxyType))
-_ITERATES = frozenset(one.__iter__ for one in (*_CONTAINERS, defaultdict))
+_ITERATES = frozenset(getattr(one, "__iter__") for one in (*_CONTAINERS, defaultdict))  # noqa: B009 -- mypy sees ABCs
 """How containers that can be read without side effects iterate."""
 _VALUES = frozenset(
     (Decimal, Fraction, date, time, datetime, timedelta, UUID, range, slice, itemgetter, attrgetter, methodcaller)

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -114,6 +114,9 @@ async def evaluated(given: Mapping[str, Any], where: str, control: session.Contr
         near = nearest(unknown[0], [*_EXPERIMENT, *_WISHES])
         hint = f"; did you mean {near!r}?" if near else ""
         raise TypeError(f"evaluate has no argument {unknown[0]!r}{hint}")
+    if isinstance(given["what"], Iterator):
+        # The run can be resumed or graded anew later, and an iterator yields its rows once.
+        given = {**given, "what": list(given["what"])}
     arguments = Arguments(**{name: given[name] for name in _EXPERIMENT if name in given})
     wishes = Wishes(**{name: given[name] for name in _WISHES if name in given})
     work = await asyncio.to_thread(work_for, given["what"], arguments, where)

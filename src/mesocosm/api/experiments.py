@@ -1,10 +1,10 @@
 """What a call of `evaluate` describes: recognise what is evaluated, and make the experiment of it."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -20,12 +20,14 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Agent, Model, Parts
 from mesocosm.core.ports import Benchmark as BenchmarkPort
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.datasets.opening import is_hub_id
 from mesocosm.datasets.reading import format_of
 from mesocosm.engine.opening import NoModel, open_parts
 
+T = TypeVar("T")
 Source = Any
 """A name, a path, rows, a frame, an environment class, a Benchmark."""
 
@@ -67,10 +69,32 @@ class Arguments:
     def check(self) -> None:
         """Raise UsageError for values that cannot be meant."""
         limits_checked(vars(self))
+        for name, (kinds, said) in _KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds) or isinstance(value, bool):
+                raise UsageError(f"{name}={value!r:.80} cannot work; it is {said}")
+        if isinstance(self.prompt, Sequence) and not isinstance(self.prompt, str):
+            wrong = next((one for one in self.prompt if not isinstance(one, Mapping)), None)
+            if wrong is not None:
+                raise UsageError(f"prompt= holds {wrong!r:.80}; a message is a dict with role and content")
+        if self.temperature is not None and not self.temperature >= 0:
+            raise UsageError(f"temperature={self.temperature!r} cannot work; it is a number from 0")
+        if isinstance(self.tags, str) or any(not isinstance(tag, str) for tag in self.tags):
+            raise UsageError(f"tags={self.tags!r:.80} cannot work; it is a list of words")
+        self._check_only()
+
+    def _check_only(self) -> None:
+        if self.only is None:
+            return
         if isinstance(self.only, str):
-            raise UsageError(f"only={self.only!r} is a text; pass a list of numbers or ids")
-        if isinstance(self.tags, str):
-            raise UsageError(f"tags={self.tags!r} is a text; pass a list")
+            raise UsageError(f"only={self.only!r:.80} is a text; pass a list of numbers or ids")
+        if not self.only:
+            raise UsageError("only= is empty; leave it out to run everything")
+        if self.limit is not None:
+            raise UsageError("limit= and only= both choose what is run; pass one of them")
+        wrong = next((one for one in self.only if not isinstance(one, int | str) or isinstance(one, bool)), None)
+        if wrong is not None:
+            raise UsageError(f"only= holds {wrong!r:.80}; rows go by number or id, and seeds by number")
 
     def model_settings(
         self, name: str, temperature: float = TEMPERATURE, max_tokens: int = MAX_TOKENS
@@ -93,11 +117,38 @@ class Arguments:
             "selection": Selection(None, self.limit, self.trials),
             "limits": self.limits.stored(),
             "parallel": self.parallel or PARALLEL,
-            "name": self.name,
-            "tags": tuple(self.tags),
+            "name": _shown(self.name),
+            "tags": tuple(map(_shown, self.tags)),
             "judge": self.judge_settings(),
         }
         return RunSpec(ref, model, agent, **{**fields, **more})
+
+
+_TEXT, _MAYBE = (str, "a text"), (str, type(None))
+_KINDS: dict[str, tuple[Any, str]] = {
+    "model": (_MAYBE, 'a name like "openai/gpt-5-mini"'),
+    "judge": (_MAYBE, 'a name like "openai/gpt-5-mini"'),
+    "prompt": (
+        (str, list, tuple, Callable, type(None)),
+        "a text with {column}, a list of messages, or a function of a row",
+    ),
+    "system": _TEXT,
+    "expected": (_MAYBE, "the name of a column"),
+    "name": _TEXT,
+    "seed": ((int, type(None)), "a whole number"),
+    "temperature": ((int, float, type(None)), "a number from 0"),
+    "params": ((Mapping, type(None)), "a mapping from name to value"),
+    "model_args": (Mapping, "a mapping from name to value"),
+    "limits": (Limits, "mesocosm.Limits(…)"),
+    "only": ((Sequence, range, type(None)), "a list of numbers or ids"),
+    "tags": (Sequence, "a list of words"),
+}
+"""What arguments are, and the words for it: a value of another kind would make a record that cannot be read again."""
+
+
+def _shown(value: T) -> T:
+    """Return a value without the keys of the environment, for the record of a run."""
+    return Redactor(secret_values(os.environ)).value(value)
 
 
 class Recogniser(Protocol):
@@ -224,7 +275,8 @@ def _answered_work(
         "expected": rows.expected,
         "graders": [grader.reference or grader.name for grader in graders],
     }
-    options = {key: value for key, value in options.items() if value}
+    # They are for readers: what is asked is in `prompt`, and counts by its digest.
+    options = _shown({key: value for key, value in options.items() if value})
     called = (
         AgentSettings("chat")
         if agent is None

@@ -19,9 +19,9 @@ Filled = str | list[dict[str, Any]]
 """A filled prompt: a text, or chat messages."""
 
 _DOUBLE = r"\{\{\s*(?P<double>[^{}\n]{1,80}?)\s*\}\}"
-_SINGLE = r"(?<!\{)\{(?P<single>[A-Za-z_][\w .-]{0,79})\}(?!\})"
+_SINGLE = r"(?<!\{)\{(?P<single>[^{}\n]{1,80})\}(?!\})"
 _PLACE = re.compile(f"{_DOUBLE}|{_SINGLE}")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_IDENTIFIER = re.compile(r"[^\W\d]\w*")
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 

@@ -40,15 +40,20 @@ class TaskRows:
             yield from self.tasks if selection.count is None else self.tasks[: selection.count]
             return
         by_id = {task.id: task for task in self.tasks}
+        taken: set[str] = set()
         for wanted in only:
             if isinstance(wanted, str) and wanted in by_id:
-                yield by_id[wanted]
+                task = by_id[wanted]
             elif isinstance(wanted, int) and 0 <= wanted < len(self.tasks):
-                yield self.tasks[wanted]
+                task = self.tasks[wanted]
             else:
                 near = nearest(str(wanted), list(by_id)[:10_000])
                 hint = f"; the nearest is {near!r}" if near else ""
                 raise UsageError(f"{self.name} has no row {wanted!r}; it has {len(self.tasks):,}, counted from 0{hint}")
+            if task.id in taken:
+                raise UsageError(f"only= names row {wanted!r} of {self.name} twice; trials= repeats rows")
+            taken.add(task.id)
+            yield task
 
 
 def read_rows(given: Any, *, name: str = "", expected: str | None = None) -> TaskRows:
@@ -125,7 +130,7 @@ def _json(value: Any) -> Any:
 
 def _of_tasks(found: _Found) -> TaskRows:
     tasks: list[Task] = list(found.rows)
-    content = digest([[task.input, task.target, task.seed] for task in tasks])
+    content = _content(found, [[task.input, task.target, task.seed] for task in tasks])
     columns: dict[str, None] = {}
     for task in tasks:
         columns |= dict.fromkeys(task.input) if isinstance(task.input, Mapping) else {"input": None}
@@ -140,8 +145,11 @@ def _of_tasks(found: _Found) -> TaskRows:
 def _of_records(found: _Found, expected: str | None) -> TaskRows:
     columns = tuple(dict.fromkeys(column for row in found.rows for column in row))
     right = _right_column(found, columns, expected)
-    content = digest(
-        [columns, right, [list(row.values()) if len(row) == len(columns) else dict(row) for row in found.rows]]
+    content = _content(
+        found,
+        [list(row.values()) if len(row) == len(columns) else dict(row) for row in found.rows],
+        columns,
+        right,
     )
     others = tuple(column for column in columns if column != right)
     labels = _label_columns(found.rows, others)
@@ -160,6 +168,21 @@ def _of_records(found: _Found, expected: str | None) -> TaskRows:
             )
         )
     return TaskRows(_named(found, content), others, right, tasks, content, tuple(found.notes))
+
+
+def _content(found: _Found, rows: list[Any], *more: Any) -> str:
+    """Return the digest of rows. Raises UsageError that names the cell without a JSON form."""
+    try:
+        return digest([*more, rows])
+    except (ValueError, TypeError):
+        for place, row in enumerate(found.rows):
+            cells = row.items() if isinstance(row, Mapping) else (("input", row.input), ("target", row.target))
+            for column, value in cells:
+                try:
+                    digest(value)
+                except (ValueError, TypeError) as error:
+                    raise UsageError(f"row {place} of {found.what}, column {column!r}: {error}") from error
+        raise
 
 
 def _right_column(found: _Found, columns: Sequence[str], expected: str | None) -> str:

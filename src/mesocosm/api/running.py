@@ -5,7 +5,8 @@ import contextvars
 import os
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -75,6 +76,18 @@ class Wishes:
     progress: bool | Callable[[Progress], None] | None = None
     on_episode: Callable[[Episode], None] | None = None
 
+    def check(self) -> None:
+        """Raise UsageError for values of another kind."""
+        kinds: tuple[tuple[str, Any, str], ...] = (
+            ("store", (str, os.PathLike), "a folder, a file, or the URL of a database"),
+            ("progress", (bool, Callable), "True, False, or a function"),
+            ("on_episode", Callable, "a function of an Episode"),
+        )
+        for name, kind, said in kinds:
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise UsageError(f"{name}={value!r:.80} cannot work; it is {said}")
+
 
 class AnswerLender:
     """Lends the answers of earlier runs, by task and trial."""
@@ -141,9 +154,10 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
 
     Raises UsageError, RunAborted, RunLeased, InfrastructureError.
     """
+    wishes.check()
     store = await asyncio.to_thread(store_at, wishes.store)
     parts = await asyncio.to_thread(work.parts, work.spec)
-    async with opening.closing(parts):
+    async with AsyncExitStack() as alone, opening.closing(parts):
         lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
         # What is served there decides whether earlier results are those of this model.
         checked = await _checked(parts)
@@ -158,6 +172,8 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
             record.provenance[ANSWERS] = lends
         if work.notes:
             record.provenance[NOTES] = list(work.notes)
+        if not wishes.fresh:
+            await alone.enter_async_context(_only_call(store.place, record.signature))
         policy = RerunPolicy(force=wishes.fresh)
         decision = await asyncio.to_thread(decide, store, record.signature, policy)
         found = decision.run
@@ -199,6 +215,24 @@ async def _checked(parts: Parts) -> bool:
     except (UsageError, EpisodeError):
         return False
     return True
+
+
+_going: dict[tuple[str, str], object] = {}
+"""Experiments that calls of this process work on: the place of their results, and their signature."""
+
+
+@asynccontextmanager
+async def _only_call(place: str, signature: str) -> AsyncIterator[None]:
+    """Wait for another call of this process for the same experiment, whose run is then found."""
+    key = (place, signature)
+    mine = object()
+    # One step, so that no thread comes between.
+    while _going.setdefault(key, mine) is not mine:  # noqa: ASYNC110 -- other calls are on other loops
+        await asyncio.sleep(POLL_S)
+    try:
+        yield
+    finally:
+        del _going[key]
 
 
 def _same_server(run: StoredRun, parts: Parts) -> None:
