@@ -73,6 +73,7 @@ async def test_episodes_that_were_cut_off_are_run_by_the_same_call(server: Model
     stopped = await evaluated(model, limits=mc.Limits(tokens=1), parallel=1)
     assert stopped.status == "stopped"
     assert stopped.missing["not_run"] > 0
+    assert {row["cause"] for row in stopped.why()} <= {"not_run"}
     whole = await evaluated(model, parallel=1)
     assert (whole.id, whole.status, whole.score) == (stopped.id, "finished", 1.0)
     assert server.served == 6

@@ -5,6 +5,7 @@ import contextvars
 import functools
 import inspect
 import os
+import queue
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -78,11 +79,37 @@ async def _on_thread(call: Callable[[], Any], seconds: float | None) -> Any:
         except BaseException as error:  # noqa: BLE001 -- raised again where it is waited for
             state.end(None, error)
 
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name="mesocosm-call", daemon=True).start()
+    _Worker.do(functools.partial(contextvars.copy_context().run, run))
     if not await _set_within(state.ended, seconds):
         raise Overdue
     return state.result()
+
+
+class _Worker:
+    """A thread for one plain function after another. A new one is started whenever none is idle."""
+
+    _idle: ClassVar[dict[int, list["_Worker"]]] = {}  # by process: a fork has no threads of its parent
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, name="mesocosm-call", daemon=True).start()
+
+    @classmethod
+    def do(cls, job: Callable[[], None]) -> None:
+        """Run a job that raises nothing at once."""
+        try:
+            worker = cls._idle.setdefault(os.getpid(), []).pop()
+        except IndexError:
+            worker = cls()
+        worker._jobs.put(job)
+
+    def _serve(self) -> None:
+        idle = self._idle[os.getpid()]
+        while True:
+            job = self._jobs.get()
+            job()
+            del job  # what it holds may be large, and the next one far
+            idle.append(self)
 
 
 async def _on_loop(call: Callable[[], Coroutine[Any, Any, Any]], seconds: float | None) -> Any:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from mesocosm.api.places import named_run, store_at
+from mesocosm.core.episode import SCOREABLE, EpisodeStatus
 from mesocosm.core.episode import Episode as StoredEpisode
-from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 from mesocosm.core.run import Run as StoredRun
@@ -21,6 +21,11 @@ from mesocosm.core.usage import Usage
 if TYPE_CHECKING:
     from mesocosm.api.comparing import Comparison
     from mesocosm.store import Store
+
+
+_GRADED = frozenset(one.value for one in SCOREABLE)
+NOT_RUN = "not_run"
+"""The cause of an episode that is pending."""
 
 
 class Value(float):
@@ -390,7 +395,7 @@ class Run:
         if primary is not None:
             return dict(primary.missing)
         pending = self._stored.counts.pending
-        return {"not_run": pending} if pending else {}
+        return {NOT_RUN: pending} if pending else {}
 
     def episodes(
         self,
@@ -448,10 +453,12 @@ class Run:
         total = 0
         for episode in self.episodes():
             total += 1
-            reason = episode.cause or ("" if self._right(episode) else "wrong answer")
+            pending = "" if episode.status in _GRADED else NOT_RUN
+            reason = episode.cause or pending or ("" if self._right(episode) else "wrong answer")
             if reason:
                 groups[reason] += 1
-                said = episode.error or episode.explanation or f"task {episode.task}: {episode.answer!r}"
+                task = f"task {episode.task}" if reason == NOT_RUN else f"task {episode.task}: {episode.answer!r}"
+                said = episode.error or episode.explanation or task
                 examples.setdefault(reason, said.partition("\n")[0][:100])
         return Table(
             {"cause": reason, "episodes": count, "share": f"{count / total:.0%}", "example": examples[reason]}
