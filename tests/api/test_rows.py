@@ -85,6 +85,11 @@ def test_the_right_answer_never_reaches_prompt_or_agent() -> None:
     assert all(isinstance(row, dict) and row.keys() == {"question", "level"} for row in seen)
 
 
+def test_several_models_are_refused_with_what_takes_them() -> None:
+    with pytest.raises(mc.UsageError, match=r"mc\.sweep takes a list"):
+        evaluated(ROWS, model=["builtin/oracle", "builtin/empty"])
+
+
 def test_a_wrong_column_is_refused_with_the_nearest_one() -> None:
     with pytest.raises(mc.UsageError, match=r"\{questoin\}; columns of .*question, level; did you mean \{question\}"):
         evaluated(ROWS, prompt="{questoin}")

@@ -135,6 +135,10 @@ def test_models_are_compared_and_a_regression_closes_the_gate(ask: Ask) -> None:
     assert lines[2].startswith("  builtin/empty   0.0000 [")
     assert lines[3].startswith("  difference -1.0000 [")
     assert "flipped    mesocosm compare last~1 last --flipped" in lines
+    assert lines[-1].startswith('in Python  mc.sweep("q.csv", ')
+    swept = eval(lines[-1].removeprefix("in Python  ")[:-1] + ", progress=False)", {"mc": mc})
+    assert [run.model for run in swept] == ["builtin/oracle", "builtin/empty"]
+    assert len(mc.runs()) == 2
     assert "  2  1.0000 → 0.0000\n" in ask("compare", "last~1", "last", "--flipped").out
 
 
@@ -248,7 +252,20 @@ def test_a_grader_that_fails_says_why(ask: Ask, here: Path) -> None:
     done = ask(*ASK[:-1], "g.py:mine", "-m", "builtin/oracle", "--quiet")
 
     assert done.code == 1
-    assert "grader_error: grader mine raised KeyError: 'forgotten'  (row 0)\n" in done.out
+    reason = "  4 grader_error, first in 0: grader mine raised KeyError: 'forgotten'\n"
+    assert reason in done.out
+    second = ask(*ASK, "--grader", "g.py:mine", "-m", "builtin/oracle", "--quiet")
+    assert second.out.startswith("score     1.0000")
+    assert reason in second.out
+    assert reason in ask("run", "show", "last").out
+
+
+def test_rows_that_ask_the_same_are_told(ask: Ask, here: Path) -> None:
+    (here / "twice.csv").write_text("question,answer\n1 + 1?,2\n1 + 1?,2\n2 + 2?,4\n")
+
+    done = ask("eval", "ask", "twice.csv", *ASK[3:], "-m", "builtin/oracle", "--quiet")
+
+    assert "\nwarning: 1 of 3 tasks ask the same as one before them; " in done.out
 
 
 def test_a_result_of_a_benchmark_ends_with_the_call_that_finds_the_same_run(ask: Ask) -> None:

@@ -174,6 +174,8 @@ def chosen_model(given: Arguments) -> str:
     name = given.model or os.environ.get("MESOCOSM_MODEL", "")
     if not name:
         raise UsageError(which_model())
+    if not isinstance(name, str):
+        raise UsageError("model= is the name of one model; mc.sweep takes a list of them")
     return settled_model(name)
 
 

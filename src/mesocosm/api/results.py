@@ -503,6 +503,7 @@ class Run:
 
         Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition.
         """
+        __tracebackhide__ = True  # pytest then shows the line of the test
         from mesocosm.engine.comparison.gate import judge, read_condition
 
         read = [read_condition(text) for text in conditions]

@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -82,6 +82,18 @@ class EvaluateCall:
         for name, value in self.arguments.items():
             parts.append(f"{name}={self.written.get(name) or quoted(value)}")
         return f"mc.evaluate({', '.join(parts)})"
+
+
+def python_of(calls: Sequence[EvaluateCall]) -> str:
+    """Return several calls, which differ in their prompts and models, as one call in Python."""
+    arguments = dict(calls[0].arguments)
+    models = list(dict.fromkeys(call.arguments.get("model") for call in calls))
+    prompts = list(dict.fromkeys(call.arguments.get("prompt") for call in calls))
+    if len(prompts) > 1:
+        arguments["prompt"] = {str(place): prompt for place, prompt in enumerate(prompts, 1)}
+    if len(models) > 1:
+        arguments["model"] = models
+    return replace(calls[0], arguments=arguments).python().replace("mc.evaluate(", "mc.sweep(", 1)
 
 
 def quoted(value: Any) -> str:
@@ -320,24 +332,12 @@ def _tell_numbers(run: "Run", store: "Store", chosen: CommonOptions, colour: str
         name = "score" if metric.primary else metric.name
         value = click.style(number(metric.value), fg=colour) if metric.primary and colour else number(metric.value)
         click.echo(f"{name:<{width}} {value}  {interval(metric.low, metric.high) or '–'}  {counted(metric)}")
-    for line in _ungraded(run, store):
-        click.echo(line)
     if run.error:
         click.echo(f"{run.status}: {run.error}")
     for line in failure_lines(run, store):
         click.echo(line)
-
-
-def _ungraded(run: "Run", store: "Store") -> Iterator[str]:
-    """Yield why answers have no score, with the words of the grader about the first one of each cause."""
-    primary = run.primary
-    if primary is None:
-        return
-    for cause in primary.missing:
-        first = store.episodes.first_missing(run.id, primary.name, cause)
-        said = next((one.explanation for one in first.scores if one.missing == cause), "") if first else ""
-        if first is not None and first.failure is None and said:
-            yield f"{cause}: {said.splitlines()[0]}  (row {first.task_id})"
+    for warning in run.warnings:
+        click.echo(f"warning: {warning}")
 
 
 def _tell_answers(run: "Run") -> None:
@@ -405,7 +405,7 @@ def _compared(calls: Sequence[EvaluateCall], runs: "Sequence[Run]", store: "Stor
     newest = [run.id for run in store.runs.list(limit=2).items][::-1]
     names = "last~1 last" if newest == [run.id for run in runs] else " ".join(run.id for run in runs)
     click.echo(f"{'flipped':<{WIDTH}}{command(f'mesocosm compare {names} --flipped')}")
-    click.echo(f"{'in Python':<{WIDTH}}{calls[0].python()}")
+    click.echo(f"{'in Python':<{WIDTH}}{python_of(calls)}")
     return judged.code(code)
 
 

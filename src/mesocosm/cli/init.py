@@ -152,6 +152,7 @@ def _repository(directory: str, name: str, *, force: bool) -> int:
     click.echo("  mesocosm run local --model builtin/oracle          the ceiling")
     click.echo("  mesocosm run local                                 with ollama/llama3.2 on a running Ollama")
     click.echo("  mesocosm view                                      what happened, in the browser")
+    click.echo("  mesocosm check                                     whether it does what it declares")
     click.echo("Then edit env.py; LOCAL_DEV.md explains the rest.")
     return 0
 

@@ -255,8 +255,23 @@ def abandoned(run: Run) -> bool:
 
 
 def failure_lines(run: Run, store: "Store") -> list[str]:
-    """Return a line for each cause of failed episodes, with the first message and the end of the program's output."""
-    return lines_of_failures(failures_of(run, store))
+    """Return why episodes failed, with the end of the program's output, and why others have no score."""
+    return [*lines_of_failures(failures_of(run, store)), *_unscored(run, store)]
+
+
+def _unscored(run: Run, store: "Store") -> list[str]:
+    """Return a line for each reason that was given for a missing score, with the first task that has it."""
+    lines: dict[str, str] = {}
+    for metric in sorted(run.metrics, key=lambda one: not one.primary):
+        for cause, count in metric.missing.items():
+            first = store.episodes.first_missing(run.id, metric.name, cause)
+            if first is None or first.failure is not None:
+                continue
+            score = next(one for one in first.scores if one.name == metric.name)
+            if score.explanation:
+                said = score.explanation.splitlines()[0][:MESSAGE]
+                lines.setdefault(said, f"  {count:,} {cause}, first in {first.task_id}: {said}")
+    return list(lines.values())
 
 
 def lines_of_failures(found: Sequence[Mapping[str, Any]]) -> list[str]:

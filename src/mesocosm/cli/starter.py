@@ -104,6 +104,9 @@ def environment(name: str) -> StarterProject:
         {file: (found[file], note) for file, note in zip(SMALLEST, notes, strict=True)},
         ("run", "local", "--model", "builtin/oracle", "--episodes", "20", "--parallel", "4"),
         (
+            ("mesocosm run local --model builtin/random --episodes 20", "the floor, random actions"),
+            ("mesocosm check", "after your changes"),
+            ("mesocosm view", "what happened, in the browser"),
             ("mesocosm run local", "with ollama/llama3.2 on a running Ollama"),
             ("mesocosm run local --model openai/gpt-5-mini --allow-cloud", "with a model of a provider"),
         ),

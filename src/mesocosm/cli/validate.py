@@ -15,11 +15,11 @@ class DocumentUnreadable(MesocosmError):
 
 
 @click.command(cls=MesocosmCommand)
-@click.argument("file", metavar="FILE|DIR|-")
+@click.argument("file", metavar="[FILE|DIR|-]", default=".")
 def validate(file: str) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
 
-    For a folder, the manifest that `run local` would use is checked.
+    For a folder, by default the current one, the manifest that `run local` would use is checked.
 
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.

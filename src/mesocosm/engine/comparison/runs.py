@@ -217,7 +217,10 @@ def _measured(
         pairs.append(RunPair(runs[0].id, run.id, found, found.found.p_value, "tie", worst))
         notes += _kept_in_mind(runs[0], run, found)
     if tasks.clustered:
-        notes.append("variants made from one item count as one item, so the interval is over items, not tasks")
+        notes.append(
+            "tasks that ask the same, or are variants of one item, count as one item: differences and intervals are "
+            "over items, not tasks"
+        )
     if len(assumed - {None}) > 1:
         notes.append("the benchmark declares no worst value, so failures count as the worst value of their own run")
     return tuple(pairs), notes, scores
