@@ -114,3 +114,12 @@ def test_what_does_not_fit_together_is_refused(
 
     assert (refused.code, said in refused.err) == (2, True)
     assert list(here.iterdir()) == []
+
+
+def test_rows_beside_a_new_folder_are_found(mesocosm: "Invoke", here: Path) -> None:
+    (here / "q.csv").write_text("question,answer\n1 + 1?,2\n")
+
+    done = mesocosm("init", "new", "--kind", "dataset", "--from", "q.csv", "--json")
+
+    assert done.code == 0, done.err
+    assert "../q.csv" in "".join(path.read_text() for path in (here / "new").glob("*.toml"))

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -200,6 +201,7 @@ scores.json and, for intervals and a page for each item, items.jsonl.
 
 import json
 import os
+import os
 import sys
 import urllib.request
 from pathlib import Path
@@ -366,10 +368,13 @@ QUESTIONS = ("question", "prompt", "input", "query", "text", "problem", "instruc
 
 
 def outline(file: str, folder: Path) -> DataOutline:
-    """Return what the rows of a file suggest. Raises UsageError and InvalidInput."""
+    """Return what the rows of a file suggest, in the folder or else here. Raises UsageError and InvalidInput."""
     from mesocosm.datasets import open_table
 
-    table = open_table(folder / file)
+    path = folder / file
+    if not path.exists() and Path(file).exists():
+        path, file = Path(file), os.path.relpath(file, folder)
+    table = open_table(path)
     columns = table.columns
     expected = next((name for name in RIGHT_ANSWERS if name in columns), "")
     others = [name for name in columns if name != expected]
