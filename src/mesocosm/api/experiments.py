@@ -171,7 +171,7 @@ def work_for(what: Source, given: Arguments, call: str = "") -> Work:
 
 def chosen_model(given: Arguments) -> str:
     """Return the model of a call, else that of `MESOCOSM_MODEL`. Raises UsageError if there is none."""
-    name = given.model or os.environ.get("MESOCOSM_MODEL", "")
+    name: object = given.model or os.environ.get("MESOCOSM_MODEL", "")
     if not name:
         raise UsageError(which_model())
     if not isinstance(name, str):
