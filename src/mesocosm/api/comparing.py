@@ -65,7 +65,7 @@ class Comparison:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the differences should know."""
-        return tuple(group.note for group in self._found.groups if group.note)
+        return tuple(self._labelled(group.note) for group in self._found.groups if group.note)
 
     def flipped(self) -> list[tuple[Episode, Episode]]:
         """Return what one run has right and the other wrong, as pairs of the baseline's episode and the other's."""
@@ -112,8 +112,13 @@ class Comparison:
                 )
                 lines.append(f"  difference{which} {said}  p={pair.p_value:.4f}  {pair.winner}")
             if group.note:
-                lines.append(f"  note: {group.note}")
+                lines.append(f"  note: {self._labelled(group.note)}")
         return "\n".join(lines)
+
+    def _labelled(self, note: str) -> str:
+        for run_id, label in self._labels.items():
+            note = note.replace(run_id, label)
+        return note
 
     def _pair(self, pair: "RunPair") -> Pair:
         delta = pair.contrast.delta

@@ -21,7 +21,7 @@ class StepResult:
     observation: Any
     reward: float
     terminated: bool
-    truncated: bool
+    truncated: bool = False
     info: dict[str, Any] = field(default_factory=dict)
     system_prompt: str | None = None
     content_type: str = "application/json"
