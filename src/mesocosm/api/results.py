@@ -219,8 +219,14 @@ class Episode:
 
     @property
     def events(self) -> Iterator[Event]:
-        """Everything that was recorded, in order."""
-        return self._run._store.traces.events(self.id)  # noqa: SLF001
+        """Everything that was recorded, in order; long texts are read when their event is reached."""
+        import msgspec
+
+        from mesocosm.interop.replay import inline
+
+        store = self._run._store  # noqa: SLF001
+        for event in store.traces.events(self.id):
+            yield msgspec.structs.replace(event, payload=inline(event.payload, store.blobs))
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -235,7 +241,9 @@ class Episode:
         spoken: list[dict[str, Any]] = []
         for event in self._recorded(Kind.MODEL_CALL, Kind.OBSERVATION):
             role = "assistant" if event.kind is Kind.MODEL_CALL else "user"
-            spoken.append({"role": role, "content": event.payload.get("text" if role == "assistant" else "data")})
+            content = event.payload.get("text" if role == "assistant" else "data")
+            if content is not None:  # The observation after the last step of a one-step task is empty.
+                spoken.append({"role": role, "content": content})
         return spoken
 
     def to_dict(self) -> dict[str, Any]:
@@ -650,7 +658,7 @@ class Runs(Sequence[Run]):
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str] = ()) -> None:
         self._runs = tuple(runs)
-        self.labels: tuple[str, ...] = tuple(labels) or tuple(run.name or run.id[:8] for run in runs)
+        self.labels: tuple[str, ...] = tuple(labels) or tuple(run.name or run.id for run in runs)
 
     @overload
     def __getitem__(self, index: int) -> Run: ...

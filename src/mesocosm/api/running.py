@@ -46,6 +46,8 @@ ROWS = "rows"
 """The kind of runs on rows."""
 NOTES = "notes"
 """Key in the provenance of a run: what the caller should know."""
+TAKEN = "answers taken over, and not asked for again"
+"""How the note begins that names the runs whose answers were graded again."""
 
 T = TypeVar("T")
 
@@ -183,7 +185,9 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
             found = await asyncio.to_thread(store.runs.get, found.id)
             _same_server(found, parts)
             if decision.action is RerunAction.SKIP and not (wishes.retry_failed and found.counts.failed):
+                await asyncio.to_thread(_rename, store, found, work.spec.name)
                 return Run(store, found)
+            await asyncio.to_thread(_rename, store, found, work.spec.name)
         repairs = found is not None and lacks_too_much(found, policy.max_missing)
         options = session.SessionOptions(
             retry_failed=wishes.retry_failed or repairs,
@@ -235,6 +239,12 @@ async def _only_call(place: str, signature: str) -> AsyncIterator[None]:
         del _going[key]
 
 
+def _rename(store: "Store", run: StoredRun, name: str) -> None:
+    """Give a run that is there already the name that this call gives, so that it is found by it."""
+    if name and name != run.name:
+        store.runs.rename(run, name)
+
+
 def _same_server(run: StoredRun, parts: Parts) -> None:
     """Raise UsageError if another server answers now: the results of a run are those of the model that was there."""
     if changed := other_server(run, servers(parts), "; fresh=True runs it anew"):
@@ -262,7 +272,7 @@ def _lender(store: "Store", answers: str, wishes: Wishes, parts: Parts) -> Answe
 
 def _note_taken(store: "Store", run: StoredRun, lender: AnswerLender) -> StoredRun:
     taken = ", ".join(f"{count:,} of run {run_id}" for run_id, count in lender.taken.items())
-    note = f"answers taken over, and not asked for again: {taken}"
+    note = f"{TAKEN}: {taken}"
     record = store.runs.get(run.id)
     record.provenance = {**record.provenance, NOTES: [*record.provenance.get(NOTES, ()), note]}
     store.runs.save(record)

@@ -62,14 +62,15 @@ def compare(
 ) -> int:
     """Compare runs of the store: those of one benchmark, each against the first of them, task by task.
 
-    With WHAT and several -m it runs WHAT, as `mesocosm run` does, with each model and compares these runs.
+    With WHAT and several -m it runs WHAT with each model and compares these runs. It takes every option of
+    `mesocosm run WHAT`, such as -n and --set: mesocosm run WHAT --help.
 
     A difference counts only when its interval excludes 0; with more than two runs p values are Holm-adjusted. Exit 1
     when none of the runs can be compared, or a condition is broken; 3 when one cannot be decided.
 
     \b
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
-    mesocosm compare gsm8k -m openai/gpt-5-mini -m ollama/llama3.2
+    mesocosm compare gsm8k -m openai/gpt-5-mini -m ollama/llama3.2 -n 50
     mesocosm compare RUN RUN --remote    runs of your workspace on a server
     mesocosm gate --help    lists the conditions
     """

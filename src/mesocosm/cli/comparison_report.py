@@ -117,7 +117,11 @@ def notes(found: RunComparison) -> Iterator[str]:
                 )
     for group in found.groups:
         which = f"{group.runs[0].benchmark}: " if len(found.groups) > 1 else ""
-        for difference in found.differences if len(found.groups) == 1 else differences(group.runs):
+        unlike = found.differences if len(found.groups) == 1 else differences(group.runs)
+        other_models = any(one.field == "model" for one in unlike)
+        for difference in unlike:
+            if other_models and difference.field == "provenance.server.served":
+                continue  # Each server calls its model by the name that was asked for.
             values = ", ".join(_shown(value) for value in difference.values)
             yield f"{which}they differ in {_CALLED.get(difference.field, difference.field)}: {values}"
 
@@ -155,7 +159,12 @@ def _apart(pair: RunPair) -> bool:
     return low is not None and high is not None and (low > 0 or high < 0)
 
 
-_CALLED = {"selection.trials": "tries of each row or task (n)", "inputs.rollout source": "the rollout's source"}
+_CALLED = {
+    "selection.trials": "tries of each row or task (n)",
+    "inputs.rollout source": "the rollout's source",
+    "provenance.server.served": "the model name that the server replies with",
+    "provenance.server.address": "the server",
+}
 """Readable names of settings."""
 
 

@@ -15,6 +15,7 @@ from mesocosm.cli.remote.locate import elsewhere, remote_option
 from mesocosm.cli.render import ROLLOUT, answer, duration, emit, number, table
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import UnknownName, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -60,12 +61,15 @@ def episodes(run_id: str, traces: bool, limit: int | None, remote: bool) -> None
 
 @click.command(cls=Remote)
 @click.argument("run_id", metavar="RUN")
+@click.option("--task", default="", metavar="ID", help="Only episodes of this task, in full; for rows their numbers.")
 @click.option("--failed", is_flag=True, help="Only episodes that failed.")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of episodes.")
 @remote_option
 @click.pass_context
-def logs(context: click.Context, run_id: str, failed: bool, limit: int, remote: bool) -> Any:
+def logs(context: click.Context, run_id: str, task: str, failed: bool, limit: int, remote: bool) -> Any:
     """Show what happened in a run: every event of its episodes, failures with their tracebacks.
+
+    Long observations and replies are shortened, except with --task.
 
     Runs of rollouts are shown row by row, with what they printed: mesocosm eval logs --help.
     """
@@ -75,6 +79,8 @@ def logs(context: click.Context, run_id: str, failed: bool, limit: int, remote: 
     if there is not None:
         from mesocosm.cli.remote import runs
 
+        if task:
+            raise UsageError("--task is for runs of this machine; leave it out")
         runs.episodes(*there, traces=True, limit=limit)
         return 0
     from itertools import islice
@@ -84,9 +90,13 @@ def logs(context: click.Context, run_id: str, failed: bool, limit: int, remote: 
     store = command_store()
     run = find_run(store, run_id)
     if run.kind == ROLLOUT:
-        rest = {"cursor": None, "rows": "", "follow": False, "remote": False, "workspace": None}
+        rest = {"cursor": None, "rows": task, "follow": False, "remote": False, "workspace": None}
         return context.invoke(rollout_logs, name=run.id, limit=limit, failed=failed, **rest)
-    wanted = (one for one in all_episodes(store, run.id) if not failed or one.status is EpisodeStatus.FAILED)
+    wanted = (
+        one
+        for one in all_episodes(store, run.id)
+        if (not failed or one.status is EpisodeStatus.FAILED) and task in {"", one.task_id, one.id}
+    )
     found = list(islice(wanted, limit))
     if options().json:
         items = [
@@ -95,11 +105,15 @@ def logs(context: click.Context, run_id: str, failed: bool, limit: int, remote: 
         emit({"items": items, "next": None})
         return 0
     for episode in found:
-        _timeline(store, episode)
+        _timeline(store, episode, whole=bool(task))
         if episode.failure is not None:
             click.echo(f"      {episode.failure.cause}: {episode.failure.message}")
             for line in episode.failure.detail.splitlines():
                 click.echo(f"        {line}")
+    if not found and task:
+        raise UnknownName(
+            f"run {run.name or run.id} has no such episode of task {task!r}; mesocosm run episodes lists all"
+        )
     if not found:
         click.echo("no episode failed" if failed else "nothing happened yet")
     return 0
@@ -139,20 +153,24 @@ def _table(listed: Iterator[Episode]) -> None:
     table(columns, rows, options(), right=(0, 3, 4, 5), whole=(0, 2, 3, 4, 5))
 
 
-def _timeline(store: "Store", episode: Episode) -> None:
+def _timeline(store: "Store", episode: Episode, *, whole: bool = False) -> None:
     from mesocosm.interop.replay import trace
 
     click.secho(f"\n{episode.task_id} trial {episode.trial} · {episode.status} · {episode.id}", bold=True)
+    shown: Any = None
     for event in trace(episode, store.traces.events(episode.id), store.blobs):
         payload = event["payload"]
-        if event["event_type"] == "observation" and payload["phase"] == "after_env":
-            continue
-        words = _words(event["event_type"], payload)
+        if event["event_type"] == "observation":
+            # What the environment showed last is what the agent sees next: it is printed once.
+            if payload["phase"] == "after_env" or payload["data"] == shown:
+                continue
+            shown = payload["data"]
+        words = _words(event["event_type"], payload, whole=whole)
         if words:
             click.echo(f"{event['step']:>4}  {event['event_type']:<13} {words}")
 
 
-def _words(kind: str, payload: dict[str, Any]) -> str:
+def _words(kind: str, payload: dict[str, Any], *, whole: bool) -> str:
     import msgspec
 
     shown: Any = payload
@@ -165,7 +183,7 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
     elif kind == "technique_event" and payload.get("kind") == "token_usage":
         return ""
     text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
-    text = text if len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text):,} characters)"
+    text = text if whole or len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text):,} characters)"
     return text.replace("\n", "\n" + " " * 20)
 
 
@@ -175,10 +193,11 @@ def _words(kind: str, payload: dict[str, Any]) -> str:
 @remote_option
 @click.pass_context
 def export(context: click.Context, run_id: str, output: str | None, remote: bool) -> None:
-    """Write a run as replay JSON: episodes, traces, and turns for a showcase page.
+    """Write a run to a file: replay JSON for a showcase page, a bundle, or a table.
 
-    The ending of FILE chooses other formats: .zip a bundle with everything; .parquet, .csv and .jsonl a table of its
-    samples.
+    Replay JSON has the episodes, their traces, and turns. The ending of FILE chooses other formats: .zip a bundle with
+    everything; .parquet, .csv and .jsonl a table of its samples. `mesocosm export --site` writes a folder for any web
+    server.
     """
     if output is not None and not remote and Path(output).suffix.lower() in {".zip", *TABLES}:
         context.invoke(export_runs, run_ids=(run_id,), output=output, site=None)

@@ -332,12 +332,21 @@ def _tell_numbers(run: "Run", store: "Store", chosen: CommonOptions, colour: str
         name = "score" if metric.primary else metric.name
         value = click.style(number(metric.value), fg=colour) if metric.primary and colour else number(metric.value)
         click.echo(f"{name:<{width}} {value}  {interval(metric.low, metric.high) or '–'}  {counted(metric)}")
+    for line in _taken_over(run):
+        click.echo(line)
     if run.error:
         click.echo(f"{run.status}: {run.error}")
     for line in failure_lines(run, store):
         click.echo(line)
     for warning in run.warnings:
         click.echo(f"warning: {warning}")
+
+
+def _taken_over(run: "Run") -> Iterator[str]:
+    """Yield which answers of earlier runs were graded instead of asking the model again."""
+    from mesocosm.api.running import NOTES, TAKEN
+
+    yield from (note for note in run.provenance.get(NOTES, ()) if note.startswith(TAKEN))
 
 
 def _tell_answers(run: "Run") -> None:
@@ -400,6 +409,9 @@ def _compared(calls: Sequence[EvaluateCall], runs: "Sequence[Run]", store: "Stor
         return judged.code(code)
     for line in comparison_lines(found, labels):
         click.echo(line)
+    for run in runs:
+        for line in _taken_over(run):
+            click.echo(f"{labels[run.id]}: {line}")
     for line in judged.lines():
         click.echo(line)
     newest = [run.id for run in store.runs.list(limit=2).items][::-1]

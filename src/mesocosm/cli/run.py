@@ -25,7 +25,7 @@ TREE: Tree = {
     "logs": ("mesocosm.cli.episodes:logs", "Show what happened in a run, episode by episode."),
     "stop": (f"{_HERE}:stop", "Stop a run; finished episodes are kept."),
     "resume": (f"{_HERE}:resume", "Continue a run: only pending episodes are run."),
-    "export": ("mesocosm.cli.episodes:export", "Write a run as replay JSON for a showcase page."),
+    "export": ("mesocosm.cli.episodes:export", "Write a run to a file: replay JSON, a bundle, or a table."),
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine.", MORE),
     "watch": (f"{_HERE}:watch", "Follow a run of another process until it ends.", MORE),
     "rescore": (f"{_HERE}:rescore", "Recompute the scores and metrics of a run from its record.", MORE),
@@ -112,7 +112,10 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
             [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]
         )
     if not rows:
-        click.echo("no runs match; `mesocosm demo` makes one")
+        asked = any(given[name] for name in ("status", "benchmark", "model", "text", "cursor"))
+        click.echo(
+            "no run matches; `mesocosm run list` shows all" if asked else "no runs yet; `mesocosm demo` makes some"
+        )
         return
     columns = ["id", "status", "benchmark", "model", "score", "episodes", "started"]
     table(columns, rows, chosen, right=(5,), whole=(0, 1, 5, 6), spare=(6, 5))

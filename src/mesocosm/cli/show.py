@@ -193,7 +193,7 @@ def _server(run: Run) -> str:
     servers = []
     for role, of in (("", ""), ("judge_", "judge: ")):
         address, served = known.get(f"{role}address", ""), known.get(f"{role}served", "")
-        words = f"{address or 'an unknown address'}, answers as {served}" if served else address
+        words = f"{address or 'an unknown address'}, where the model calls itself {served}" if served else address
         if words:
             servers.append(of + words)
     return "; ".join(servers)

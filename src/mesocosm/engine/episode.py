@@ -177,10 +177,16 @@ def begun(run_id: str, planned: Planned) -> Episode:
         seed=task.seed,
         index=planned.index,
         cluster=task.cluster or "",
-        labels=task.labels,
+        labels=task.labels or _category(task),
         status=EpisodeStatus.RUNNING,
         started_at=time.time(),
     )
+
+
+def _category(task: Task) -> dict[str, str]:
+    """Return the category that a benchmark computes its further metrics by, as a label."""
+    found = task.metadata.get("category")
+    return {"category": found} if isinstance(found, str) else {}
 
 
 async def record_lost(session: ExecutorSession, planned: Planned, error: EpisodeError) -> Episode:

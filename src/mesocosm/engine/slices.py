@@ -74,7 +74,7 @@ def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> 
     seen = _read(episodes.result_rows(run.id, primary.score), by)
     if by not in seen.names:
         known = ", ".join(sorted(seen.names)[:20])
-        there = f"there are: {known}" if known else "its rows have no columns that could be labels"
+        there = f"there are: {known}" if known else "its tasks have none"
         if not seen.of:
             raise UnknownName(
                 f"no sample of run {run.name or run.id} is finished yet, so there is nothing to take apart"

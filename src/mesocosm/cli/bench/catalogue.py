@@ -150,7 +150,7 @@ def _tell(known: "KnownBenchmark", lacking: list[str], folders: Sequence[Path]) 
     ]
     table(["", ""], [[name, value] for name, value in facts if value], chosen)
     if descriptor.parameters:
-        click.echo("\nParameters (--extra)")
+        click.echo("\nParameters (-P NAME=VALUE)")
         rows = [
             [
                 name,

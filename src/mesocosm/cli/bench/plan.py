@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from mesocosm.store import Store
 
 
+REASONS = {
+    "already_succeeded": "it was done before; --fresh runs it again",
+    "latest_status_succeeded": "its latest attempt succeeded",
+}
+"""Readable words for the reasons of a skip."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkForecast:
     """What would happen to one benchmark.
@@ -123,8 +130,10 @@ def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> Non
     """Print a plan."""
     from mesocosm.cli.command import plural
 
+    several = len({one.model for one in prospects}) > 1
     rows = [
         [
+            *([one.model] if several else []),
             one.benchmark,
             one.action,
             f"{one.done:,}/{one.planned:,}" if one.planned else "–",
@@ -134,14 +143,18 @@ def tell(prospects: Sequence[BenchmarkForecast], chosen: "CommonOptions") -> Non
         ]
         for one in prospects
     ]
-    table(["benchmark", "would", "done", "pending", "tokens", "cost"], rows, chosen, right=(2, 3, 4, 5), whole=(0, 1))
+    columns = [*(["model"] if several else []), "benchmark", "would", "done", "pending", "tokens", "cost"]
+    first = len(columns) - 4
+    table(columns, rows, chosen, right=tuple(range(first, first + 4)), whole=tuple(range(first)))
     click.echo()
-    for one in prospects:
-        click.echo(f"{one.benchmark}: {one.reason}")
+    for benchmark, reason in dict.fromkeys((one.benchmark, one.reason) for one in prospects):
+        click.echo(f"{benchmark}: {REASONS.get(reason, reason)}")
     running = [one for one in prospects if one.pending]
     known = [one.usd for one in running if one.usd is not None]
     cost = f"about {money(sum(known))}" if len(known) == len(running) else "cost unknown"
     if known and len(known) < len(running):
         cost = f"about {money(sum(known))} for {len(known)} of them, unknown for the rest"
     pending = plural(sum(one.pending for one in running), "episode")
-    click.echo(f"\n{pending} pending in {plural(len(running), 'benchmark')}; {cost}")
+    places = plural(len({one.benchmark for one in running}), "benchmark")
+    models = f" with {plural(len({one.model for one in running}), 'model')}" if several and running else ""
+    click.echo(f"\n{pending} pending in {places}{models}; {cost}")

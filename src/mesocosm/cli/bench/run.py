@@ -78,7 +78,8 @@ def run(**given: Any) -> int:
         )
     if given["dry_run"]:
         chosen.part(GateFlags).check(comparing=len(models) > 1)
-        return max(_plan(flags.request_of({**given, "models": (one,)}), catalogue, given) for one in models or ("",))
+        requests = [flags.request_of({**given, "models": (one,)}) for one in models or ("",)]
+        return _plan(requests, catalogue, given)
     if len(models) > 1:
         return _compare([flags.request_of({**given, "models": (one,)}) for one in models], catalogue, given)
     chosen.part(GateFlags).check()
@@ -92,7 +93,7 @@ def run(**given: Any) -> int:
 @flags.again
 def plan(**given: Any) -> int:
     """Show what `bench run` with the same flags would do: finished and pending work, and its cost."""
-    return _plan(flags.request_of(given), _catalogue(given), given)
+    return _plan([flags.request_of(given)], _catalogue(given), given)
 
 
 def _catalogue(given: dict[str, Any]) -> "BenchmarkCatalogue":
@@ -334,17 +335,20 @@ def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
     ]
 
 
-def _plan(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
+def _plan(requests: "Sequence[BenchRequest]", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
     from mesocosm.cli.bench.plan import forecast, tell
     from mesocosm.cli.bench.work import BenchWork
 
     chosen = options()
-    with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:
-        prospects = forecast(work.members, work.existing, work.policy)
-        if chosen.json:
-            emit({"plan": [prospect.document() for prospect in prospects], "notes": work.notes})
-            return 0
-        for note in work.notes:
-            click.echo(f"note: {note}", err=True)
-        tell(prospects, chosen)
+    prospects, notes = [], []
+    for request in requests:
+        with BenchWork(request, catalogue, chosen, **flags.again_of(given)) as work:
+            prospects += forecast(work.members, work.existing, work.policy)
+            notes += [note for note in work.notes if note not in notes]
+    if chosen.json:
+        emit({"plan": [prospect.document() for prospect in prospects], "notes": notes})
+        return 0
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
+    tell(prospects, chosen)
     return 0
