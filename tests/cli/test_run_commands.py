@@ -82,7 +82,7 @@ def test_lists_can_be_narrowed(mesocosm: "Invoke", played: "Played", words: str,
     given = ("run", "list", *words.split(), *played.there)
 
     assert len(mesocosm(*given, "--json").document["items"]) == number
-    assert ("no runs match" in mesocosm(*given).out) == (number == 0)
+    assert ("no run matches" in mesocosm(*given).out) == (number == 0)
 
 
 def test_an_unknown_status_is_refused_with_the_known_ones(mesocosm: "Invoke", played: "Played") -> None:

@@ -65,11 +65,18 @@ def list_benchmarks(folders: tuple[Path, ...]) -> int:
 def tell_listed(found: "BenchmarkCatalogue") -> None:
     """Print the benchmarks, and the folders that hold none."""
     rows = [
-        [known.descriptor.id, known.directory, known.descriptor.kind, known.origin, known.descriptor.title]
+        [
+            known.descriptor.id,
+            known.directory,
+            known.descriptor.kind,
+            known.origin,
+            known.descriptor.split,
+            known.descriptor.title,
+        ]
         for known in found.benchmarks
     ]
     click.echo("Benchmarks")
-    table(["id", "folder", "kind", "from", "title"], rows, options(), whole=(0, 1, 2), spare=(1,))
+    table(["id", "folder", "kind", "from", "data", "title"], rows, options(), whole=(0, 1, 2), spare=(1,))
     directories = len({known.folder for known in found.benchmarks}) + len(found.uncovered)
     click.echo(
         f"\n{plural(len(rows), 'benchmark')} in {plural(directories, 'folder')}"
@@ -77,6 +84,7 @@ def tell_listed(found: "BenchmarkCatalogue") -> None:
     )
     for uncovered in found.uncovered:
         click.echo(f"  {uncovered.folder}: {uncovered.reason}")
+    click.echo("Generated data need no download; `mesocosm bench show ID` says what a benchmark needs.")
 
 
 @click.command(cls=MesocosmCommand)

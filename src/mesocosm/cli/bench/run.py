@@ -177,8 +177,8 @@ def _compare(requests: "Sequence[BenchRequest]", catalogue: "BenchmarkCatalogue"
             compared = document(found, store.episodes.task_ids)
             emit({"items": sides, "next": None, **compared, "viewer_data": str(path), "gate": judged.document()})
         else:
-            for results in played:
-                click.echo()
+            for request, results in zip(requests, played, strict=False):
+                click.echo(f"\n{request.name.shown()}")
                 tell_results(results, failures, hide=given["skip_incompatible"] and not requests[0].chosen)
             click.echo()
             tell(found, store.episodes.task_ids, chosen)
