@@ -22,6 +22,12 @@ async def test_a_finished_run_is_found_and_nothing_is_asked(server: ModelServer,
     assert (first.id, first.score, server.served) == (again.id, 1.0, 6)
 
 
+async def test_the_name_of_a_later_call_finds_the_run(server: ModelServer, model: str) -> None:
+    first = await evaluated(model)
+    again = await evaluated(model, name="course")
+    assert (mc.get_run("course").id, again.name, server.served) == (first.id, "course", 6)
+
+
 async def test_fresh_starts_over(server: ModelServer, model: str) -> None:
     first = await evaluated(model)
     assert (await evaluated(model, fresh=True)).id != first.id

@@ -34,6 +34,15 @@ def test_a_value_is_a_float_that_carries_its_interval() -> None:
         assert (other, other.low, other.method) == (score, score.low, score.method)
 
 
+def test_messages_hold_long_observations_and_end_with_the_reply() -> None:
+    run = mc.evaluate("context-bench", model="builtin/oracle", limit=1, params={"families": ["needle"]})
+    (episode,) = run.episodes()
+    asked, replied = episode.messages
+    assert asked["content"].startswith("Read the text")
+    assert (replied["role"], replied["content"]) == ("assistant", episode.answer)
+    assert [row["family"] for row in run.by("family")] == ["needle"]
+
+
 def test_a_run_shows_scores_with_intervals_and_what_to_know() -> None:
     run = evaluated()
     lines = repr(run).splitlines()

@@ -220,6 +220,24 @@ def test_a_plan_tells_what_is_done_and_owed_and_writes_nothing(bench: Bench, she
     assert sorted((tmp_path / "benchmark_results").iterdir()) == before
 
 
+def test_a_plan_for_several_models_names_them(bench: Bench) -> None:
+    shown = bench("run", "sums", "-m", "builtin/oracle", "-m", "builtin/empty", "--dry-run").out
+    assert re.search(r"^builtin/oracle +sums +run +0/20 +20", shown, re.MULTILINE)
+    assert re.search(r"^builtin/empty +sums +run +0/20 +20", shown, re.MULTILINE)
+    assert "40 episodes pending in 1 benchmark with 2 models" in shown
+
+
+def test_a_name_finds_the_run_also_when_it_was_done_before(bench: Bench, mesocosm: "Invoke") -> None:
+    done = only(bench(*RUN))
+    assert statuses(bench(*RUN, "--name", "course")) == {"sums": "skipped"}
+    assert mesocosm("run", "show", "course", "--json").document["run"]["id"] == done["run_id"]
+
+
+def test_one_name_for_two_runs_is_refused(bench: Bench) -> None:
+    refused = bench("run", "sums", "-m", "builtin/oracle", "-m", "builtin/empty", "--name", "course")
+    assert (refused.code, "--name is for one run" in refused.err) == (2, True)
+
+
 def test_max_examples_is_said_not_to_work_where_it_does_not(bench: Bench, shelf: Path) -> None:
     fixed = shelf_module.TOML.replace('sampling = "limit"', "")
     put(shelf, "fixed", toml=fixed)

@@ -85,6 +85,14 @@ def test_lists_can_be_narrowed(mesocosm: "Invoke", played: "Played", words: str,
     assert ("no run matches" in mesocosm(*given).out) == (number == 0)
 
 
+def test_logs_show_one_task_in_full(mesocosm: "Invoke", played: "Played") -> None:
+    shown = mesocosm("run", "logs", played.run_id, "--task", "seed-1", *played.there).out
+    other = mesocosm("run", "logs", played.run_id, "--task", "nothing", *played.there)
+    assert shown.count(" trial 0 · completed · ") == 1
+    assert "… (" not in shown
+    assert (other.code, "has no episode of task 'nothing'" in other.err) == (2, True)
+
+
 def test_an_unknown_status_is_refused_with_the_known_ones(mesocosm: "Invoke", played: "Played") -> None:
     refused = mesocosm("run", "list", "--status", "done", *played.there)
 

@@ -112,7 +112,8 @@ def logs(context: click.Context, run_id: str, task: str, failed: bool, limit: in
                 click.echo(f"        {line}")
     if not found and task:
         raise UnknownName(
-            f"run {run.name or run.id} has no such episode of task {task!r}; mesocosm run episodes lists all"
+            f"run {run.name or run.id} has no episode of task {task!r}; `mesocosm run episodes {run.name or run.id}` "
+            "lists them"
         )
     if not found:
         click.echo("no episode failed" if failed else "nothing happened yet")

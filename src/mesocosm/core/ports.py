@@ -543,6 +543,10 @@ class RunStore(Protocol):
         """Request that the process working on a run stops it."""
         ...
 
+    def rename(self, run: Run, name: str) -> None:
+        """Rename a run. Raise UnknownName if it is not stored."""
+        ...
+
 
 class LeaseStore(Protocol):
     """Which process works on which run."""

@@ -205,6 +205,8 @@ class GroupRunner:
             record = new_run(spec, parts, self._redactor)
             begun = msgspec.structs.replace(begun, signature=record.signature)
             decision = await asyncio.to_thread(decide, self._store, record.signature, self._policy)
+            if spec.name and decision.run is not None and decision.run.name != spec.name:
+                await asyncio.to_thread(self._store.runs.rename, decision.run, spec.name)
             if decision.action is RerunAction.SKIP:
                 if not self._same_server and (changed := await _other_server(decision, parts)):
                     return await self._save(begun, OutcomeStatus.FAILED, changed)

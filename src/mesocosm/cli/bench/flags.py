@@ -234,6 +234,7 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
         "limits": Limits(**{**limits, **chosen_limits(given)}),
         "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",
         "tags": given["tag"],
+        "run_name": given.get("name", ""),
         **{name: given[name] for name in ("max_examples", "trials", "seed", "timeout", "parallel")},
     }
     asked["max_examples"] = given["max_examples"] or None

@@ -305,7 +305,7 @@ def prepared(
             "trials": request.trials,
             "parallel": request.parallel,
             "workspace": workspace,
-            "name": stamped_id(name),
+            "name": request.run_name or stamped_id(name),
             "tags": list(request.tags),
             "reuse": not given["force"],
         }

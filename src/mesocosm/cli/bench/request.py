@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue, KnownBenchmark, UnusableFolder
 from mesocosm.benchmarks.parameters import BenchmarkParameters, settle
 from mesocosm.benchmarks.requirements import missing
@@ -45,6 +47,7 @@ class BenchRequest:
     parallel: int = 4
     cache: str = ""
     tags: tuple[str, ...] = ()
+    run_name: str = ""
 
     @property
     def name(self) -> ModelName:
@@ -189,6 +192,8 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
         tags=request.tags,
         output=place,
     )
+    if request.run_name:
+        spec = msgspec.structs.replace(spec, name=request.run_name)
     return replace(member, spec=spec, facts=_facts(known, settings, member))
 
 

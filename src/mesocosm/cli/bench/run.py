@@ -37,6 +37,7 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @flags.how
 @flags.again
 @flags.where
+@click.option("--name", default="", help="Name of the run, to find it by.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be done, as `plan` does.")
 @click.option(
     "--skip-incompatible/--show-incompatible",
@@ -76,6 +77,8 @@ def run(**given: Any) -> int:
         raise UsageError(
             "which model? Add -m: openai/NAME, ollama/NAME, NAME@URL …; builtin/oracle and builtin/empty need none"
         )
+    if given["name"] and (len(models) > 1 or len(flags.request_of(given).chosen) != 1):
+        raise UsageError("--name is for one run: name one benchmark and one model, or use --tag")
     if given["dry_run"]:
         chosen.part(GateFlags).check(comparing=len(models) > 1)
         requests = [flags.request_of({**given, "models": (one,)}) for one in models or ("",)]
@@ -314,6 +317,7 @@ def _python(request: "BenchRequest") -> str | None:
         "seed": request.seed,
         "temperature": params.get("temperature", request.temperature),
         "max_tokens": params.get("max_tokens"),
+        "name": request.run_name or None,
         "model": str(name),
     }
     return EvaluateCall(
