@@ -128,7 +128,7 @@ def _task(recipe: Recipe) -> Task:
         target=recipe.puzzle().answer,
         seed=recipe.seed,
         metadata={**kind, "context_length": str(recipe.tokens), "category": recipe.family, **compared},
-        labels={**kind, "context_length": str(recipe.tokens)},
+        labels={name: str(value) for name, value in kind.items()},
     )
 
 
