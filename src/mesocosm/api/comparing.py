@@ -73,9 +73,9 @@ class Comparison:
         for group in self._found.groups:
             for pair in group.pairs:
                 digests = {one.digest for one in pair.contrast.tasks if one.flipped}
-                before = {one.key: one for one in _episodes(self._run(pair.a), digests)}
-                after = {one.key: one for one in _episodes(self._run(pair.b), digests)}
-                found += [(before[key].episode, after[key].episode) for key in before if key in after]
+                before = {one.place: one for one in _episodes(self._run(pair.a), digests)}
+                after = {one.place: one for one in _episodes(self._run(pair.b), digests)}
+                found += [(before[place].episode, after[place].episode) for place in before if place in after]
         return found
 
     def fail_if(self, *conditions: str) -> Self:
@@ -141,15 +141,15 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Keyed:
-    key: tuple[str, int]
+class _Placed:
+    place: tuple[str, int]
     episode: Episode
 
 
-def _episodes(run: Run, digests: set[str]) -> Iterator[_Keyed]:
+def _episodes(run: Run, digests: set[str]) -> Iterator[_Placed]:
     for episode in run.episodes() if digests else ():
         if episode.task_digest in digests:
-            yield _Keyed((episode.task_digest, episode.trial), episode)
+            yield _Placed((episode.task_digest, episode.trial), episode)
 
 
 def compare(

@@ -126,7 +126,7 @@ class Arguments:
 
 _TEXT, _MAYBE = (str, "a text"), (str, type(None))
 _KINDS: dict[str, tuple[Any, str]] = {
-    "model": (_MAYBE, 'a name like "openai/gpt-5-mini"'),
+    "model": (_MAYBE, 'the name of one model, like "openai/gpt-5-mini"; mc.sweep takes a list of them'),
     "judge": (_MAYBE, 'a name like "openai/gpt-5-mini"'),
     "prompt": (
         (str, list, tuple, Callable, type(None)),
@@ -171,11 +171,9 @@ def work_for(what: Source, given: Arguments, call: str = "") -> Work:
 
 def chosen_model(given: Arguments) -> str:
     """Return the model of a call, else that of `MESOCOSM_MODEL`. Raises UsageError if there is none."""
-    name: object = given.model or os.environ.get("MESOCOSM_MODEL", "")
+    name = given.model or os.environ.get("MESOCOSM_MODEL", "")
     if not name:
         raise UsageError(which_model())
-    if not isinstance(name, str):
-        raise UsageError("model= is the name of one model; mc.sweep takes a list of them")
     return settled_model(name)
 
 
