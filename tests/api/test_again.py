@@ -149,3 +149,14 @@ async def test_rows_of_an_iterator_are_there_for_another_grader() -> None:
     run = await evaluated("builtin/oracle", what=iter(ROWS))
     graded = await asyncio.to_thread(run.regrade, "exact")
     assert graded.score == 1.0
+
+
+@pytest.mark.parametrize("given", [{"api_key": "abc"}, {"user": "sk-of-the-test-0123456789"}])
+def test_a_key_among_the_settings_of_a_model_is_refused(given: dict[str, str]) -> None:
+    with pytest.raises(mc.UsageError, match="model_args= holds a credential"):
+        mc.evaluate(ROWS, prompt="{question}", model="builtin/oracle", model_args=given)
+
+
+def test_settings_that_only_sound_like_keys_are_none() -> None:
+    given = {"max_completion_tokens": 100}
+    assert mc.evaluate(ROWS, prompt="{question}", model="builtin/oracle", model_args=given).status == "finished"

@@ -331,3 +331,11 @@ def test_a_file_that_evaluates_itself_while_it_is_loaded_is_refused(place: Path)
     )
     with pytest.raises(mc.UsageError, match="__main__"):
         mc.evaluate("loop.py@one", model="builtin/oracle")
+
+
+def test_tables_are_html_in_a_notebook_and_names_are_text() -> None:
+    run = evaluated(
+        what=[{"question": "1?", "answer": "1", "level": "<b>"}, {"question": "2?", "answer": "2", "level": "x"}]
+    )
+    assert "&lt;b&gt;" in run.by("level")._repr_html_()
+    assert "<td>builtin/oracle</td>" in mc.runs()._repr_html_()

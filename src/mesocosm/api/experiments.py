@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -23,6 +23,7 @@ from mesocosm.core.ports import Benchmark as BenchmarkPort
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
+from mesocosm.core.secret import is_secret
 from mesocosm.datasets.opening import is_hub_id
 from mesocosm.datasets.reading import format_of
 from mesocosm.engine.opening import NoModel, open_parts
@@ -81,6 +82,13 @@ class Arguments:
             raise UsageError(f"temperature={self.temperature!r} cannot work; it is a number from 0")
         if isinstance(self.tags, str) or any(not isinstance(tag, str) for tag in self.tags):
             raise UsageError(f"tags={self.tags!r:.80} cannot work; it is a list of words")
+        texts = {str(name): value for name, value in self.model_args.items() if isinstance(value, str)}
+        secret = next((name for name, value in texts.items() if is_secret(name, value)), None)
+        if secret is not None or Redactor(secret_values(os.environ)).value(dict(self.model_args)) != self.model_args:
+            raise UsageError(
+                f"model_args= holds a credential{f' ({secret})' if secret else ''}, and settings are stored with the "
+                "results; a model takes its key from the environment"
+            )
         self._check_only()
 
     def _check_only(self) -> None:
@@ -149,14 +157,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
 def _shown(value: T) -> T:
     """Return a value without the keys of the environment, for the record of a run."""
     return Redactor(secret_values(os.environ)).value(value)
-
-
-class Recogniser(Protocol):
-    """Returns the work for something to evaluate, None if it is not of its kind."""
-
-    def __call__(self, what: Any, given: Arguments) -> Work | None:
-        """Return the work, or None."""
-        ...
 
 
 def work_for(what: Source, given: Arguments, call: str = "") -> Work:

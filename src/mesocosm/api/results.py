@@ -283,7 +283,17 @@ class Episode:
 
 
 class Table(list[dict[str, Any]]):
-    """Rows of a table; printed with aligned columns."""
+    """Rows of a table; printed with aligned columns, and as a table in a notebook."""
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "(nothing)"
+        head = "".join(f"<th>{html.escape(str(column))}</th>" for column in self[0])
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(_cell(row.get(column)))}</td>' for column in self[0])}</tr>"
+            for row in self
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def __repr__(self) -> str:
         """Return the table as text."""
@@ -723,11 +733,16 @@ class Runs(Sequence[Run]):
 
     def __repr__(self) -> str:
         """Return the table."""
-        table = Table(
+        return repr(self._table())
+
+    def _repr_html_(self) -> str:
+        return self._table()._repr_html_()
+
+    def _table(self) -> Table:
+        return Table(
             {"": label, "benchmark": run.benchmark, "model": run.model, "status": run.status, "score": run.score}
             for label, run in zip(self.labels, self._runs, strict=True)
         )
-        return repr(table)
 
 
 def get_run(name: str = "last", *, store: str | os.PathLike[str] | None = None) -> Run:

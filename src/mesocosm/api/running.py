@@ -195,6 +195,8 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
             limits=work.spec.limits,
             secrets=[*secret_values(os.environ)],
             checked=checked,
+            # Of two processes that start the same experiment at once, one is told of the other.
+            alone=not wishes.fresh,
         )
         watching: list[Observer] = [_Watching(store, wishes)]
         with progress_display(wishes.progress) as display:
