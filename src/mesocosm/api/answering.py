@@ -209,7 +209,8 @@ class AnsweringAgent:
         name = getattr(self.function, "__qualname__", "the agent")
         if answer is None:
             raise EpisodeError(Cause.AGENT_ERROR, f"{name} returned None; is a `return` missing?")
-        info: dict[str, Any] = {INPUT: given}
+        # The answer is first: views that show the beginning of an action show it.
+        info: dict[str, Any] = {ANSWER: None, INPUT: given}
         if _conversation(answer):
             from mesocosm.rollouts.graders.answer import answer_text
 
