@@ -66,12 +66,11 @@ def test_every_name_says_what_it_is() -> None:
     assert [name for name in mc.__all__ if name != "__version__" and not inspect.getdoc(getattr(mc, name))] == []
 
 
-@pytest.mark.parametrize("module", ["comparing", "definitions", "evaluate", "planning"])
-def test_examples_of_the_reference_run(module: str) -> None:
-    import importlib
-
-    found = importlib.import_module(f"mesocosm.api.{module}")
-    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-    for test in doctest.DocTestFinder().find(found, globs={**vars(mc), **{n: getattr(mc, n) for n in mc.__all__}}):
-        runner.run(test)
-    assert runner.summarize(verbose=False).failed == 0
+@pytest.mark.parametrize("name", sorted({*mc.__all__} - {"__version__"}))
+def test_every_name_has_an_example_that_runs(name: str) -> None:
+    rows = [{"question": "1 + 1?", "answer": "2"}, {"question": "2 + 2?", "answer": "4"}]
+    run = mc.evaluate(rows, prompt="{question}", grader="exact", model="builtin/oracle")
+    known = {"rows": rows, "run": run, **{one: getattr(mc, one) for one in mc.__all__}}
+    example = doctest.DocTestParser().get_doctest(inspect.getdoc(getattr(mc, name)) or "", known, name, None, 0)
+    assert example.examples
+    assert doctest.DocTestRunner().run(example).failed == 0

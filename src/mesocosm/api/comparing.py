@@ -39,7 +39,14 @@ class Pair:
 
 
 class Comparison:
-    """Runs compared with the first one, row by row. Printed as a table with the differences."""
+    """Runs compared with the first one, row by row. Printed as a table with the differences.
+
+    >>> found = sweep(rows, prompt="{question}", grader="exact", model=["builtin/oracle", "builtin/empty"]).compare()
+    >>> found.pairs[0].difference
+    -1.0000 [-1.0000, -0.0700] n=2/2
+    >>> [before.answer for before, after in found.flipped()]
+    ['2', '4']
+    """
 
     def __init__(
         self, runs: Sequence[Run], labels: Sequence[str], found: "RunComparison", *, paired: bool = True
@@ -228,7 +235,12 @@ def sweep(what: Any, **arguments: Any) -> Runs:
 
 
 async def asweep(what: Any, **arguments: Any) -> Runs:
-    """Do what `sweep` does, awaited."""
+    """Do what `sweep` does, awaited.
+
+    >>> import asyncio
+    >>> len(asyncio.run(asweep(rows, prompt={"a": "{question}", "b": "{question}!"}, model="builtin/oracle")))
+    2
+    """
     return await _swept(what, arguments, call_site(), session.Control())
 
 

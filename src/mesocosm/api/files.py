@@ -44,6 +44,10 @@ def import_runs(path: str | os.PathLike[str], *, store: str | os.PathLike[str] |
     """Read the runs of a bundle (`.zip`), or of a replay file, into the store, and return them.
 
     Importing twice changes nothing. Raises UsageError for another file, InvalidInput for a damaged one.
+
+    >>> bundle = run.export("run.zip")
+    >>> import_runs(bundle, store="elsewhere")[0].score == run.score
+    True
     """
     opened = store_at(store)
     taken = import_file(Path(path), opened)

@@ -21,6 +21,9 @@ class Plan:
     Of `episodes` episodes, `finished` are there already. `missing` names what this machine lacks, with the remedy.
     `tokens` and `cost_usd` are expected for the rest, from the mean of finished episodes of the same run; None while
     none is finished.
+
+    >>> plan(rows, prompt="{question}", model="builtin/oracle", trials=3).episodes
+    6
     """
 
     benchmark: str

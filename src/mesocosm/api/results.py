@@ -87,11 +87,22 @@ def value_of(metric: MetricResult | None) -> Value | None:
 
 
 class GateFailed(MesocosmError, AssertionError):
-    """A condition of `fail_if` holds, or cannot be decided; it is an assertion, so a test that calls it fails."""
+    """A condition of `fail_if` holds, or cannot be decided; it is an assertion, so a test that calls it fails.
+
+    >>> try:
+    ...     run.fail_if("score<2", "missing>2%")
+    ... except GateFailed as failed:
+    ...     print(str(failed).partition(":")[0])
+    score<2
+    """
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped a run; what finished is kept in `run`, and the same call goes on."""
+    """Ctrl-C stopped a run; what finished is kept in `run`, and the same call goes on.
+
+    >>> issubclass(Interrupted, KeyboardInterrupt)
+    True
+    """
 
     def __init__(self, run: "Run | None" = None) -> None:
         self.run = run
@@ -316,6 +327,11 @@ class Run:
     """A run: one benchmark, one model, one agent. A view on the store that holds nothing large.
 
     `repr` shows the scores with their intervals; `score` is the value that ranks, None if nothing was scored.
+
+    >>> run.score
+    1.0000 [0.3424, 1.0000] n=2/2
+    >>> [episode.answer for episode in run.episodes(passed=True)]
+    ['2', '4']
     """
 
     def __init__(self, store: "Store", stored: StoredRun) -> None:
@@ -664,7 +680,14 @@ def remember_call(run: Run, again: Callable[..., Run]) -> Run:
 
 
 class Runs(Sequence[Run]):
-    """Several runs with their labels; printed as a table, the best one first."""
+    """Several runs with their labels; printed as a table, the best one first.
+
+    >>> found = sweep(rows, prompt="{question}", grader="exact", model=["builtin/empty", "builtin/oracle"])
+    >>> found.labels
+    ('builtin/empty', 'builtin/oracle')
+    >>> found.best().score
+    1.0000 [0.3424, 1.0000] n=2/2
+    """
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str] = ()) -> None:
         self._runs = tuple(runs)
@@ -765,7 +788,11 @@ def runs(
     limit: int = 100,
     store: str | os.PathLike[str] | None = None,
 ) -> Runs:
-    """Return stored runs, the newest first; all given conditions must hold. Raises UsageError for an unknown status."""
+    """Return stored runs, the newest first; all given conditions must hold. Raises UsageError for an unknown status.
+
+    >>> runs(model="builtin/oracle", status="finished")[0].model
+    'builtin/oracle'
+    """
     from mesocosm.store.filters import RunFilter
 
     names = _words(status)

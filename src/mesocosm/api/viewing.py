@@ -167,6 +167,9 @@ def view(run: "Run | None" = None, *, store: str | os.PathLike[str] | None = Non
 
     A viewer that is not running is started in the background; it ends after ten minutes without a visitor. Raises
     InfrastructureError if none can be started.
+
+    >>> view()  # doctest: +SKIP
+    'http://127.0.0.1:8877'
     """
     from mesocosm.api.places import results_place
 

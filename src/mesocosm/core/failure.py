@@ -148,13 +148,24 @@ class Failure(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MesocosmError(Exception):
-    """Root of all exceptions raised on purpose. The message says what happened, to what, and what to do next."""
+    """Root of all exceptions raised on purpose. The message says what happened, to what, and what to do next.
+
+    >>> issubclass(UsageError, MesocosmError)
+    True
+    """
 
     exit_code = 1
 
 
 class UsageError(MesocosmError):
-    """The caller's input cannot be used as it is."""
+    """The caller's input cannot be used as it is.
+
+    >>> try:
+    ...     evaluate("no-such-benchmark", model="builtin/oracle")
+    ... except UsageError as error:
+    ...     print(str(error).partition(";")[0])
+    no benchmark is called 'no-such-benchmark'
+    """
 
     exit_code = 2
 
@@ -190,7 +201,11 @@ class UnknownName(UsageError):
 
 
 class InfrastructureError(MesocosmError):
-    """The store or the machine cannot be used. Data committed before stays readable."""
+    """The store or the machine cannot be used. Data committed before stays readable.
+
+    >>> InfrastructureError("the disk is full").exit_code
+    4
+    """
 
     exit_code = 4
 
@@ -210,7 +225,14 @@ class RunLeased(InfrastructureError):
 
 
 class RunAborted(MesocosmError):
-    """The run stopped because every further episode would fail in the same way."""
+    """The run stopped because every further episode would fail in the same way.
+
+    >>> try:
+    ...     evaluate(rows, prompt="{question}", model="openai/adder@http://127.0.0.1:9/v1")
+    ... except RunAborted as error:
+    ...     print(str(error).partition(" at ")[0])
+    openai/adder: nothing answers
+    """
 
     exit_code = 4
 

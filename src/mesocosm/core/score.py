@@ -20,6 +20,9 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
 
     Without a value it is either missing for a cause, or `worst`: the agent caused the failure, and the metric takes
     its worst value for this episode.
+
+    >>> Score("exact", 1.0, explanation="the same text").value
+    1.0
     """
 
     name: str
@@ -37,6 +40,9 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     the worst value. A metric that is not `directed` does not declare whether higher is better: higher is assumed, and
     comparisons only report which is higher. With `where`, the metric covers only tasks with all these metadata values;
     other tasks have no such score.
+
+    >>> Metric("solved", "correct", "pass_rate", threshold=0.5, primary=True).bar
+    0.5
     """
 
     name: str

@@ -14,6 +14,9 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     graders and the oracle see. `cluster` names the item that several variants derive from: variants of one item are
     not independent samples. `occurrence` distinguishes identical tasks of one benchmark. `labels` are facts by which
     results can be grouped (a category, a difficulty); like `id` they are not part of the identity.
+
+    >>> Task("first", input={"question": "1 + 1?"}, target="2", labels={"level": "easy"}).target
+    '2'
     """
 
     id: str

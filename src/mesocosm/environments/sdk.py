@@ -16,6 +16,9 @@ class StepResult:
     (sent as base64). `reward` is one finite number. `terminated` means that the episode reached its end, `truncated`
     that it was cut off. A `system_prompt` replaces the previous one. `content_type` is the media type of `observation`,
     for example `image/png` for an image as base64 text.
+
+    >>> StepResult("you win", reward=1.0, terminated=True).truncated
+    False
     """
 
     observation: Any
@@ -33,6 +36,16 @@ class BaseEnv(ABC):
     Calls of one instance never overlap, but they may come from different threads, and other instances may run
     at the same time: keep the state of an episode in `self`, never in module globals or class attributes.
     `reset`, `step`, `close`, `render` and `oracle` may also be coroutine functions; the server awaits them.
+
+    >>> class Once(Environment):
+    ...     def reset(self, seed=None, **params):
+    ...         return "Say yes."
+    ...     def step(self, action):
+    ...         return StepResult("", float(action == "yes"), terminated=True)
+    ...     def oracle(self):
+    ...         return "yes"
+    >>> evaluate(Once, model="builtin/oracle", limit=3).score
+    1.0000 [1.0000, 1.0000] n=3/3
     """
 
     @abstractmethod

@@ -2,6 +2,10 @@
 
 Except for running code they need only the standard library, pydantic and `mesocosm.rollouts.sdk`.
 `catalogue.open_grader` opens them by name; `docs/graders.md` describes the attacks that each was tested with.
+
+>>> import mesocosm as mc
+>>> mc.graders.NumericGrader(tolerance=0.1).options.tolerance
+0.1
 """
 
 import importlib

@@ -283,6 +283,9 @@ class AgentWorkflowContext(_Folder, Generic[TConfig]):
 
     `config` is the workflow's own `self.config`. `row_index` counts from 0 and is None if unknown; `seed` is the same
     for the same row and trial.
+
+    >>> AgentWorkflowContext([{"role": "user", "content": "1 + 1?"}], metadata={"level": "easy"}).metadata["level"]
+    'easy'
     """
 
     def __init__(
@@ -325,6 +328,12 @@ class GraderContext(_Folder):
 
     `judge` is the run's model for graders, or None. `samples` are the samples by source name, for older rollouts with
     several sources.
+
+    >>> from mesocosm.rollouts.sdk import RolloutSample
+    >>> context = GraderContext("2", RolloutSample(messages=[{"role": "assistant", "content": "2"}]))
+    >>> context.set_reward(1)
+    >>> context.sample.reward
+    1.0
     """
 
     def __init__(

@@ -16,6 +16,9 @@ class AgentWorkflowOutput(BaseModel):
     """A workflow's result: its messages, named numbers about them, and free notes.
 
     With messages of None there is no sample. Unknown fields and non-finite numbers are rejected.
+
+    >>> AgentWorkflowOutput(messages=[{"role": "assistant", "content": "4"}], metrics={"turns": 1}).metrics
+    {'turns': 1.0}
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", allow_inf_nan=False, revalidate_instances="always")
@@ -26,7 +29,14 @@ class AgentWorkflowOutput(BaseModel):
 
 
 class AgentWorkflow(ABC, Generic[TConfig]):
-    """Runs one row. Every execution gets a new instance and a copy of the configuration."""
+    """Runs one row. Every execution gets a new instance and a copy of the configuration.
+
+    >>> class Repeat(AgentWorkflow):
+    ...     async def run(self, ctx):
+    ...         return [*ctx.prompt, {"role": "assistant", "content": "4"}]
+    >>> evaluate(rows, prompt="{question}", agent=Repeat, grader="exact", model="builtin/empty").score
+    0.5000 [0.0945, 0.9055] n=2/2
+    """
 
     def __init__(self, config: TConfig | None = None) -> None:
         self.config = config
@@ -40,7 +50,14 @@ class AgentWorkflow(ABC, Generic[TConfig]):
 
 
 class Grader(ABC):
-    """Grades one sample. Every execution gets a new instance and a copy of the configuration."""
+    """Grades one sample. Every execution gets a new instance and a copy of the configuration.
+
+    >>> class Exact(Grader):
+    ...     async def grade(self, ctx):
+    ...         ctx.set_reward(ctx.sample.messages[-1]["content"] == ctx.label)
+    >>> evaluate(rows, prompt="{question}", grader=Exact, model="builtin/oracle").metrics
+    {'exact': 1.0000 [0.3424, 1.0000] n=2/2}
+    """
 
     def __init__(self, config: GraderConfig | None = None) -> None:
         self.config = config
