@@ -132,11 +132,12 @@ def test_what_the_server_refuses_is_a_row_and_the_others_go_on(busy: "Platform")
         (("--model", "openai/tiny@http://127.0.0.1:1/v1"), "leave the address out"),
         (("--workspace", "reefs", "--solo"), "contradict each other"),
         (("--on", "http://127.0.0.1:1", "--base-url", "http://127.0.0.1:2"), "name different servers"),
+        (("--model", "builtin/oracle", "--model", "builtin/random"), "this is for one model"),
         (("--extra", '{"strange": 1}'), "is not a parameter of eliza-format"),
     ],
 )
 def test_flags_that_mean_nothing_on_a_server_are_refused(idle: "Platform", words: tuple[str, ...], told: str) -> None:
-    seen = bench(idle, *FORMAT, *ORACLE, *words)
+    seen = bench(idle, *FORMAT, *(() if "--model" in words else ORACLE), *words)
     assert (seen.code, seen.out) == (2, "")
     assert told in seen.err
     assert Client().runs.list(whose="mine").items == []

@@ -209,12 +209,15 @@ def _profiles() -> list[str]:
 
 
 def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
-    """Return the request that the flags describe. Raises UsageError."""
+    """Return the request that the flags describe, which is for one model. Raises UsageError."""
     from mesocosm.cli.bench.request import BenchRequest, check_chosen
     from mesocosm.cli.settings import read_parameters, read_settings
     from mesocosm.core.failure import UsageError
     from mesocosm.core.run import Limits
 
+    models = models_of(given)
+    if len(models) > 1:
+        raise UsageError(f"this is for one model, not for {' and '.join(models)}; run it once for each")
     named = (*given.get("names", ()), *given.get("benchmarks", ()))
     chosen = () if given.get("everything") else check_chosen(named)
     settings = read_settings(given["settings"])
@@ -227,7 +230,7 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
     asked: dict[str, Any] = {
         "chosen": chosen,
         "provider": given.get("provider", ""),
-        "model": next(iter(models_of(given)), ""),
+        "model": next(iter(models), ""),
         "agent": given["agent"],
         "extra": extra,
         "temperature": given.get("temperature"),

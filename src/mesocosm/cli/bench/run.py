@@ -96,7 +96,8 @@ def run(**given: Any) -> int:
 @flags.again
 def plan(**given: Any) -> int:
     """Show what `bench run` with the same flags would do: finished and pending work, and its cost."""
-    return _plan([flags.request_of(given)], _catalogue(given), given)
+    models = flags.models_of(given) or ("",)
+    return _plan([flags.request_of({**given, "models": (one,)}) for one in models], _catalogue(given), given)
 
 
 def _catalogue(given: dict[str, Any]) -> "BenchmarkCatalogue":
