@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from mesocosm.api.evaluate import aevaluate, evaluate
     from mesocosm.api.files import import_runs
     from mesocosm.api.planning import Plan, list_benchmarks, plan
-    from mesocosm.api.results import Episode, GateFailed, Interrupted, Run, Runs, Value, get_run, runs
+    from mesocosm.api.results import Episode, GateFailed, Run, Runs, Value, get_run, runs
     from mesocosm.api.viewing import view
+    from mesocosm.api.waiting import Interrupted
     from mesocosm.core.failure import InfrastructureError, MesocosmError, RunAborted, UsageError
     from mesocosm.core.score import Metric, Score
     from mesocosm.core.task import Task
@@ -37,8 +38,9 @@ _PLACES = {
     "api.evaluate": ("aevaluate", "evaluate"),
     "api.files": ("import_runs",),
     "api.planning": ("Plan", "list_benchmarks", "plan"),
-    "api.results": ("Episode", "GateFailed", "Interrupted", "Run", "Runs", "Value", "get_run", "runs"),
+    "api.results": ("Episode", "GateFailed", "Run", "Runs", "Value", "get_run", "runs"),
     "api.viewing": ("view",),
+    "api.waiting": ("Interrupted",),
     "core.failure": ("InfrastructureError", "MesocosmError", "RunAborted", "UsageError"),
     "core.score": ("Metric", "Score"),
     "core.task": ("Task",),

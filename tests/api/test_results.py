@@ -12,7 +12,7 @@ import pytest
 from tests.api.conftest import ROWS
 
 import mesocosm as mc
-from mesocosm.api import running
+from mesocosm.api import waiting
 
 
 def evaluated(**arguments: Any) -> mc.Run:
@@ -258,8 +258,8 @@ def test_ctrl_c_keeps_what_is_finished_and_the_same_call_goes_on(monkeypatch: py
         stop(state, control)
         state.loop.call_soon_threadsafe(release.set)
 
-    stop = running._stop
-    monkeypatch.setattr(running, "_stop", stopping)
+    stop = waiting._stop
+    monkeypatch.setattr(waiting, "_stop", stopping)
     threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(mc.Interrupted) as caught:
         evaluated(agent=agent, model=None, parallel=1)

@@ -71,8 +71,12 @@ def test_broken_json_is_told_with_its_place(mesocosm: "Invoke") -> None:
     assert "line 2, column 8" in checked.document["issues"][0]
 
 
-def test_validate_needs_a_document(mesocosm: "Invoke") -> None:
-    assert mesocosm("validate").code == 2
+def test_validate_without_a_document_checks_this_folder(
+    mesocosm: "Invoke", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = mesocosm("validate")
+    assert (outcome.code, "no manifest in ." in outcome.err) == (1, True)
 
 
 @pytest.mark.parametrize("flag", ["--base-url", "--bench-url"])

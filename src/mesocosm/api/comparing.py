@@ -11,7 +11,8 @@ from mesocosm.api.definitions import UNLIMITED, Limits
 from mesocosm.api.evaluate import evaluated
 from mesocosm.api.places import named_run, store_at
 from mesocosm.api.results import Episode, GateFailed, Run, Runs, Table, Value, store_of, stored_of, value_of
-from mesocosm.api.running import call_site, waited
+from mesocosm.api.running import call_site
+from mesocosm.api.waiting import waited
 from mesocosm.core.failure import UsageError
 from mesocosm.engine import session
 

@@ -12,7 +12,8 @@ from mesocosm.api.experiments import Arguments, Source, work_for
 from mesocosm.api.grading import GraderLike
 from mesocosm.api.prompts import PromptLike
 from mesocosm.api.results import Episode, Run, remember_call
-from mesocosm.api.running import Wishes, call_site, run_work, waited
+from mesocosm.api.running import Wishes, call_site, run_work
+from mesocosm.api.waiting import waited
 from mesocosm.core.ports import Progress
 from mesocosm.core.reading import nearest
 from mesocosm.engine import session

@@ -1,4 +1,4 @@
-"""Runs as files: tables, bundles, static sites, and reading bundles back."""
+"""Read runs from files: bundles and replay files."""
 
 import os
 from contextlib import suppress
@@ -7,37 +7,10 @@ from typing import TYPE_CHECKING
 
 from mesocosm.api.places import store_at
 from mesocosm.api.results import Run, Runs
-from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.run import Run as StoredRun
+from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
-
-TABLES = frozenset({".parquet", ".csv", ".jsonl"})
-"""Endings of files that hold samples as a table."""
-
-
-def export(run: StoredRun, store: "Store", path: Path) -> Path:
-    """Write a run by the ending of `path`, as `Run.export` does."""
-    ending = path.suffix.lower()
-    if ending in TABLES:
-        from mesocosm.interop.samples import write_samples
-
-        write_samples(run, store, path)
-    elif ending == ".zip":
-        from mesocosm.interop.bundle import write_bundle
-        from mesocosm.interop.files import replacing
-
-        with replacing(path) as file:
-            write_bundle(file, [store.bundles.run(run.id)])
-    elif not ending:
-        from mesocosm.server.runs.published_runs import PublishedRuns
-        from mesocosm.server.site.site import write_site
-
-        write_site(PublishedRuns(store, [run]), path)
-    else:
-        raise UsageError(f"{path}: {ending} is no format; end it in .csv, .jsonl, .parquet or .zip, or name a folder")
-    return path
 
 
 def import_runs(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> Runs:

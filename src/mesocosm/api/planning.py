@@ -60,7 +60,7 @@ def plan(what: Any, **arguments: Any) -> Plan:
     >>> plan([{"question": "1 + 1?", "answer": "2"}], prompt="{question}", model="builtin/oracle").episodes
     1
     """
-    from mesocosm.api.running import waited
+    from mesocosm.api.waiting import waited
 
     return waited(lambda control: _planned(what, arguments))
 

@@ -97,18 +97,6 @@ class GateFailed(MesocosmError, AssertionError):
     """
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped a run; what finished is kept in `run`, and the same call goes on.
-
-    >>> issubclass(Interrupted, KeyboardInterrupt)
-    True
-    """
-
-    def __init__(self, run: "Run | None" = None) -> None:
-        self.run = run
-        super().__init__("stopped; the same call runs the rest" if run is not None else "stopped before the run began")
-
-
 class Episode:
     """One attempt at one task, as stored. `messages` and `events` are read when asked for.
 
@@ -528,9 +516,9 @@ class Run:
 
     def compare(self, other: "Run | str", *, metric: str = "") -> "Comparison":
         """Return the comparison with another run on the same rows; this one is the baseline. Raises UsageError."""
-        from mesocosm.api.comparing import compare
+        import mesocosm
 
-        return compare(self, other, metric=metric, store=self._store.place)
+        return mesocosm.compare(self, other, metric=metric, store=self._store.place)
 
     def fail_if(self, *conditions: str) -> Self:
         """Return the run if no condition holds, such as `"score<0.8"` or `"missing>2%"`.
@@ -563,9 +551,15 @@ class Run:
         """
         if self._again is not None:
             return self._again(retry_failed=retry_failed)
-        from mesocosm.api.running import finished_run
+        from mesocosm.api.waiting import waited
+        from mesocosm.core.redact import secret_values
+        from mesocosm.engine import session
 
-        return finished_run(self._store, self._stored, retry_failed=retry_failed)
+        async def work(control: session.Control) -> Run:
+            options = session.SessionOptions(retry_failed=retry_failed, secrets=[*secret_values(os.environ)])
+            return Run(self._store, await session.resume(self.id, self._store, control=control, settings=options))
+
+        return waited(work)
 
     def regrade(self, grader: Any) -> "Run":
         """Return a new run that grades the stored answers with another grader; no model but a judge is asked.
@@ -596,7 +590,7 @@ class Run:
         `import_runs`), and a name without an ending is a folder with a site for any web server. Raises UsageError for
         another ending, Incompatible if parquet lacks its package.
         """
-        from mesocosm.api.files import export
+        from mesocosm.api.exporting import export
 
         return export(self._stored, self._store, Path(path))
 
@@ -724,11 +718,13 @@ class Runs(Sequence[Run]):
 
     def compare(self, *, metric: str = "", baseline: "Run | str | None" = None) -> "Comparison":
         """Return the comparison of all of them; the first one is the baseline. Raises UsageError."""
-        from mesocosm.api.comparing import compare
+        import mesocosm
 
         if isinstance(baseline, str) and baseline in self.labels:
             baseline = self[baseline]
-        return compare(*self, metric=metric, baseline=baseline, labels=dict(zip(self, self.labels, strict=True)))
+        return mesocosm.compare(
+            *self, metric=metric, baseline=baseline, labels=dict(zip(self, self.labels, strict=True))
+        )
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return one mapping for each run."""

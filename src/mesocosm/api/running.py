@@ -1,20 +1,19 @@
 """Run what a call describes: find an earlier run of the same experiment, resume it or start one, wait, return it."""
 
 import asyncio
-import contextvars
 import os
 import sys
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
 from mesocosm.api.places import store_at
 from mesocosm.api.progress import progress_display
-from mesocosm.api.results import Episode, Interrupted, Run
+from mesocosm.api.results import Episode, Run
+from mesocosm.api.waiting import POLL_S
 from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
@@ -25,7 +24,6 @@ from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine import opening, session
-from mesocosm.engine.executors.local import rare_collection
 from mesocosm.engine.rerun_decision import (
     RerunAction,
     RerunPolicy,
@@ -38,8 +36,6 @@ from mesocosm.engine.rerun_decision import (
 if TYPE_CHECKING:
     from mesocosm.store import Store
 
-POLL_S = 0.2
-"""Seconds between looks for Ctrl-C while another thread works."""
 ANSWERS = "answers"
 """Key in the provenance of a run: what its answers depend on, which graders and the number of rows are not."""
 ROWS = "rows"
@@ -279,73 +275,6 @@ def _note_taken(store: "Store", run: StoredRun, lender: AnswerLender) -> StoredR
     record.provenance = {**record.provenance, NOTES: [*record.provenance.get(NOTES, ()), note]}
     store.runs.save(record)
     return record
-
-
-def finished_run(store: "Store", stored: StoredRun, *, retry_failed: bool = False) -> Run:
-    """Resume a stored run by what it refers to, and return it. Raises UsageError for a run made of objects."""
-
-    async def work(control: session.Control) -> Run:
-        options = session.SessionOptions(retry_failed=retry_failed, secrets=[*secret_values(os.environ)])
-        return Run(store, await session.resume(stored.id, store, control=control, settings=options))
-
-    return waited(work)
-
-
-def waited(work: Callable[[session.Control], Awaitable[T]]) -> T:
-    """Return the result of asynchronous work, also where a loop is running, as in a notebook.
-
-    The work has a thread with a loop of its own; the caller waits for it and can be interrupted. Ctrl-C stops the run,
-    keeps what is finished, and raises Interrupted with it; a second one does not wait.
-    """
-    ended = threading.Event()
-    state = _State()
-    control = session.Control()
-
-    async def main() -> None:
-        state.loop = asyncio.get_running_loop()
-        state.result = await work(control)
-
-    def run() -> None:
-        try:
-            # The first call imports the store and the client. What is imported stays, and looking for garbage among it
-            # takes some 7 % of that call.
-            with rare_collection(), asyncio.Runner() as runner:
-                runner.run(main())
-        except BaseException as error:  # noqa: BLE001 - raised again by the caller
-            state.error = error
-        finally:
-            ended.set()
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(run,), name="mesocosm", daemon=True).start()
-    interrupted = False
-    # Not Thread.join: interrupted, Python 3.11 takes a running thread for an ended one.
-    while not ended.is_set():
-        try:
-            ended.wait(POLL_S)
-        except KeyboardInterrupt:
-            if interrupted:
-                raise
-            interrupted = True
-            _stop(state, control)
-    if interrupted:
-        raise Interrupted(state.result if isinstance(state.result, Run) else None) from state.error
-    if state.error is not None:
-        raise state.error
-    return state.result  # type: ignore[no-any-return]
-
-
-@dataclass(slots=True)
-class _State:
-    loop: asyncio.AbstractEventLoop | None = None
-    result: Any = None
-    error: BaseException | None = field(default=None)
-
-
-def _stop(state: _State, control: session.Control) -> None:
-    loop = state.loop
-    if loop is not None and not loop.is_closed():
-        loop.call_soon_threadsafe(control.stop, "interrupted")
 
 
 def call_site() -> str:

@@ -211,3 +211,14 @@ def _single(prompt: str) -> str:
 def _label(prompt: str, model: str) -> str:
     short = prompt if len(prompt) <= _LONGEST_LABEL else f"{prompt[: _LONGEST_LABEL - 1]}…"
     return " · ".join(part for part in (short.replace("\n", " "), model) if part)
+
+
+@evaluation_options
+@click.command("run", cls=MesocosmCommand)
+@click.argument("config", type=click.Path(path_type=Path))
+def run_file(config: Path, **given: Any) -> int:
+    """Evaluate what CONFIG, written by `eval ask --save` or `init`, describes; flags replace its values."""
+    from mesocosm.cli.eval.ask_file import read_ask_file
+
+    data, merged = read_ask_file(config, given)
+    return play(asking_calls(data, merged), merged)

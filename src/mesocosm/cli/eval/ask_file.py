@@ -5,10 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from mesocosm.cli.command import MesocosmCommand
-from mesocosm.cli.evaluating import EvaluateCall, evaluation_options, play
+from mesocosm.cli.evaluating import EvaluateCall
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -28,17 +25,6 @@ def is_ask_file(path: Path) -> bool:
         return DATA in tomllib.loads(path.read_text("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return False
-
-
-@evaluation_options
-@click.command("run", cls=MesocosmCommand)
-@click.argument("config", type=click.Path(path_type=Path))
-def run_file(config: Path, **given: Any) -> int:
-    """Evaluate what CONFIG, written by `eval ask --save` or `init`, describes; flags replace its values."""
-    from mesocosm.cli.eval.ask import asking_calls
-
-    data, merged = read_ask_file(config, given)
-    return play(asking_calls(data, merged), merged)
 
 
 def read_ask_file(path: Path, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -39,7 +39,8 @@ def command_of_file(words: list[str]) -> tuple[click.Command, list[str]]:
     """Return the command that runs the configuration, and its words: `--on URL` is the server's --base-url."""
     from pathlib import Path
 
-    from mesocosm.cli.eval.ask_file import is_ask_file, run_file
+    from mesocosm.cli.eval.ask import run_file
+    from mesocosm.cli.eval.ask_file import is_ask_file
     from mesocosm.cli.eval.run_local import run_local
     from mesocosm.cli.eval.submit import submit
 
