@@ -159,7 +159,9 @@ class RefusalContext:
                     "use the base URL behind that"
                 )
             return self.missing or _REMEDIES[cause]
-        return _REMEDIES.get(cause, "the request itself is wrong; check temperature, max_tokens and the extra settings")
+        # LiteLLM's proxy without its database answers a wrong key with 400.
+        wrong = "the request itself is wrong; check the key, temperature, max_tokens and the extra settings"
+        return _REMEDIES.get(cause, wrong)
 
 
 _REMEDIES = {
