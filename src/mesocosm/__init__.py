@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mesocosm.api.evaluate import aevaluate, evaluate
     from mesocosm.api.files import import_runs
     from mesocosm.api.planning import Plan, list_benchmarks, plan
-    from mesocosm.api.results import Episode, GateFailed, Run, Runs, Value, get_run, runs
+    from mesocosm.api.results import Episode, GateFailed, Run, Runs, get_run, runs
+    from mesocosm.api.values import Value
     from mesocosm.api.viewing import view
     from mesocosm.api.waiting import Interrupted
     from mesocosm.core.failure import InfrastructureError, MesocosmError, RunAborted, UsageError
@@ -38,7 +39,8 @@ _PLACES = {
     "api.evaluate": ("aevaluate", "evaluate"),
     "api.files": ("import_runs",),
     "api.planning": ("Plan", "list_benchmarks", "plan"),
-    "api.results": ("Episode", "GateFailed", "Run", "Runs", "Value", "get_run", "runs"),
+    "api.results": ("Episode", "GateFailed", "Run", "Runs", "get_run", "runs"),
+    "api.values": ("Value",),
     "api.viewing": ("view",),
     "api.waiting": ("Interrupted",),
     "core.failure": ("InfrastructureError", "MesocosmError", "RunAborted", "UsageError"),

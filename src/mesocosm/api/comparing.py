@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 from mesocosm.api.definitions import UNLIMITED, Limits
 from mesocosm.api.evaluate import evaluated
 from mesocosm.api.places import named_run, store_at
-from mesocosm.api.results import Episode, GateFailed, Run, Runs, Table, Value, store_of, stored_of, value_of
+from mesocosm.api.results import Episode, GateFailed, Run, Runs, store_of, stored_of
 from mesocosm.api.running import call_site
+from mesocosm.api.values import Table, Value, value_of
 from mesocosm.api.waiting import waited
 from mesocosm.core.failure import UsageError
 from mesocosm.engine import session

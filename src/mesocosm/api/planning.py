@@ -8,7 +8,7 @@ from typing import Any
 
 from mesocosm.api.experiments import Arguments, work_for
 from mesocosm.api.places import store_at
-from mesocosm.api.results import Table
+from mesocosm.api.values import Table
 from mesocosm.core.failure import EpisodeError, Incompatible, MesocosmError, UnknownName
 from mesocosm.engine import opening
 from mesocosm.engine.plan import planned

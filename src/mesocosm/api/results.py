@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from mesocosm.api.places import named_run, store_at
+from mesocosm.api.values import Table, Value, cell, value_of
 from mesocosm.core.episode import SCOREABLE, EpisodeStatus
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunStatus
-from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 
 if TYPE_CHECKING:
@@ -26,64 +26,6 @@ if TYPE_CHECKING:
 _GRADED = frozenset(one.value for one in SCOREABLE)
 NOT_RUN = "not_run"
 """The cause of an episode that is pending."""
-
-
-class Value(float):
-    """A number with its interval: `low` and `high` at 95 %, `n` episodes with a value of `planned`.
-
-    `missing` counts planned episodes without a value by cause; `pessimistic` is the value that counts them as worst.
-    It is a float: comparisons, formats and NumPy work.
-
-    >>> run.score > 0.8
-    True
-    """
-
-    low: float | None
-    high: float | None
-    n: int
-    planned: int
-    missing: Mapping[str, int]
-    method: str
-    pessimistic: float | None
-
-    def __new__(cls, value: float, **facts: Any) -> Self:
-        """Return a value with its facts."""
-        found = super().__new__(cls, value)
-        found.__dict__.update(facts)
-        return found
-
-    def __getnewargs_ex__(self) -> tuple[tuple[float], dict[str, Any]]:
-        """Return what copies and pickles are made of."""
-        return (float(self),), dict(self.__dict__)
-
-    @property
-    def interval(self) -> str:
-        """The interval as text, empty if there is none."""
-        return "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]"
-
-    def __repr__(self) -> str:
-        """Return value, interval and counts."""
-        return " ".join(filter(None, (f"{float(self):.4f}", self.interval, f"n={self.n}/{self.planned}")))
-
-    def __str__(self) -> str:
-        """Return the same as repr; a format, as in `f"{run.score:.2f}"`, shows the bare number."""
-        return repr(self)
-
-
-def value_of(metric: MetricResult | None) -> Value | None:
-    """Return a metric as a Value; None if nothing was scored."""
-    if metric is None or metric.value is None:
-        return None
-    return Value(
-        metric.value,
-        low=metric.low,
-        high=metric.high,
-        n=metric.n_scored,
-        planned=metric.n_planned,
-        missing=dict(metric.missing),
-        method=metric.method,
-        pessimistic=metric.pessimistic,
-    )
 
 
 class GateFailed(MesocosmError, AssertionError):
@@ -279,36 +221,6 @@ class Episode:
 
     def _recorded(self, *kinds: Kind) -> Iterator[Event]:
         return (event for event in self.events if event.kind in kinds)
-
-
-class Table(list[dict[str, Any]]):
-    """Rows of a table; printed with aligned columns, and as a table in a notebook."""
-
-    def _repr_html_(self) -> str:
-        if not self:
-            return "(nothing)"
-        head = "".join(f"<th>{html.escape(str(column))}</th>" for column in self[0])
-        rows = "".join(
-            f"<tr>{''.join(f'<td>{html.escape(_cell(row.get(column)))}</td>' for column in self[0])}</tr>"
-            for row in self
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-    def __repr__(self) -> str:
-        """Return the table as text."""
-        if not self:
-            return "(nothing)"
-        columns = list(self[0])
-        cells = [columns, *([_cell(row.get(column)) for column in columns] for row in self)]
-        widths = [max(len(row[place]) for row in cells) for place in range(len(columns))]
-        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        return "\n".join(line.rstrip() for line in lines)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return repr(value) if isinstance(value, Value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class Run:
@@ -634,7 +546,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{html.escape(one.name)}</td><td>{html.escape(_cell(value_of(one)))}</td></tr>"
+            f"<tr><td>{html.escape(one.name)}</td><td>{html.escape(cell(value_of(one)))}</td></tr>"
             for one in self._stored.metrics
         )
         first, _, rest = repr(self).partition("\n")
