@@ -188,6 +188,16 @@ def confirmed(question: str) -> bool:
         raise UsageError("there is no terminal to confirm at; repeat the command with --yes") from abort
 
 
+models_option = click.option(
+    "-m",
+    "--model",
+    "models",
+    multiple=True,
+    metavar="MODEL",
+    help="provider/name[@URL]; several are run one after the other and compared  [MESOCOSM_MODEL].",
+)
+
+
 def view_option(command: Any) -> Any:
     """Add the option to watch a command's run in the browser."""
     what = "Open the live page in the browser, or start no viewer [on a terminal: print the link]."

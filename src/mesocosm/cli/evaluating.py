@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mesocosm.cli.command import SETTINGS, CommonOptions, Count, FiniteFloat, options, plural, view_option
+from mesocosm.cli.command import (
+    SETTINGS,
+    CommonOptions,
+    Count,
+    FiniteFloat,
+    models_option,
+    options,
+    plural,
+    view_option,
+)
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
 from mesocosm.core.failure import UsageError
 
@@ -39,14 +48,7 @@ _PARAMETERS = {
 def evaluation_options(command: C) -> C:
     """Add the options that `run WHAT`, `eval ask` and `eval run` share."""
     added = (
-        click.option(
-            "-m",
-            "--model",
-            "models",
-            multiple=True,
-            metavar="MODEL",
-            help="provider/name[@URL]; several are run one after the other and compared  [MESOCOSM_MODEL].",
-        ),
+        models_option,
         click.option("-n", "--limit", type=Count(), metavar="N", help='The first N rows, tasks or seeds; "all".'),
         click.option("--trials", type=click.IntRange(min=1), help="How often each."),
         click.option("--judge", metavar="MODEL", help="The model that graders ask  [the run's]."),

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mesocosm.cli.bench.catalogue import folders_option
-from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, executor_option, options
+from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, executor_option, models_option, options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
 from mesocosm.core.folder import from_home
 
@@ -91,14 +91,7 @@ _WHERE = (
 )
 _MODEL = (
     click.option("--provider", default="", help="Provider of a --model that names none."),
-    click.option(
-        "-m",
-        "--model",
-        "models",
-        multiple=True,
-        metavar="MODEL",
-        help="provider/name[@URL]; several are run one after the other and compared  [MESOCOSM_MODEL].",
-    ),
+    models_option,
     click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or the benchmark's own]."),
 )
 _AGAIN = (
