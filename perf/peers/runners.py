@@ -181,7 +181,7 @@ class _Verifiers(_Here):
 
     def score(self, folder: Path, output: str) -> float:
         (found,) = (folder / "results").rglob("traces.jsonl")
-        rewards = [json.loads(line)["traces"][0]["rewards"]["right"]["score"] for line in found.open()]
+        rewards: list[float] = [json.loads(line)["traces"][0]["rewards"]["right"]["score"] for line in found.open()]
         return sum(rewards) / len(rewards)
 
 
