@@ -8,8 +8,8 @@ import click
 
 from mesocosm.cli.command import options
 from mesocosm.cli.remote.connection import RemoteGroup, document, member_client, team_for, team_options
-from mesocosm.cli.remote.watch import pauses
 from mesocosm.cli.render import answer, emit, table
+from mesocosm.client.transport import pauses
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client

@@ -10,7 +10,7 @@ from typing import IO, TypeVar
 
 from mesocosm.client.error import ApiError
 from mesocosm.client.resource import Resource
-from mesocosm.client.transport import segment
+from mesocosm.client.transport import pauses, segment
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.dataset import (
     DatasetChange,
@@ -29,7 +29,6 @@ T = TypeVar("T")
 WAITS = (1.0, 2.0, 4.0, 8.0, 16.0)
 """Seconds between tries of a request whose connection was lost, or that a busy server refused."""
 _BUSY = frozenset({0, 429, 500, 502, 503, 504})
-_POLL_S = 0.5
 
 
 class DatasetsResource(Resource):
@@ -164,7 +163,7 @@ class DatasetsResource(Resource):
         self, workspace: str, dataset: str, version: int, told: Callable[[str], object] = lambda _: None
     ) -> DatasetDocument:
         """Wait until a worker has checked a version, and return the dataset with it."""
-        start, warned = time.monotonic(), False
+        start, warned, waits = time.monotonic(), False, pauses()
         while True:
             found = persistently(lambda: self.get(workspace, dataset, version=version), told)
             if found.current.status != "processing":
@@ -172,7 +171,7 @@ class DatasetsResource(Resource):
             if not warned and time.monotonic() - start > 10:
                 told("waiting for a worker of the server to check the file")
                 warned = True
-            time.sleep(_POLL_S)
+            time.sleep(next(waits))
 
 
 def describe_file(path: Path) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 import time
 
 from mesocosm.client.resource import Resource
+from mesocosm.client.transport import pauses
 from mesocosm.client.workspaces import workspace_path
 from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.git_credential import CredentialKind, GitCredentialInput
@@ -70,10 +71,11 @@ class RepositoriesResource(Resource):
         """Return a sync with what was found."""
         return self._one(SyncDetail, "GET", f"{workspace_path(workspace)}/syncs/{number}")
 
-    def wait(self, workspace: str, number: int, *, every_s: float = 0.5) -> SyncDetail:
-        """Return a sync once it has ended, asking every `every_s` seconds."""
+    def wait(self, workspace: str, number: int) -> SyncDetail:
+        """Return a sync once it has ended."""
+        waits = pauses()
         while (found := self.get_sync(workspace, number)).sync.status in ("pending", "syncing"):
-            time.sleep(every_s)
+            time.sleep(next(waits))
         return found
 
     def code(self, workspace: str) -> tuple[CodeDocument, ...]:

@@ -10,11 +10,9 @@ from typing import IO
 
 from mesocosm.client.datasets import persistently
 from mesocosm.client.resource import Resource
-from mesocosm.client.transport import segment
+from mesocosm.client.transport import pauses, segment
 from mesocosm.core.failure import UsageError
 from mesocosm.server.schemas.run_import import RunImportDocument, RunImportInput, RunImportPage, RunImportPart
-
-_POLL_S = 0.5
 
 
 class RunImportsResource(Resource):
@@ -90,12 +88,12 @@ class RunImportsResource(Resource):
             sent(done, begun.size)
 
     def _checked(self, begun: RunImportDocument, told: Callable[[str], object]) -> RunImportDocument:
-        start, warned, found = time.monotonic(), False, begun
+        start, warned, found, waits = time.monotonic(), False, begun, pauses()
         while found.status == "processing":
             if not warned and not found.checking and time.monotonic() - start > 10:
                 told("waiting for a worker of the server to check the run")
                 warned = True
-            time.sleep(_POLL_S)
+            time.sleep(next(waits))
             found = persistently(lambda: self.get(begun.id), told)
         return found
 

@@ -4,7 +4,7 @@ import http.client
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from email.message import Message
 from typing import IO, Any, TypeVar
 from urllib.parse import quote, urlencode
@@ -19,10 +19,20 @@ AUTH_HEADER = "X-Mesocosm-Auth"
 NOT_A_SERVER = "is that the complete URL of a server? It may need a path such as /bench"
 ERROR_BYTES = 65_536
 CHUNK = 1 << 18
+FIRST_S, LATER_S = 0.1, 1.0
+"""Seconds between polls, at first and later, so that what is quickly done is quickly noticed."""
 
 T = TypeVar("T")
 
 Query = Mapping[str, str | int | float | bool | Sequence[str] | None]
+
+
+def pauses(longest: float = LATER_S) -> Iterator[float]:
+    """Yield the seconds between polls: short at first, then `longest`."""
+    pause = min(FIRST_S, longest)
+    while True:
+        yield pause
+        pause = min(pause * 1.5, longest)
 
 
 class BenchApi:

@@ -18,7 +18,7 @@ import pytest
 import uvicorn
 from tests.server.shared_routes import platform_over
 
-from mesocosm.client import Client
+from mesocosm.client import Client, transport
 from mesocosm.client import datasets as client_datasets
 from mesocosm.client.credentials import Credentials, read, write
 from mesocosm.client.identity import claims
@@ -26,8 +26,8 @@ from mesocosm.server import adapters
 from mesocosm.server.auth.passwords import Passwords
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
+from mesocosm.server.workers import worker
 from mesocosm.server.workers.dataset_checks import check_dataset_version
-from mesocosm.server.workers.worker import work
 from mesocosm.store import datasets as store_datasets
 from mesocosm.store import open_store
 
@@ -146,6 +146,13 @@ def served(app: Any) -> Iterator[str]:
     finally:
         server.end()
         thread.join()
+
+
+@pytest.fixture(autouse=True)
+def polled_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nobody wait for the next look of a client or a worker."""
+    monkeypatch.setattr(transport, "FIRST_S", 0.02)
+    monkeypatch.setattr(worker, "POLL_S", 0.05)
 
 
 @pytest.fixture
@@ -267,7 +274,7 @@ def working(service: Service) -> Iterator[None]:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         ends.append(lambda: loop.call_soon_threadsafe(stop.set))
         ready.set()
-        await work(service, stop=stop)
+        await worker.work(service, stop=stop)
 
     thread = threading.Thread(target=lambda: asyncio.run(whole()))
     thread.start()
@@ -296,7 +303,6 @@ def game(open_platform: Open, world: World) -> Iterator[Platform]:
 def reef(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platform]:
     """A platform whose member Ann has a workspace, and which checks datasets, in small parts, as a worker does."""
     monkeypatch.setattr(store_datasets, "PART_BYTES", 256)
-    monkeypatch.setattr(client_datasets, "_POLL_S", 0.02)
     monkeypatch.setattr(client_datasets, "WAITS", (0.0, 0.0, 0.0))
     platform.is_now("ann")
     assert platform("workspace", "create", "Reef").code == 0
@@ -308,8 +314,8 @@ def reef(platform: Platform, monkeypatch: pytest.MonkeyPatch) -> Iterator[Platfo
             if claimed is not None:
                 asyncio.run(check_dataset_version(platform.service, claimed))
 
-    worker = threading.Thread(target=check)
-    worker.start()
+    checking = threading.Thread(target=check)
+    checking.start()
     yield platform
     over.set()
-    worker.join()
+    checking.join()

@@ -14,7 +14,6 @@ import pytest
 from tests.local_runs import command, ids, play_benchmark, play_environment, play_half_of_a_rollout, play_rollout
 
 from mesocosm.client import datasets as client_datasets
-from mesocosm.client import run_imports as client_imports
 from mesocosm.client.error import ApiError
 from mesocosm.client.run_imports import RunImportsResource
 from mesocosm.core.run import RunStatus
@@ -35,7 +34,6 @@ SENT: list[int] = []
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_imports, "PART_BYTES", 2_000)
-    monkeypatch.setattr(client_imports, "_POLL_S", 0.02)
     monkeypatch.setattr(client_datasets, "WAITS", (0.0, 0.0))
     real = RunImportsResource.put_part
 

@@ -19,8 +19,9 @@ from mesocosm.cli.bench.run import emit_results, exit_code, tell_results
 from mesocosm.cli.command import options
 from mesocosm.cli.gate_options import GateFlags, GateResult, runs_markdown
 from mesocosm.cli.remote.connection import WORKSPACE_VARIABLE, document, member_client
-from mesocosm.cli.remote.watch import GOING, PATIENCE_S, Line, pauses, progress
+from mesocosm.cli.remote.watch import GOING, PATIENCE_S, Line, progress
 from mesocosm.client.error import ApiError
+from mesocosm.client.transport import pauses
 from mesocosm.compat.swecc.mapping import older_run
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import Cause, UnknownName, UsageError

@@ -4,7 +4,7 @@ import itertools
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import click
 from mesocosm.cli.command import options, plural
 from mesocosm.cli.gate_options import GateFlags
 from mesocosm.cli.render import counted, duration, emit, interval, money, number, plain, scored, table, when
+from mesocosm.client.transport import pauses
 
 if TYPE_CHECKING:
     from mesocosm.cli.gate_options import GateResult
@@ -25,8 +26,6 @@ GOING = frozenset({"pending", "running"})
 INCOMPLETE = 3
 FAILED = frozenset({"failed", "cancelled", "error"})
 INTERRUPTED = 130
-FIRST_S, LATER_S = 0.1, 1.0
-"""Seconds between polls, at first and later, so that short runs are noticed quickly."""
 PATIENCE_S = 120.0
 """Seconds to keep polling a server that stops answering, because it may be restarting."""
 _WORDS = {"completed": "finished", "cancelled": "stopped"}
@@ -60,14 +59,6 @@ def _cut(words: str) -> str:
 
     width = shutil.get_terminal_size().columns - 1
     return set_cell_size(words, width).rstrip()
-
-
-def pauses(longest: float = LATER_S) -> Iterator[float]:
-    """Yield the seconds between polls: short at first, then `longest`."""
-    pause = min(FIRST_S, longest)
-    while True:
-        yield pause
-        pause = min(pause * 1.5, longest)
 
 
 def follow(client: "Client", run_id: str, every_s: float | None = None, *, name: str = "") -> "Run | None":
