@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -14,6 +15,7 @@ from uuid import UUID
 import pytest
 
 from mesocosm.client import ApiError, Client
+from mesocosm.client.transport import pauses
 
 
 @dataclass
@@ -216,3 +218,9 @@ def test_a_page_instead_of_an_answer_asks_for_the_whole_address(platform: Answer
     platform.body = b"<html>"
     with pytest.raises(ApiError, match=r"is not JSON: .*It may need a path such as /bench"):
         platform.client().me.get()
+
+
+def test_what_is_short_is_not_kept_waiting() -> None:
+    assert sum(islice(pauses(), 3)) < 0.5
+    assert list(islice(pauses(), 8, 10)) == [1.0, 1.0]
+    assert list(islice(pauses(0.05), 2)) == [0.05, 0.05]

@@ -93,6 +93,6 @@ def test_the_page_is_accessible_and_fits(platform: Platform, browser: Browser, w
     for address in (codes["page"], codes["page_with_code"]):
         page.goto(address)
         expect(page.get_by_role("main").get_by_role("heading", level=2)).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
         assert violations(page) == []
     context.close()

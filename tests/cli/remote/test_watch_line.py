@@ -2,14 +2,13 @@
 
 import io
 import sys
-from itertools import islice
 from typing import Any
 
 import click
 import pytest
 
 from mesocosm.cli.command import CommonOptions
-from mesocosm.cli.remote.watch import Line, exit_code, follow, pauses, print_run, progress
+from mesocosm.cli.remote.watch import Line, exit_code, follow, print_run, progress
 from mesocosm.client.error import ApiError
 from mesocosm.compat.swecc.documents import Run
 from mesocosm.core.model import ModelSettings
@@ -176,9 +175,3 @@ def test_a_platform_that_is_started_again_is_waited_for(capsys: pytest.CaptureFi
 def test_what_was_never_there_or_is_gone_is_not_waited_for(answers: tuple[RunDetail | int, ...]) -> None:
     with pytest.raises(ApiError):
         followed(Restarted(*answers))
-
-
-def test_what_is_short_is_not_kept_waiting() -> None:
-    assert sum(islice(pauses(), 3)) < 0.5
-    assert list(islice(pauses(), 8, 10)) == [1.0, 1.0]
-    assert list(islice(pauses(0.05), 2)) == [0.05, 0.05]
