@@ -6,6 +6,7 @@ import gc
 import itertools
 import os
 import shutil
+import socketserver
 import sys
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -31,6 +32,9 @@ SELDOM = (10_000, 10, 10)
 # The same examples each time, however long a slow machine takes for one: what fails here is a defect, not an accident.
 settings.register_profile("tests", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
+
+# Linux drops a connection that finds no room in the queue of 5, and the client tries again after a second.
+socketserver.TCPServer.request_queue_size = 128
 
 number = itertools.count()
 
