@@ -11,6 +11,7 @@ import logging
 import os
 import re
 import shlex
+import signal
 import socket
 import sys
 import threading
@@ -152,6 +153,18 @@ class _Cluster:
                 ray.shutdown()
 
 
+def _end_as_before() -> None:
+    """Give SIGTERM back to this process: Ray's own handler aborts it 3 seconds later, whatever still has to be written.
+
+    Only the main thread can, and only there may a handler of ours have been replaced.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
+        # As asyncio has it: a call that a signal interrupts goes on.
+        signal.siginterrupt(signal.SIGTERM, False)
+
+
 def _silence(ray: Any) -> None:
     """Keep what Ray says to operators of a cluster from the output of our commands, which may be a document."""
     logging.getLogger("ray").setLevel(logging.CRITICAL)
@@ -256,6 +269,7 @@ class RayActors:
 
     async def _join(self) -> None:
         self._ray = await asyncio.to_thread(_cluster.join, self._wanted, self._session.redactor)
+        _end_as_before()
         # Where a worker ends, the session starts another one and sends it what is left.
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0, "scheduling_strategy": "SPREAD"}
         self._class = self._ray.remote(**options)(RayWorker)

@@ -62,6 +62,20 @@ async def test_traces_say_on_which_node_an_episode_was_played(away: Any, soon: S
     assert all(link.name.endswith(f" on {socket.gethostname()}") for link in links)
 
 
+async def test_a_process_that_is_told_to_end_has_as_long_as_it_needs(away: Any, soon: Soon) -> None:
+    heard, loop = asyncio.Event(), asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, heard.set)
+    away.notices.finished = lambda done: os.kill(os.getpid(), signal.SIGTERM) if done == 1 else None
+    try:
+        await soon(away.run(away.spec(count=5)))
+        await soon(heard.wait())
+        # Ray's handler has SIGALRM abort the process after three seconds.
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
 async def test_an_actor_that_is_ended_by_ray_is_replaced_and_the_reason_is_told(
     away: Any, here: Any, soon: Soon, links: list[RayLink]
 ) -> None:

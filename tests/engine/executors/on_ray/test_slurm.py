@@ -68,5 +68,4 @@ def test_before_the_time_limit_the_run_stops_and_can_be_resumed(job: Any, tmp_pa
     (run,) = store.runs.list().items
     store.close()
     assert run.status == "stopped"
-    assert run.counts.done > 0
     assert run.counts.pending > 0
