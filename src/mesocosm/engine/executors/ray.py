@@ -162,7 +162,7 @@ def _end_as_before() -> None:
     if handler is not None and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, handler)
         # As asyncio has it: a call that a signal interrupts goes on.
-        signal.siginterrupt(signal.SIGTERM, False)
+        signal.siginterrupt(signal.SIGTERM, False)  # noqa: FBT003 -- it takes no names
 
 
 def _silence(ray: Any) -> None:
