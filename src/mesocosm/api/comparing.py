@@ -1,14 +1,12 @@
 """Comparisons of runs on the same rows, and sweeps over models and prompts."""
 
-import asyncio
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from mesocosm.api.definitions import UNLIMITED, Limits
-from mesocosm.api.evaluate import evaluated
+from mesocosm.api.evaluate import evaluated_together
 from mesocosm.api.places import named_run, store_at
 from mesocosm.api.results import Episode, GateFailed, Run, Runs, store_of, stored_of
 from mesocosm.api.running import call_site
@@ -225,7 +223,9 @@ def sweep(what: Any, **arguments: Any) -> Runs:
     """Evaluate every combination and return the runs, which `compare()` compares row by row.
 
     Takes the arguments of `evaluate`; `model`, `judge` and `temperature` may be lists, `prompt`, `system` and `agent`
-    mappings from a label to a value. Budgets in `limits` are for all runs together.
+    mappings from a label to a value. The runs go at once: `parallel` and the budgets in `limits` are for all of them
+    together, rates for each server. Each run has an equal part of `parallel`, so that a slow model delays no other.
+    Raises as `evaluate` does; if a model refuses the key, once the other runs have ended.
 
     >>> rows = [{"question": "1 + 1?", "answer": "2"}]
     >>> found = sweep(rows, prompt="{question}", grader="numeric", model=["builtin/oracle", "builtin/empty"])
@@ -250,30 +250,11 @@ async def _swept(what: Any, given: Mapping[str, Any], where: str, control: sessi
     axes = list(_axes(given))
     if not isinstance(what, str) and hasattr(what, "__next__"):
         what = list(what)  # an iterator would be used up by the first run
-    limits: Limits = given.get("limits", UNLIMITED)
-    runs: list[Run] = []
-    labels: list[str] = []
-    spent_usd, spent_tokens = 0.0, 0
-    began = asyncio.get_running_loop().time()
-    for chosen in itertools.product(*(options for _, options in axes)):
-        words = [label for label, _ in chosen]
-        changed = {name: value for (name, _), (_, value) in zip(axes, chosen, strict=True)}
-        left = replace(
-            limits,
-            usd=None if limits.usd is None else max(limits.usd - spent_usd, 0.0),
-            tokens=None if limits.tokens is None else max(limits.tokens - spent_tokens, 0),
-            seconds=None
-            if limits.seconds is None
-            else max(limits.seconds - (asyncio.get_running_loop().time() - began), 0.0),
-        )
-        run = await evaluated({"what": what, **given, **changed, "limits": left}, where, control)
-        spent_usd += run.usage.cost_usd or 0.0
-        spent_tokens += run.usage.total
-        runs.append(run)
-        labels.append(" ".join(words) or run.model)
-        if control.reason:
-            break
-    return Runs(runs, labels)
+    combinations = list(itertools.product(*(options for _, options in axes)))
+    changes = [{name: value for (name, _), (_, value) in zip(axes, chosen, strict=True)} for chosen in combinations]
+    runs = await evaluated_together([{"what": what, **given, **changed} for changed in changes], where, control)
+    words = [" ".join(label for label, _ in chosen) for chosen in combinations]
+    return Runs(runs, [label or run.model for label, run in zip(words, runs, strict=True)])
 
 
 def _axes(given: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, Any]]]]:

@@ -3,20 +3,24 @@
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from mesocosm.api.answering import AgentFunction
 from mesocosm.api.definitions import UNLIMITED, Limits
 from mesocosm.api.experiments import Arguments, Source, work_for
 from mesocosm.api.grading import GraderLike
+from mesocosm.api.progress import progress_display
 from mesocosm.api.prompts import PromptLike
 from mesocosm.api.results import Episode, Run, remember_call
-from mesocosm.api.running import Wishes, call_site, run_work
+from mesocosm.api.running import Wishes, Work, call_site, run_work
 from mesocosm.api.waiting import waited
+from mesocosm.core.failure import RunAborted, RunLeased, UsageError
 from mesocosm.core.ports import Progress
 from mesocosm.core.reading import nearest
 from mesocosm.engine import session
+from mesocosm.engine.executors.local import rare_collection
+from mesocosm.engine.pool import Pool, PoolShare
 
 
 def evaluate(
@@ -110,6 +114,75 @@ async def aevaluate(what: Source, **arguments: Any) -> Run:
 
 async def evaluated(given: Mapping[str, Any], where: str, control: session.Control) -> Run:
     """Return the run that the arguments of `evaluate` describe, by their names. Raises TypeError for an unknown one."""
+    call = await asyncio.to_thread(_described, given, where)
+    with progress_display(call.wishes.progress) as display:
+        return call.remembered(await run_work(call.work, call.wishes, control, display))
+
+
+async def evaluated_together(calls: Sequence[Mapping[str, Any]], where: str, control: session.Control) -> list[Run]:
+    """Return the runs of several calls of `evaluate`, which go at once, in the order of the calls.
+
+    `parallel`, `limits` and `progress` are those of the first call, for all runs together. What cannot work is raised
+    before any run begins. What then ends one run (its model refuses the key, another process works on it) is raised
+    when the others have ended; a store that fails ends all. Raises as `evaluate` does.
+    """
+    described = [await asyncio.to_thread(_described, given, where) for given in calls]
+    first = described[0]
+    pool = Pool(first.work.spec.parallel, first.work.spec.limits)
+    shares = [pool.share() for _ in described]
+    controls = [session.Control() for _ in described]
+
+    def halt(reason: str, grace: float) -> None:
+        for one in controls:
+            one.stop(reason, grace)
+
+    async def one(call: "_Call", share: PoolShare, own: session.Control) -> Run:
+        try:
+            return call.remembered(await run_work(call.work, call.wishes, own, display, share))
+        finally:
+            share.leave()
+
+    control.halt = halt
+    with progress_display(first.wishes.progress) as display, rare_collection():
+        tasks = [asyncio.create_task(one(*each)) for each in zip(described, shares, controls, strict=True)]
+        try:
+            left = set(tasks)
+            while left:
+                ended, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+                for task, share in zip(tasks, shares, strict=True):
+                    if task in ended and not (share.begun and isinstance(task.exception(), _OF_ONE_RUN)):
+                        task.result()
+            return [task.result() for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+_OF_ONE_RUN = (RunAborted, RunLeased, UsageError)
+"""What ends one of several runs that have begun, and leaves the others going."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call of `evaluate` that was understood; `given` are its arguments."""
+
+    work: Work
+    wishes: Wishes
+    given: Mapping[str, Any]
+    where: str
+
+    def remembered(self, run: Run) -> Run:
+        """Return the run, which can repeat the call."""
+
+        def again(**changes: Any) -> Run:
+            given = {**self.given, **changes, "fresh": False}
+            return waited(lambda control: evaluated(given, self.where, control))
+
+        return remember_call(run, again)
+
+
+def _described(given: Mapping[str, Any], where: str) -> _Call:
     unknown = sorted(given.keys() - _EXPERIMENT - _WISHES - {"what"})
     if unknown:
         near = nearest(unknown[0], [*_EXPERIMENT, *_WISHES])
@@ -120,13 +193,7 @@ async def evaluated(given: Mapping[str, Any], where: str, control: session.Contr
         given = {**given, "what": list(given["what"])}
     arguments = Arguments(**{name: given[name] for name in _EXPERIMENT if name in given})
     wishes = Wishes(**{name: given[name] for name in _WISHES if name in given})
-    work = await asyncio.to_thread(work_for, given["what"], arguments, where)
-    run = await run_work(work, wishes, control)
-
-    def again(**changes: Any) -> Run:
-        return waited(lambda another: evaluated({**given, **changes, "fresh": False}, where, another))
-
-    return remember_call(run, again)
+    return _Call(work_for(given["what"], arguments, where), wishes, given, where)
 
 
 _EXPERIMENT = frozenset(one.name for one in fields(Arguments))

@@ -1,78 +1,90 @@
-"""The progress of a run: a bar on a terminal, one line that changes in a notebook, nothing elsewhere."""
+"""The progress of one or several runs: a bar on a terminal, one line that changes in a notebook, else nothing."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.ports import Observer, Progress
-from mesocosm.core.run import Run
 
 EVERY_S = 0.2
 """Seconds between two drawings."""
 
 
 @contextmanager
-def progress_display(wanted: bool | Callable[[Progress], None] | None) -> Iterator[Observer | None]:
-    """Yield an observer that shows progress, if it is wanted: by default on a terminal and in a notebook."""
+def progress_display(wanted: bool | Callable[[Progress], None] | None) -> Iterator[Sequence[Observer]]:
+    """Yield what shows the progress of all runs that it observes, if wanted: by default on a terminal or in a notebook.
+
+    It is shown until the end of the block.
+    """
     if callable(wanted) or wanted is False:
-        yield None
+        yield ()
     elif _in_notebook():
-        yield _Notebook()
+        yield (_Notebook(),)
     elif wanted or sys.stderr.isatty():
         display = _Bar()
         try:
-            yield display
+            yield (display,)
         finally:
             display.close()
     else:
-        yield None
+        yield ()
 
 
-def line_of(progress: Progress) -> str:
-    """Return the progress of a run as one line: `31/40   0.84 [0.68, 0.93]  $0.02  4 s left`."""
-    parts = [f"{progress.done:,}/{progress.planned:,}"]
-    score = progress.score()
+def line_of(*runs: Progress) -> str:
+    """Return the progress of runs together as one line: `31/40   0.84 [0.68, 0.93]  $0.02  4 s left`."""
+    done, planned = counted(runs)
+    parts = [f"{done:,}/{planned:,}"]
+    score = runs[0].score() if len(runs) == 1 else None
     if score is not None and score.value is not None:
         interval = "" if score.low is None or score.high is None else f" [{score.low:.2f}, {score.high:.2f}]"
         parts.append(f" {score.value:.2f}{interval}")
-    cost = progress.usage.cost_usd
+    cost = sum(run.usage.cost_usd or 0.0 for run in runs)
     if cost:
         parts.append(f"${cost:.2f}")
-    left = progress.seconds_left
-    if left is not None and progress.done < progress.planned:
-        parts.append(f"{left:.0f} s left")
+    left = [run.seconds_left for run in runs if run.done < run.planned]
+    known = [seconds for seconds in left if seconds is not None]
+    if known and len(known) == len(left):
+        parts.append(f"{max(known):.0f} s left")
     return "  ".join(parts)
 
 
-class _Bar(Observer):
+def counted(runs: Sequence[Progress]) -> tuple[int, int]:
+    """Return how many episodes of all runs are done, and how many are planned."""
+    return sum(run.done for run in runs), sum(run.planned for run in runs)
+
+
+class _Display(Observer):
+    """Shows one line for all runs, at most every `EVERY_S` and at the end."""
+
     def __init__(self) -> None:
-        self._bar: Any = None
-        self._task: Any = None
+        self._runs: list[Progress] = []
         self._drawn = 0.0
-        self._progress: Progress | None = None
 
     def run_started(self, progress: Progress) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn
-        from rich.progress import Progress as Bar
-
-        self._progress = progress
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[line]}"))
-        self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
-        self._bar.start()
-        self._task = self._bar.add_task(progress.run.benchmark, total=progress.planned, line="")
+        self._runs.append(progress)
         self._draw()
 
     def episode_finished(self, episode: Episode) -> None:
         del episode
-        self._draw()
+        # The score is computed from the store, so not for each of many episodes.
+        now = time.monotonic()
+        done, planned = counted(self._runs)
+        if now - self._drawn >= EVERY_S or done >= planned:
+            self._drawn = now
+            self._draw()
 
-    def run_finished(self, run: Run) -> None:
-        del run
-        self.close()
+    def _draw(self) -> None:
+        raise NotImplementedError
+
+
+class _Bar(_Display):
+    def __init__(self) -> None:
+        super().__init__()
+        self._bar: Any = None
+        self._task: Any = None
 
     def close(self) -> None:
         """Remove the bar."""
@@ -81,37 +93,32 @@ class _Bar(Observer):
             self._bar = None
 
     def _draw(self) -> None:
-        # The score is computed from the store, so not for each of many episodes.
-        now = time.monotonic()
-        last = self._progress is not None and self._progress.done >= self._progress.planned
-        if now - self._drawn < EVERY_S and not last:
-            return
-        self._drawn = now
-        if self._bar is not None and self._progress is not None:
-            self._bar.update(self._task, completed=self._progress.done, line=line_of(self._progress))
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, TextColumn
+            from rich.progress import Progress as Bar
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[line]}"))
+            self._bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
+            self._bar.start()
+            self._task = self._bar.add_task(self._runs[0].run.benchmark, line="")
+        done, planned = counted(self._runs)
+        self._bar.update(self._task, completed=done, total=planned, line=line_of(*self._runs))
 
 
-class _Notebook(Observer):
+class _Notebook(_Display):
     def __init__(self) -> None:
+        super().__init__()
         self._handle: Any = None
-        self._drawn = 0.0
-        self._progress: Progress | None = None
 
-    def run_started(self, progress: Progress) -> None:
-        from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+    def _draw(self) -> None:
+        line = {"text/plain": line_of(*self._runs)}
+        if self._handle is None:
+            from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
-        self._progress = progress
-        self._handle = display({"text/plain": line_of(progress)}, raw=True, display_id=True)
-
-    def episode_finished(self, episode: Episode) -> None:
-        del episode
-        now = time.monotonic()
-        over = self._progress is not None and self._progress.done >= self._progress.planned
-        if now - self._drawn < EVERY_S and not over:
-            return
-        self._drawn = now
-        if self._handle is not None and self._progress is not None:
-            self._handle.update({"text/plain": line_of(self._progress)}, raw=True)
+            self._handle = display(line, raw=True, display_id=True)
+        else:
+            self._handle.update(line, raw=True)
 
 
 def _in_notebook() -> bool:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
 from mesocosm.api.places import store_at
-from mesocosm.api.progress import progress_display
 from mesocosm.api.results import Episode, Run
 from mesocosm.api.waiting import POLL_S
 from mesocosm.core.episode import SCOREABLE, EpisodeKey
@@ -24,6 +23,7 @@ from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.core.task import Task
 from mesocosm.engine import opening, session
+from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.rerun_decision import (
     RerunAction,
     RerunPolicy,
@@ -147,10 +147,17 @@ class _Watching(Observer):
             self._wishes.progress(self._progress)
 
 
-async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
+async def run_work(
+    work: Work,
+    wishes: Wishes,
+    control: session.Control,
+    display: Sequence[Observer] = (),
+    share: PoolShare | None = None,
+) -> Run:
     """Return the run of an experiment: an earlier one that is finished, one that is resumed, or a new one.
 
-    Raises UsageError, RunAborted, RunLeased, InfrastructureError.
+    `share` is what it has of a pool, where several run at once. Raises UsageError, RunAborted, RunLeased,
+    InfrastructureError.
     """
     wishes.check()
     store = await asyncio.to_thread(store_at, wishes.store)
@@ -159,10 +166,14 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
         lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
         # What is served there decides whether earlier results are those of this model.
         checked = await _checked(parts)
+        record = opening.new_run(work.spec, parts)
+        if share is not None:
+            earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, record.signature)
+            # Of runs with the same answers the first one asks for them.
+            await share.begin(lends or record.signature, earlier)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
-        record = opening.new_run(work.spec, parts)
         if work.model is not None:
             record.model = work.model
         record.provenance = {**record.provenance, "command": [work.call] if work.call else []}
@@ -193,14 +204,13 @@ async def run_work(work: Work, wishes: Wishes, control: session.Control) -> Run:
             checked=checked,
             # Of two processes that start the same experiment at once, one is told of the other.
             alone=not wishes.fresh,
+            share=share,
         )
-        watching: list[Observer] = [_Watching(store, wishes)]
-        with progress_display(wishes.progress) as display:
-            watching += [display] if display is not None else []
-            if found is None:
-                ended = await session.play(record, parts, store, watching, control=control, settings=options)
-            else:
-                ended = await session.play_on(found, parts, store, watching, control=control, settings=options)
+        watching: list[Observer] = [_Watching(store, wishes), *display]
+        if found is None:
+            ended = await session.play(record, parts, store, watching, control=control, settings=options)
+        else:
+            ended = await session.play_on(found, parts, store, watching, control=control, settings=options)
         if lender is not None and lender.taken:
             ended = await asyncio.to_thread(_note_taken, store, ended, lender)
         return Run(store, ended)

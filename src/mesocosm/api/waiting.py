@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,15 +20,16 @@ T = TypeVar("T")
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C stopped a run; what finished is kept in `run`, and the same call goes on.
+    """Ctrl-C stopped a run; what finished is kept in `run`, of a sweep in `runs`, and the same call goes on.
 
     >>> issubclass(Interrupted, KeyboardInterrupt)
     True
     """
 
-    def __init__(self, run: "Run | None" = None) -> None:
+    def __init__(self, run: "Run | None" = None, runs: "Sequence[Run]" = ()) -> None:
         self.run = run
-        super().__init__("stopped; the same call runs the rest" if run is not None else "stopped before the run began")
+        self.runs: Sequence[Run] = runs or ([] if run is None else [run])
+        super().__init__("stopped; the same call runs the rest" if self.runs else "stopped before the run began")
 
 
 def waited(work: Callable[[session.Control], Awaitable[T]]) -> T:
@@ -69,8 +70,9 @@ def waited(work: Callable[[session.Control], Awaitable[T]]) -> T:
             interrupted = True
             _stop(state, control)
     if interrupted:
+        found = state.result
         # Several runs have no status of their own.
-        raise Interrupted(state.result if hasattr(state.result, "status") else None) from state.error
+        raise (Interrupted(found) if hasattr(found, "status") else Interrupted(runs=found or ())) from state.error
     if state.error is not None:
         raise state.error
     return state.result  # type: ignore[no-any-return]

@@ -194,7 +194,7 @@ models_option = click.option(
     "models",
     multiple=True,
     metavar="MODEL",
-    help="provider/name[@URL]; several are run one after the other and compared  [MESOCOSM_MODEL].",
+    help="provider/name[@URL]; several are run at once and compared  [MESOCOSM_MODEL].",
 )
 
 

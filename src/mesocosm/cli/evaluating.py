@@ -148,45 +148,45 @@ def arguments_of(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, st
 
 
 class EvaluationProgress:
-    """Shows what is evaluated, and its progress: a bar on a terminal, elsewhere a line for each tenth."""
+    """Shows what is evaluated, and how far all runs together are: a bar on a terminal, else a line for each tenth."""
 
     def __init__(self, chosen: CommonOptions, unit: str) -> None:
         self._chosen = chosen
         self._unit = unit
+        self._runs: dict[str, Progress] = {}
         self._bar: Any = None
         self._task: Any = None
-        self._run = ""
         self._shown = 0
         self._drawn = 0.0
 
     def __call__(self, progress: "Progress") -> None:
         """Show the progress."""
-        from mesocosm.api.progress import line_of
+        from mesocosm.api.progress import EVERY_S, counted, line_of
 
-        if progress.run.id != self._run:
+        new = progress.run.id not in self._runs
+        self._runs[progress.run.id] = progress
+        runs = tuple(self._runs.values())
+        done, planned = counted(runs)
+        tenths = done * EVERY // max(planned, 1)
+        if new:
             self._start(progress)
+            self._shown = min(self._shown, tenths)
         if self._bar is not None:
-            self._draw(progress)
-        elif progress.done * EVERY // max(progress.planned, 1) > self._shown:
-            self._shown = progress.done * EVERY // max(progress.planned, 1)
-            click.echo(line_of(progress), err=True)
-
-    def _draw(self, progress: "Progress") -> None:
-        from mesocosm.api.progress import EVERY_S, line_of
-
-        # The score is computed from the store, so not for each of many episodes.
-        now = time.monotonic()
-        if now - self._drawn >= EVERY_S or progress.done >= progress.planned:
-            self._drawn = now
-            self._bar.update(self._task, completed=progress.done, line=line_of(progress))
+            # The score is computed from the store, so not for each of many episodes.
+            now = time.monotonic()
+            if new or now - self._drawn >= EVERY_S or done >= planned:
+                self._drawn = now
+                self._bar.update(self._task, completed=done, total=planned, line=line_of(*runs))
+        elif tenths > self._shown:
+            self._shown = tenths
+            click.echo(line_of(*runs), err=True)
 
     def _start(self, progress: "Progress") -> None:
         from mesocosm.core.ports import Observer
 
-        self._run, self._shown = progress.run.id, 0
         click.echo(header(progress.run, progress.planned, self._unit), err=True)
         self._link(progress, Observer())
-        if not (self._chosen.bare() or not sys.stderr.isatty()):
+        if self._bar is None and not (self._chosen.bare() or not sys.stderr.isatty()):
             from rich.console import Console
             from rich.progress import BarColumn, TextColumn
             from rich.progress import Progress as Bar
@@ -198,7 +198,7 @@ class EvaluationProgress:
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("", total=progress.planned, line="")
+            self._task = self._bar.add_task("", line="")
 
     def _link(self, progress: "Progress", watcher: Any) -> None:
         """Print the page on which the run can be watched, if a viewer is wanted."""
@@ -233,7 +233,7 @@ def header(run: "Run", planned: int, unit: str) -> str:
 
 
 def play(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str = "row") -> int:
-    """Make the calls one after the other, print the result, compare several with the first; return the exit code."""
+    """Make the calls at once, print the result, compare several with the first; return the exit code."""
     from mesocosm.cli.results import open_results
 
     chosen = options()
@@ -265,35 +265,29 @@ def play(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str = "r
 def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str) -> tuple[list[str], bool]:
     """Return the ids of the runs, and whether they were interrupted."""
     import mesocosm as mc
+    from mesocosm.api.evaluate import evaluated_together
+    from mesocosm.api.running import call_site
+    from mesocosm.api.waiting import waited
 
     chosen = options()
     place = chosen.database() or str(chosen.results())
-    ids: list[str] = []
-    spent = 0.0
+    progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
+    how = {"fresh": given["fresh"], "retry_failed": given["retry_failed"], "store": place, "progress": progress}
+    made = []
     for call in calls:
-        progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
-        arguments = dict(call.arguments)
+        arguments = {**call.arguments, **how, "what": call.what}
         if limits := arguments.get("limits"):
-            # A run without anything left to spend is stored as stopped, with all of it pending.
-            left = {**limits, **({"usd": max(limits["usd"] - spent, 0.0)} if "usd" in limits else {})}
-            arguments["limits"] = mc.Limits(**left)
-        try:
-            run = mc.evaluate(
-                call.what,
-                **arguments,
-                fresh=given["fresh"],
-                retry_failed=given["retry_failed"],
-                store=place,
-                progress=progress,
-            )
-        except mc.Interrupted as stopped:
-            return [*ids, *([stopped.run.id] if stopped.run is not None else [])], True
-        finally:
-            if progress:
-                progress.close()
-        ids.append(run.id)
-        spent += run.usage.cost_usd or 0.0
-    return ids, False
+            arguments["limits"] = mc.Limits(**limits)
+        made.append(arguments)
+    try:
+        where = call_site()
+        runs = waited(lambda control: evaluated_together(made, where, control))
+    except mc.Interrupted as stopped:
+        return [run.id for run in stopped.runs], True
+    finally:
+        if progress:
+            progress.close()
+    return [run.id for run in runs], False
 
 
 def _exit_code(run: "Run") -> int:

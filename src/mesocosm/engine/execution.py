@@ -142,7 +142,8 @@ class _Execution:
         self.journal = journal
         self.backoff = state.options.backoff
         self.redactor = state.messages.redactor
-        self.budget: CallBudget = Budget(run.spec.limits, run.usage)
+        share = state.options.share
+        self.budget: CallBudget = (Budget if share is None else share.budget)(run.spec.limits, run.usage)
         tracker.budget = self.budget
         self.served = state.served = _served(run, "served")
         self.judge_served = state.judge_served = _served(run, "judge_served")

@@ -40,11 +40,15 @@ class Rate:
 
 
 class Budget:
-    """The budget of a run: total tokens and US dollars including earlier sessions, and seconds in this session."""
+    """The budget of a run: total tokens and US dollars including earlier sessions, and seconds in this session.
 
-    def __init__(self, limits: Limits, spent: Usage = NOTHING) -> None:
+    `whose` budget it is, for messages.
+    """
+
+    def __init__(self, limits: Limits, spent: Usage = NOTHING, *, whose: str = "the run's") -> None:
         self.limits = limits
         self.spent = spent
+        self._whose = whose
         self._started = time.monotonic()
 
     def charge(self, usage: Usage, model: str) -> None:
@@ -71,16 +75,16 @@ class Budget:
         """Return why no further episode may start, or an empty string."""
         limits = self.limits
         if limits.run_seconds is not None and time.monotonic() - self._started >= limits.run_seconds:
-            return f"the run's time budget of {limits.run_seconds:g} s is used up"
+            return f"{self._whose} time budget of {limits.run_seconds:g} s is used up"
         return self.overspent()
 
     def overspent(self) -> str:
         """Return why no further call may be made (tokens or money are used up), or an empty string."""
         limits = self.limits
         if limits.run_tokens is not None and self.spent.total >= limits.run_tokens:
-            return f"the run's budget of {limits.run_tokens} tokens is used up ({self.spent.total} spent)"
+            return f"{self._whose} budget of {limits.run_tokens} tokens is used up ({self.spent.total} spent)"
         if limits.run_usd is not None and (self.spent.cost_usd or 0.0) >= limits.run_usd:
-            return f"the run's budget of {limits.run_usd:g} USD is used up ({self.spent.cost_usd or 0.0:.4f} spent)"
+            return f"{self._whose} budget of {limits.run_usd:g} USD is used up ({self.spent.cost_usd or 0.0:.4f} spent)"
         return ""
 
     async def admitted(self, running: int) -> None:
@@ -176,3 +180,12 @@ class AdaptiveLimit:
             if not future.done():
                 self.active += 1
                 future.set_result(None)
+
+
+class CallLimits:
+    """What bounds the calls to one server: how many at a time, and requests and tokens per minute."""
+
+    def __init__(self, limits: Limits, parallel: int) -> None:
+        self.concurrency = AdaptiveLimit(parallel)
+        self.requests = Rate(limits.requests_per_minute) if limits.requests_per_minute else None
+        self.tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None

@@ -12,7 +12,7 @@ from mesocosm.core.model import ModelReply, ModelRequest
 from mesocosm.core.ports import CallBudget, Model
 from mesocosm.core.proxy import JUDGE
 from mesocosm.core.run import Limits
-from mesocosm.engine.limits import AdaptiveLimit, Rate
+from mesocosm.engine.limits import CallLimits
 from mesocosm.engine.outage import Endpoint
 
 
@@ -29,7 +29,7 @@ class Caller:
     """All calls of a run to one model.
 
     `name` is the model's name in the run, which records of calls use; `served` are the names with which its server
-    answered.
+    answered. `bounds` are shared with other runs that ask the same server; by default they are the run's own.
     """
 
     def __init__(
@@ -41,17 +41,17 @@ class Caller:
         backoff: Backoff,
         endpoint: Endpoint | None = None,
         name: str = "",
+        bounds: CallLimits | None = None,
     ) -> None:
         self.name = name
         self.model = model
         self.endpoint = endpoint or Endpoint("the model", limits.outage_seconds, backoff)
-        self.concurrency = AdaptiveLimit(parallel)
+        bounds = bounds or CallLimits(limits, parallel)
+        self.concurrency, self._requests, self._tokens = bounds.concurrency, bounds.requests, bounds.tokens
         self.served: dict[str, None] = {}
         self._retries = limits.retries
         self._backoff = backoff
         self.budget = budget
-        self._requests = Rate(limits.requests_per_minute) if limits.requests_per_minute else None
-        self._tokens = Rate(limits.tokens_per_minute) if limits.tokens_per_minute else None
 
     async def ask(
         self,

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,8 +19,10 @@ from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.core.registry import EXECUTORS, option_roles
 from mesocosm.core.run import Limits, Run, RunSpec
 from mesocosm.core.task import Task
+from mesocosm.engine.executors.local import LocalExecutor
 from mesocosm.engine.metrics import PARTS
 from mesocosm.engine.plan import Repeats, part_sizes
+from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.rerun_decision import other_server, servers
 
 MOST_WARNINGS = 50
@@ -65,6 +68,7 @@ class SessionOptions:
     score) episodes that a grader left without a value of it; neither repeats episodes that count as worst. A run is
     only resumed with the servers that answered it before, unless `same_server` declares that they have merely moved.
     `executor` says where episodes are played: a name of core.registry.EXECUTORS with what it takes after a colon.
+    `share` is what the run has of a pool of runs that go at once, all of them played in this process.
     """
 
     retry_failed: bool = False
@@ -78,6 +82,7 @@ class SessionOptions:
     retry_unscored: str = ""
     same_server: bool = False
     executor: str = "local"
+    share: PoolShare | None = None
 
 
 class RunMessages:
@@ -155,6 +160,8 @@ class SessionState:
         self.messages = RunMessages(record, observers, [*hidden, *declared_secrets(record.spec)])
         name, _, address = self.options.executor.partition(":")
         self.open_executor: ExecutorOpener = EXECUTORS.get(name)(address)
+        if self.options.share is not None:
+            self.open_executor = partial(LocalExecutor, share=self.options.share)
         self.lease_owner = store.leases.owner()
         if isinstance(self.open_executor, UsesStore):
             self.open_executor.use(store, self.lease_owner)

@@ -10,9 +10,11 @@ from typing import Generic, TypeVar
 from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import ExecutorSession, Model, Planned
+from mesocosm.core.proxy import Served
 from mesocosm.engine.episode import Player
 from mesocosm.engine.episode_end import Withdrawn, of_the_world
 from mesocosm.engine.outage import MOST_IN_A_ROW, Endpoint, retried
+from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.proxies import ProxyEndpoints
 from mesocosm.engine.retry import Caller, Callers
 
@@ -38,14 +40,17 @@ def open_local(address: str) -> "type[LocalExecutor]":
 
 
 class LocalExecutor:
-    """Implements core.ports.Executor."""
+    """Implements core.ports.Executor. In a pool of runs, each episode takes a slot of `share`."""
 
-    def __init__(self, session: ExecutorSession) -> None:
+    def __init__(self, session: ExecutorSession, share: PoolShare | None = None) -> None:
         run, parts = session.run, session.parts
         most = parts.benchmark.info.parallel
         self.parallel = max(run.spec.parallel if most is None else min(run.spec.parallel, most), 1)
         self._session = session
-        self._callers = _open_callers(session)
+        self._share = share
+        if share is not None:
+            share.most = self.parallel
+        self._callers = _open_callers(session, share)
         judge = None if parts.judge is None or run.spec.judge is None else (parts.judge, run.spec.judge)
         self._proxies = ProxyEndpoints(parts.model, run.spec.model, judge)
         self._player = Player(session, self._callers, self._proxies)
@@ -53,10 +58,20 @@ class LocalExecutor:
 
     async def run(self, pending: Iterator[Planned]) -> None:
         """Play episodes until none is pending or `stop` was called. Raises InfrastructureError, RunAborted."""
-        await self._scheduler.run(pending)
+        await self._scheduler.run(pending if self._share is None else self._share.follow(pending))
 
     async def play(self, planned: Planned) -> None:
         """Play one episode and report its result to the session. Raises InfrastructureError, RunAborted."""
+        share = self._share
+        if share is None:
+            await self._play(planned)
+        elif await share.take():
+            try:
+                await self._play(planned)
+            finally:
+                share.give_back()
+
+    async def _play(self, planned: Planned) -> None:
         session = self._session
         session.running += 1
         try:
@@ -75,6 +90,8 @@ class LocalExecutor:
     def stop(self, grace: float) -> None:
         """Start no further episodes and cancel the running ones after `grace` seconds."""
         self._scheduler.stop(grace)
+        if self._share is not None:
+            self._share.stop()
 
     def keep(self) -> None:
         """Pass events of running episodes to the journal. Short episodes are written once, at their end."""
@@ -109,7 +126,7 @@ def model_endpoints(session: ExecutorSession, changed: Callable[[], None]) -> tu
     return model, _endpoint(session, f"the judge {ModelName.parse(spec.judge.name).shown()}", most, retried, changed)
 
 
-def _open_callers(session: ExecutorSession) -> Callers:
+def _open_callers(session: ExecutorSession, share: PoolShare | None) -> Callers:
     """Return the services that episodes depend on, each with its own outage handling."""
     parts, spec, info = session.parts, session.run.spec, session.parts.benchmark.info
     endpoints: list[Endpoint] = []
@@ -118,9 +135,9 @@ def _open_callers(session: ExecutorSession) -> Callers:
         session.pause(any(endpoint.down for endpoint in endpoints))
 
     asked, judging = model_endpoints(session, changed)
-    model = judge = _caller(session, parts.model, spec.model, asked, session.served)
+    model = judge = _caller(session, share, parts.model, spec.model, asked, session.served)
     if parts.judge is not None and spec.judge is not None:
-        judge = _caller(session, parts.judge, spec.judge, judging, session.judge_served)
+        judge = _caller(session, share, parts.judge, spec.judge, judging, session.judge_served)
     kind = "environment" if info.kind in {"hosted", "python"} else info.kind
     world = _endpoint(session, f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world, changed)
     endpoints += [asked, judging, world]
@@ -128,12 +145,19 @@ def _open_callers(session: ExecutorSession) -> Callers:
 
 
 def _caller(
-    session: ExecutorSession, model: Model, settings: ModelSettings, endpoint: Endpoint, served: dict[str, None]
+    session: ExecutorSession,
+    share: PoolShare | None,
+    model: Model,
+    settings: ModelSettings,
+    endpoint: Endpoint,
+    served: dict[str, None],
 ) -> Caller:
     name, spec = ModelName.parse(settings.name), session.run.spec
     # The run records the address of the server once, so it is left out here.
     short = ModelName(name.provider, name.model).shown()
-    caller = Caller(model, spec.limits, spec.parallel, session.budget, session.backoff, endpoint, short)
+    address = model.server.get("address") if isinstance(model, Served) else None
+    bounds = None if share is None else share.pool.calls_to(address or name.shown(), spec.limits)
+    caller = Caller(model, spec.limits, spec.parallel, session.budget, session.backoff, endpoint, short, bounds)
     caller.served = served
     return caller
 
