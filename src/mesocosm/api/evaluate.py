@@ -126,6 +126,8 @@ async def evaluated_together(calls: Sequence[Mapping[str, Any]], where: str, con
     before any run begins. What then ends one run (its model refuses the key, another process works on it) is raised
     when the others have ended; a store that fails ends all. Raises as `evaluate` does.
     """
+    if len(calls) == 1:
+        return [await evaluated(calls[0], where, control)]
     described = [await asyncio.to_thread(_described, given, where) for given in calls]
     first = described[0]
     pool = Pool(first.work.spec.parallel, first.work.spec.limits)

@@ -25,6 +25,7 @@ class Pool:
     def __init__(self, parallel: int, limits: Limits | None = None) -> None:
         self.slots = self._free = max(parallel, 1)
         self.budget = None if limits is None else Budget(limits, whose="the runs' common")
+        self._turns = 0
         self._shares: list[PoolShare] = []
         self._counted: set[str] = set()
         self._servers: dict[str, CallLimits] = {}
@@ -53,13 +54,14 @@ class Pool:
                 await other.left.wait()
 
     def admit(self) -> None:
-        """Give free slots to waiting runs, to that with the fewest first."""
+        """Give free slots to waiting runs, first to those with the fewest, in turns."""
         while self._free:
-            share = next((one for one in sorted(self._shares, key=lambda one: one.held) if self._may_take(one)), None)
+            share = min(filter(self._may_take, self._shares), key=lambda one: (one.held, one.turn), default=None)
             if share is None:
                 return
             self._free -= 1
-            share.grant()
+            self._turns += 1
+            share.grant(self._turns)
 
     def give_back(self) -> None:
         """Take a slot back."""
@@ -89,6 +91,7 @@ class PoolShare:
         self.left = asyncio.Event()
         self.most = pool.slots
         self.held = 0
+        self.turn = 0
         self.begun = False
         self.more = False
         self._waiting: deque[asyncio.Future[bool]] = deque()
@@ -137,9 +140,10 @@ class PoolShare:
             self._waiting.popleft()
         return bool(self._waiting)
 
-    def grant(self) -> None:
-        """Give a slot to the first that waits."""
+    def grant(self, turn: int) -> None:
+        """Give a slot to the first that waits, in the turn with this number."""
         self.held += 1
+        self.turn = turn
         self._waiting.popleft().set_result(True)
 
     def give_back(self) -> None:
