@@ -22,7 +22,7 @@ async def failure(opened: Opened, request: ModelRequest, fault: Fault) -> Episod
     return raised.value
 
 
-DEEP = b'{"choices": [{"message": {"content": "yes"}}], "ignored": %b}' % (b"[" * 3_000 + b"]" * 3_000)
+DEEP = b'{"choices": [{"message": {"content": "yes"}}], "ignored": %b}' % (b"[" * 100_000 + b"]" * 100_000)
 DEEP_CALL = b'{"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": %b}}]}}]}' % (
     b"[" * 900 + b"]" * 900
 )
