@@ -74,6 +74,7 @@ async def test_all_runs_together_have_at_most_so_many_calls_at_a_time(crowd: Cro
     crowd.models_first = 2
     async with ModelServer(crowd.add, models=["other"]) as second:
         found = await swept([*crowd.named("one"), f"openai/other@{second.openai_url}"], parallel=3)
+    assert [run.id for run in mc.runs()] == [run.id for run in found][::-1]
     assert (crowd.most, crowd.asked) == (3, {"one": 6, "other": 6})
     assert [(run.model.partition("@")[0], run.score) for run in found] == [("openai/one", 1.0), ("openai/other", 1.0)]
 

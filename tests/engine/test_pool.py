@@ -1,12 +1,20 @@
 """The slots of a pool: who gets one, and who gets it back."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.core.group import RunGroup
+from mesocosm.core.model import ModelRequest
 from mesocosm.core.run import Limits
 from mesocosm.core.usage import Usage
+from mesocosm.engine.group import GroupMember, GroupRunner, Resources, pooled
 from mesocosm.engine.pool import Pool, PoolShare
+from mesocosm.engine.rerun_decision import RerunPolicy
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Lab
 
 
 async def begun(slots: int, runs: int) -> list[PoolShare]:
@@ -103,3 +111,52 @@ async def test_runs_spend_one_budget_and_each_knows_its_own(price: float | None)
     assert (one.spent.total, other.spent.total) == (6, 4)
     assert one.overspent() == other.exhausted() == "the runs' common budget of 10 tokens is used up (10 spent)"
     assert not one.fits(1)
+
+
+async def test_groups_play_each_benchmark_at_once_within_one_number_of_episodes(lab: "Lab") -> None:
+    met = asyncio.Event()
+    asked: set[str] = set()
+    now = most = 0
+
+    def model() -> str:
+        async def said(request: ModelRequest) -> str:
+            nonlocal now, most
+            asked.add(name)
+            now += 1
+            most = max(most, now)
+            if len(asked) == 2:
+                met.set()
+            await met.wait()
+            await turns()
+            now -= 1
+            return "end"
+
+        name = lab.model(said)
+        return name
+
+    members = [
+        [GroupMember("walk", ".", spec=lab.spec(name, count=count, parallel=2)) for count in (3, 4)]
+        for name in (model(), model())
+    ]
+    resources = Resources(2)
+    runners = [
+        GroupRunner(RunGroup(f"rg_{place}", 1.0), lab.store, RerunPolicy(), resources=resources) for place in range(2)
+    ]
+    async with asyncio.timeout(60):
+        found = await asyncio.gather(
+            *(runner.run(own) for runner, own in zip(runners, pooled(members, 2), strict=True))
+        )
+    assert [[one.outcome.status.value for one in results] for results in found] == [["succeeded"] * 2] * 2
+    assert most == 2
+
+
+async def test_what_takes_all_slots_for_a_pool_shares_them_with_this_pool_only() -> None:
+    resources, pool = Resources(2), Pool(2)
+    releases = [await resources.take(0, pool=pool) for _ in range(2)]
+    waiting = asyncio.create_task(resources.take(1))
+    await turns()
+    releases[0]()
+    await turns()
+    assert not waiting.done()
+    releases[1]()
+    await asyncio.wait_for(waiting, 60)

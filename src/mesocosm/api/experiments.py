@@ -508,7 +508,8 @@ def _benchmark(name: str, given: Arguments, folder: Path | None = None) -> Work:
         given.spec(spec.benchmark, model, spec.agent, limits=limits),
         selection=Selection(only, None if only else given.limit, given.trials),
     )
-    return Work(spec, open_parts)
+    command = known.descriptor.command
+    return Work(spec, open_parts, exclusive=() if command is None else command.exclusive)
 
 
 def _configured(path: Path, given: Arguments) -> Work:

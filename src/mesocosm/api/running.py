@@ -54,6 +54,7 @@ class Work:
 
     `parts` opens its parts. `answers` identifies what its answers depend on, given the content of the model; runs with
     the same one lend each other theirs. `model` replaces the name of the model, `notes` are for readers of the run.
+    Of works that go at once, those with the same `exclusive` things run one after the other.
     """
 
     spec: RunSpec
@@ -62,6 +63,7 @@ class Work:
     answers: Callable[[str], str] | None = None
     notes: tuple[str, ...] = ()
     call: str = ""
+    exclusive: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,11 +168,12 @@ async def run_work(
         lends = "" if work.answers is None else work.answers(parts.model.capabilities.content)
         # What is served there decides whether earlier results are those of this model.
         checked = await _checked(parts)
-        record = opening.new_run(work.spec, parts)
         if share is not None:
-            earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, record.signature)
+            signature = opening.experiment_of(work.spec, parts)
+            earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, signature)
             # Of runs with the same answers the first one asks for them.
-            await share.begin(lends or record.signature, earlier)
+            await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
+        record = opening.new_run(work.spec, parts)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))

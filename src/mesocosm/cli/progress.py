@@ -58,7 +58,7 @@ class _Standing:
 class LineProgress(Observer):
     """One line per episode, as `[i/n] seed=S reward=R.RR  steps=N`, or one line periodically.
 
-    Concurrent runs are counted separately, and their lines begin with the benchmark.
+    Concurrent runs are counted separately, and their lines begin with the benchmark, or the model if all play the same.
     """
 
     def __init__(self) -> None:
@@ -78,7 +78,9 @@ class LineProgress(Observer):
         standing = self._runs[episode.run_id]
         standing.shown += 1
         progress = standing.progress
-        which = f"{progress.run.benchmark} " if len(self._runs) > 1 else ""
+        which = (
+            f"{names([one.progress for one in self._runs.values()])[progress.run.id]} " if len(self._runs) > 1 else ""
+        )
         if progress.planned <= MOST_LINES:
             unit = "row" if progress.run.kind == ROLLOUT else "task"
             click.echo(f"  {which}[{standing.shown}/{progress.planned}] {episode_line(episode, unit)}", err=True)
@@ -146,6 +148,12 @@ class BarProgress(LineProgress):
         return bars(shown, self._console.width)
 
 
+def names(runs: Sequence[Progress]) -> dict[str, str]:
+    """Return what tells runs apart, by their ids: the benchmark, or the model if all play the same benchmark."""
+    several = len({one.run.benchmark for one in runs}) > 1
+    return {one.run.id: one.run.benchmark if several else one.run.model for one in runs}
+
+
 def bars(runs: Sequence[Progress], width: int) -> Any:
     """Return a bar for each run, each on one line of a terminal with `width` columns."""
     from rich.cells import cell_len
@@ -154,14 +162,14 @@ def bars(runs: Sequence[Progress], width: int) -> Any:
     from rich.text import Text
 
     bar_width = min(30, max(width // 5, 4))
-    names = [run.run.benchmark for run in runs] if len(runs) > 1 else []
-    name_width = min(max(map(cell_len, names), default=0), width // 4)
-    left = max(width - bar_width - (name_width + 2 if names else 0) - 3, 1)
-    columns = [Column(width=bar_width), *([Column(no_wrap=True)] if names else []), Column(no_wrap=True)]
+    named = names(runs) if len(runs) > 1 else {}
+    name_width = min(max(map(cell_len, named.values()), default=0), width // 4)
+    left = max(width - bar_width - (name_width + 2 if named else 0) - 3, 1)
+    columns = [Column(width=bar_width), *([Column(no_wrap=True)] if named else []), Column(no_wrap=True)]
     grid = Table.grid(*columns, padding=(0, 2))
     for run in runs:
         bar = ProgressBar(total=max(run.planned, 1), completed=run.done, width=bar_width)
-        cells = [Text(run.run.benchmark)] if names else []
+        cells = [Text(named[run.run.id])] if named else []
         for cell in cells:
             cell.truncate(name_width, overflow="ellipsis")
         line = Text(fitting_line(run, left))

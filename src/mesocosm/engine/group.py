@@ -30,6 +30,7 @@ from mesocosm.engine import session
 from mesocosm.engine.episode_context import is_foreign
 from mesocosm.engine.opening import closing, new_run, open_parts, probe
 from mesocosm.engine.outage import retried
+from mesocosm.engine.pool import Pool, PoolShare
 from mesocosm.engine.rerun_decision import (
     FORCED,
     RerunAction,
@@ -46,28 +47,46 @@ T = TypeVar("T")
 
 
 class Resources:
-    """Grants slots and exclusive names in order of request, so that a large request is not starved."""
+    """Grants slots and exclusive names in order of request, so that a large request is not starved.
+
+    Groups that run at once can share them.
+    """
 
     def __init__(self, slots: int) -> None:
         self._slots = max(slots, 1)
         self._free = self._slots
         self._taken: set[str] = set()
         self._given_back = asyncio.Event()
+        self._pool: Pool | None = None
+        self._in_pool = 0
 
-    async def take(self, slots: int, exclusive: frozenset[str] = frozenset()) -> Callable[[], None]:
+    async def take(
+        self, slots: int, exclusive: frozenset[str] = frozenset(), pool: Pool | None = None
+    ) -> Callable[[], None]:
         """Wait for `slots` (0 or too many: all) and for all names; return a function that releases them.
 
-        Call it from one task only.
+        What takes all slots for a `pool` shares them with others of this pool. Call it from one task of a group only.
         """
         wanted = self._slots if slots <= 0 else min(slots, self._slots)
+        if pool is not None and self._pool is pool:
+            wanted = 0
         while self._free < wanted or exclusive & self._taken:
             self._given_back.clear()
             await self._given_back.wait()
+            if pool is not None and self._pool is pool:
+                wanted = 0
         self._free -= wanted
         self._taken |= exclusive
+        if pool is not None:
+            self._pool, self._in_pool = pool, self._in_pool + 1
 
         def release() -> None:
-            self._free += wanted
+            if pool is not None:
+                self._in_pool -= 1
+                if not self._in_pool:
+                    self._pool, self._free = None, self._slots
+            else:
+                self._free += wanted
             self._taken -= exclusive
             self._given_back.set()
 
@@ -80,7 +99,8 @@ class GroupMember:
 
     Without a `spec` it cannot be run: `status` and `reason` say why. `slots` is its share of the group's parallelism
     (0: all), `exclusive` names resources that it cannot share. `facts` are stored in the run's provenance. `seconds`
-    limits its work in this session.
+    limits its work in this session. `share` is what it has of a pool, if it runs at the same time as members of other
+    groups.
     """
 
     benchmark: str
@@ -96,6 +116,7 @@ class GroupMember:
     exclusive: frozenset[str] = frozenset()
     facts: Mapping[str, Any] = field(default_factory=dict)
     seconds: float | None = None
+    share: PoolShare | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +146,14 @@ class GroupRunner:
         secrets: Sequence[str] | None = None,
         same_server: bool = False,
         executor: str = "local",
+        resources: Resources | None = None,
     ) -> None:
         self._same_server = same_server
         self._executor = executor
         self.group = group
         self._store = store
         self._policy = policy
-        self._resources = Resources(parallel)
+        self._resources = resources or Resources(parallel)
         self._watch = watch
         self._on_result = on_result
         self._secrets = secrets
@@ -152,7 +174,8 @@ class GroupRunner:
         tasks: list[asyncio.Task[MemberResult]] = []
         try:
             for position, member in enumerate(members):
-                hold = await self._resources.take(member.slots, member.exclusive)
+                pool = None if member.share is None else member.share.pool
+                hold = await self._resources.take(member.slots, member.exclusive, pool)
                 tasks.append(asyncio.create_task(self._one(position, member, hold)))
                 failed = next((task for task in tasks if task.done() and task.exception()), None)
                 if failed is not None:
@@ -174,6 +197,8 @@ class GroupRunner:
         try:
             result = await self._outcome(position, member)
         finally:
+            if member.share is not None:
+                member.share.leave()
             release()
         self._on_result(result)
         return result
@@ -247,6 +272,7 @@ class GroupRunner:
             alone=not self._policy.force,
             same_server=self._same_server,
             executor=self._executor,
+            share=member.share,
         )
         self._controls.add(control)
         clock = asyncio.get_running_loop()
@@ -272,6 +298,24 @@ class GroupRunner:
         outcome = msgspec.structs.replace(begun, status=status, reason=reason, run_id=known, at=time.time())
         await asyncio.to_thread(self._store.groups.save_outcome, outcome)
         return MemberResult(outcome, run)
+
+
+def pooled(groups: Sequence[Sequence[GroupMember]], parallel: int) -> list[list[GroupMember]]:
+    """Return the members of groups that run the same benchmarks, so that those of one benchmark run at the same time.
+
+    At most `parallel` of their episodes are played at a time. Programs, which take slots of their own, stay as they
+    are.
+    """
+    found: list[list[GroupMember]] = [[] for _ in groups]
+    for alike in zip(*groups, strict=True):
+        pool = Pool(parallel)
+        native = [one.spec is not None and one.slots <= 0 for one in alike]
+        shares = [pool.share() if one else None for one in native]
+        for members, member, share in zip(found, alike, shares, strict=True):
+            if share is not None:
+                share.more = True
+            members.append(replace(member, share=share))
+    return found
 
 
 @asynccontextmanager

@@ -45,13 +45,15 @@ class Pool:
             self._counted.add(earlier.id)
             self.budget.spent += _priced(earlier.usage)
 
-    async def gathered(self, share: "PoolShare") -> None:
-        """Wait until every run is ready or has left, and earlier runs with the same `share.after` have left."""
-        for other in self._shares:
-            await other.ready.wait()
-        for other in self._shares[: share.number]:
-            if other.after == share.after:
-                await other.left.wait()
+    def gather(self) -> None:
+        """Let all runs begin, in their order, once every one is ready."""
+        if all(share.ready for share in self._shares):
+            for share in self._shares:
+                share.all_ready.set()
+
+    def before(self, share: "PoolShare") -> Iterator["PoolShare"]:
+        """Yield the runs that this one waits for."""
+        return (one for one in self._shares[: share.number] if one.after == share.after)
 
     def admit(self) -> None:
         """Give free slots to waiting runs, first to those with the fewest, in turns."""
@@ -87,7 +89,8 @@ class PoolShare:
         self.pool = pool
         self.number = number
         self.after = ""
-        self.ready = asyncio.Event()
+        self.ready = False
+        self.all_ready = asyncio.Event()
         self.left = asyncio.Event()
         self.most = pool.slots
         self.held = 0
@@ -98,15 +101,20 @@ class PoolShare:
         self._over = False
 
     async def begin(self, after: str, earlier: Run | None) -> None:
-        """Return when the run may begin: all others are prepared too, and earlier ones with the same `after` are over.
+        """Return when the run may begin: all others are ready too, and earlier ones with the same `after` are over.
 
-        What is written in one of those may spare calls in this one. `earlier` is the run that this one continues.
+        What those write may spare this one calls. Runs that need not wait begin in their order. `earlier` is the run
+        that this one continues.
         """
         self.after = after
         if earlier is not None:
             self.pool.count(earlier)
-        self.ready.set()
-        await self.pool.gathered(self)
+        self.ready = True
+        # Not at once, so that the last one does not overtake those that wait already.
+        asyncio.get_running_loop().call_soon(self.pool.gather)
+        await self.all_ready.wait()
+        for other in self.pool.before(self):
+            await other.left.wait()
         self.begun = self.more = True
 
     def budget(self, limits: Limits, spent: Usage) -> Budget:
@@ -161,8 +169,9 @@ class PoolShare:
     def leave(self) -> None:
         """End the run's part in the pool."""
         self.stop()
-        self.ready.set()
+        self.ready = True
         self.left.set()
+        self.pool.gather()
 
     def _no_more(self) -> None:
         self.more = False

@@ -77,6 +77,8 @@ def run(**given: Any) -> int:
         raise UsageError(
             "which model? Add -m: openai/NAME, ollama/NAME, NAME@URL …; builtin/oracle and builtin/empty need none"
         )
+    if len(set(models)) < len(models):
+        raise UsageError("two of these models are the same; leave one out")
     if given["name"] and (len(models) > 1 or len(flags.request_of(given).chosen) != 1):
         raise UsageError("--name is for one run: name one benchmark and one model, or use --tag")
     if given["dry_run"]:
@@ -139,10 +141,10 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
 
 
 def _compare(requests: "Sequence[BenchRequest]", catalogue: "BenchmarkCatalogue", given: dict[str, Any]) -> int:
-    """Run the same benchmarks with several models, one after the other, and compare each with the first."""
+    """Run the same benchmarks with several models at once, and compare each with the first."""
     from contextlib import ExitStack
 
-    from mesocosm.cli.bench.work import BenchWork
+    from mesocosm.cli.bench.work import BenchWork, run_together
     from mesocosm.cli.comparison_report import document, markdown, tell
     from mesocosm.engine.comparison.runs import compare_runs
 
@@ -157,15 +159,9 @@ def _compare(requests: "Sequence[BenchRequest]", catalogue: "BenchmarkCatalogue"
             for request in requests
         ]
         gate.check_metrics(works[0].infos)
-        played = []
-        interrupted = False
-        for work in works:
-            for note in work.notes:
-                click.echo(f"note: {note}", err=True)
-            results, interrupted = work.run()
-            played.append(results)
-            if interrupted:
-                break
+        for note in dict.fromkeys(note for work in works for note in work.notes):
+            click.echo(f"note: {note}", err=True)
+        played, interrupted = run_together(works)
         path = works[-1].refresh()
         store, all_results = works[0].store, [result for results in played for result in results]
         runs = list({one.run.id: one.run for one in all_results if one.run is not None}.values())

@@ -1,8 +1,10 @@
 """One invocation: its group, its members, the store for them, and the observers."""
 
+import asyncio
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -21,7 +23,7 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import BENCHMARKS
-from mesocosm.engine.group import GroupMember, GroupRunner, MemberResult
+from mesocosm.engine.group import GroupMember, GroupRunner, MemberResult, Resources, pooled
 from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.engine.session import Control
 
@@ -47,9 +49,10 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         same_server: bool = False,
         comparison: tuple[str, str] = ("", ""),
     ) -> None:
-        self._chosen = chosen
+        self.chosen = chosen
         self._closing = ExitStack()
         self._same_server = same_server
+        self.name = request.name.shown()
         self.policy = RerunPolicy(force, rerun_failed, request.limits.max_missing)
         group_id = stamped_id("rg")
         self.members: list[GroupMember] = members(request, catalogue, chosen.results().absolute() / group_id)
@@ -68,7 +71,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
     @cached_property
     def store(self) -> "Store":
         """The results; they are created if missing."""
-        store = open_results(self._chosen)
+        store = open_results(self.chosen)
         self._closing.callback(store.close)
         return store
 
@@ -76,7 +79,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
     def existing(self) -> "Store | None":
         """The results if they exist, otherwise None."""
         try:
-            store = open_results(self._chosen, create=False)
+            store = open_results(self.chosen, create=False)
         except UnknownName:
             return None
         self._closing.callback(store.close)
@@ -96,27 +99,34 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         return run_with_signals(self._work)
 
     async def _work(self, control: Control, signals: Observer) -> list[MemberResult]:
-        parallel = max((member.spec.parallel for member in self.members if member.spec), default=1)
-        with watcher(self._chosen) as watching:
-            started = _Started(signals)
-            group = GroupRunner(
-                self.group,
-                self.store,
-                self.policy,
-                parallel=parallel,
-                watch=lambda member: (watching, started),
-                on_result=lambda result: watching.notice(_line(result)),
-                secrets=hidden_values(self._chosen),
-                same_server=self._same_server,
-                executor=self._chosen.executor,
-            )
-            return await group.run(self.members, control)
+        with watcher(self.chosen) as watching:
+            return await self.runner(watching, signals, Resources(self.parallel)).run(self.members, control)
+
+    @property
+    def parallel(self) -> int:
+        """The number of episodes at a time."""
+        return max((member.spec.parallel for member in self.members if member.spec), default=1)
+
+    def runner(self, watching: Observer, signals: Observer, resources: Resources, whose: str = "") -> GroupRunner:
+        """Return what runs the group with these resources; lines about its results begin with `whose` they are."""
+        started = _Started(signals)
+        return GroupRunner(
+            self.group,
+            self.store,
+            self.policy,
+            resources=resources,
+            watch=lambda member: (watching, started),
+            on_result=lambda result: watching.notice(f"{whose}{_line(result)}"),
+            secrets=hidden_values(self.chosen),
+            same_server=self._same_server,
+            executor=self.chosen.executor,
+        )
 
     def refresh(self) -> Path:
         """Rewrite viewer_data.json and return its path."""
         from mesocosm.compat.viewer_data import write_viewer_data
 
-        return write_viewer_data(self.store, self._chosen.results())
+        return write_viewer_data(self.store, self.chosen.results())
 
     def __enter__(self) -> Self:
         return self
@@ -125,6 +135,49 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.close()
+
+
+def run_together(works: Sequence[BenchWork]) -> tuple[list[list[MemberResult]], bool]:
+    """Run works that differ in their models: for each benchmark those of all models at once.
+
+    Return the results of each, and whether they were interrupted. With an executor that plays episodes elsewhere, where
+    they are not counted over several runs, the works run one after the other.
+    """
+    if works[0].chosen.executor == "local":
+        return run_with_signals(partial(_together, works))
+    played: list[list[MemberResult]] = []
+    interrupted = False
+    for work in works:
+        results, interrupted = work.run()
+        played.append(results)
+        if interrupted:
+            break
+    return played, interrupted
+
+
+async def _together(works: Sequence[BenchWork], control: Control, signals: Observer) -> list[list[MemberResult]]:
+    parallel = max(work.parallel for work in works)
+    members = pooled([work.members for work in works], parallel)
+    resources = Resources(parallel)
+    controls = [Control() for _ in works]
+
+    def halt(reason: str, grace: float) -> None:
+        for one in controls:
+            one.stop(reason, grace)
+
+    control.halt = halt
+    with watcher(works[0].chosen) as watching:
+        runners = [work.runner(watching, signals, resources, f"{work.name}: ") for work in works]
+        tasks = [
+            asyncio.create_task(runner.run(own, one))
+            for runner, own, one in zip(runners, members, controls, strict=True)
+        ]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _Started(Observer):
