@@ -1,4 +1,4 @@
-"""The Python API asks LiteLLM's proxy, by itself and through the clients that agents make."""
+"""The Python API asks real servers, by itself and through the clients that agents make."""
 
 from pathlib import Path
 from typing import Any
@@ -54,3 +54,51 @@ def test_a_model_that_is_absent_ends_the_run_with_all_of_it_pending(
     run = mc.evaluate(ROWS, prompt="{question}", grader="exact", model=model, store=tmp_path / "results")
     assert (run.status, run.score, run.missing) == ("failed", None, {"not_run": 2})
     assert "absent" in run.error
+
+
+@pytest.fixture
+def tiny(llama_server: RealServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Return a real model of random weights: what it says is nonsense, how it says it is not."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return llama_server.named()
+
+
+@pytest.mark.parametrize("agent", [None, with_openai])
+def test_an_inference_engine_answers_and_judges(tiny: str, tmp_path: Path, agent: Any) -> None:
+    judged: list[str] = []
+
+    async def judge_answers(answer: str, expected: str, judge: Any) -> bool:
+        judged.append(await judge.ask(f"Is {expected} the same as {answer}?", max_tokens=6))
+        return bool(answer) and bool(judged[-1])
+
+    run = mc.evaluate(
+        ROWS,
+        prompt="{question}",
+        agent=agent,
+        grader=judge_answers,
+        model=tiny,
+        max_tokens=6,
+        store=tmp_path / "results",
+    )
+    assert (run.status, run.usage.calls, len(judged)) == ("finished", 4, 2)
+    assert run.usage.prompt > 0
+    assert 0 < run.usage.completion <= 4 * 6
+    assert run.score == 1.0
+
+
+def test_a_sweep_asks_an_inference_engine_at_once_and_the_same_call_nothing(tiny: str, tmp_path: Path) -> None:
+    def sweep() -> mc.Runs:
+        return mc.sweep(
+            ROWS,
+            prompt={"plain": "{question}", "polite": "Please: {question}"},
+            grader="normalised",
+            model=tiny,
+            max_tokens=6,
+            parallel=2,
+            store=tmp_path / "results",
+        )
+
+    found = sweep()
+    assert [(run.status, run.usage.calls) for run in found] == [("finished", 2)] * 2
+    assert found.compare().pairs[0].difference.n == 2
+    assert [run.id for run in sweep()] == [run.id for run in found]
