@@ -332,7 +332,7 @@ def test_a_file_that_is_no_text_or_nested_without_end_is_refused(write: Write, c
 
 
 def test_keys_nested_without_end_are_refused(write: Write) -> None:
-    with pytest.raises(UsageError, match="levels deep"):
+    with pytest.raises(UsageError, match=r"levels deep|allowed 1000 parts"):  # the latter is tomllib's, from 3.14 on
         read_config(write("advanced" + ".a" * 5000 + " = 1"))
 
 

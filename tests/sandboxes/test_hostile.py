@@ -197,8 +197,14 @@ for kind in (resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZ
 
 
 async def test_the_porter_cannot_be_robbed(strangers: Strangers) -> None:
+    # Newer versions of libffi, which ctypes uses, keep a file of their own open.
     sandboxed = await strangers.serve("""
-print("own", sorted(os.listdir("/proc/self/fd")))
+def held(fd):
+    try:
+        return os.readlink(f"/proc/self/fd/{fd}")
+    except OSError:
+        return "the list itself"
+print("own", sum("libffi" not in held(fd) for fd in os.listdir("/proc/self/fd")))
 (number,) = porters()
 porter = f"/proc/{number}"
 attempt(os.listdir, porter + "/fd")
@@ -211,7 +217,7 @@ print("done", flush=True)
 time.sleep(60)
 """)
     said = await strangers.says(sandboxed, "done")
-    assert said.startswith("own ['0', '1', '2', '3']\nno:")
+    assert said.startswith("own 4\nno:")
     assert "achieved" not in said
 
 

@@ -12,6 +12,12 @@ import pytest
 from mesocosm.rollouts.sdk.judge import Judge, JudgeError
 
 
+class Server(ThreadingHTTPServer):
+    """Takes as many connections at once as a test makes."""
+
+    request_queue_size = 64
+
+
 class Model:
     """A model server that answers what it is told to, and keeps what it was asked."""
 
@@ -37,7 +43,7 @@ class Model:
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
                 del format, args
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
 
 
