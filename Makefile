@@ -59,6 +59,7 @@ wheel: $(VENV)/.installed-test man
 	rm -rf dist && $(BIN)/python -m hatchling build -d dist
 
 # The wheel made from the sdist, in new environments of every Python that is there; their packages are downloaded.
+# Python 3.14 that lies elsewhere:  PATH=/opt/python/bin:$PATH make test-wheel
 test-wheel: wheel $(FOREIGN)/installers/.installed
 	PATH="$(CURDIR)/$(FOREIGN)/installers/bin:$$PATH" MESOCOSM_TEST_WHEEL="$(CURDIR)/dist" \
 	  $(BIN)/pytest -rs --durations=0 $(or $(TESTS),tests/wheel)
