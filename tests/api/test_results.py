@@ -107,6 +107,8 @@ def test_a_gate_is_an_assertion() -> None:
         run.fail_if("regression")
     with pytest.raises(mc.UsageError, match="is not a condition"):
         run.fail_if("score is low")
+    with pytest.raises(mc.UsageError, match="no metric 'exat'; did you mean 'exact'"):
+        run.fail_if("exat<0.8")
 
 
 def test_a_gate_on_nothing_scored_does_not_pass() -> None:

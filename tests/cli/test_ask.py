@@ -125,6 +125,24 @@ def test_wrong_answers_are_counted_and_listed(ask: Ask) -> None:
     assert ask("run", "show", "last", "--failed").out == "no episode failed\n"
 
 
+def test_a_gate_with_a_metric_that_is_not_there_is_refused_before_anything_is_asked(ask: Ask, here: Path) -> None:
+    refused = ask(*ASK, "-m", "builtin/oracle", "--fail-if", "scroe<0.8")
+
+    assert refused.code == 2
+    assert refused.err == "error: 'scroe<0.8': q has no metric 'scroe'; did you mean 'score'?\n"
+    assert [path.name for path in here.iterdir()] == ["q.csv"]
+
+
+def test_a_gate_with_a_metric_that_a_function_could_have_given_cannot_be_decided(ask: Ask, here: Path) -> None:
+    (here / "mine.py").write_text("def graded(answer, expected):\n    return {'score': 1, 'length': len(answer)}\n")
+    words = (*ASK[:-1], "mine.py:graded", "-m", "builtin/oracle", "--fail-if")
+
+    assert ask(*words, "length<0").code == 0
+    assert ask(*words, "lenght<0").code == 3
+    assert ask("gate", "--fail-if", "lenght<0", "last").code == 2
+    assert ask("compare", "last", "last~1", "--metric", "lenght").code == 2
+
+
 def test_models_are_compared_and_a_regression_closes_the_gate(ask: Ask) -> None:
     done = ask(*ASK, "-m", "builtin/oracle", "-m", "builtin/empty", "--fail-if", "regression p<0.5", "--quiet")
 

@@ -88,12 +88,13 @@ class Comparison:
     def fail_if(self, *conditions: str) -> Self:
         """Return the comparison if no condition holds, such as `"regression p<0.05"` or `"worse-by<0.02"`.
 
-        Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition.
+        Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition or no metric of them.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test
-        from mesocosm.engine.comparison.gate import judge_comparison, read_condition
+        from mesocosm.engine.comparison.gate import check_run_metrics, judge_comparison, read_condition
 
         read = [read_condition(text) for text in conditions]
+        check_run_metrics(read, self._found.runs)
         store = store_of(self.runs[0])
         broken = [one for one in judge_comparison(self._found, read, store.episodes) if one.broken]
         if broken:

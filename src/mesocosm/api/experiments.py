@@ -299,6 +299,7 @@ def _answered_work(
         version=defined.version if defined is not None else "1",
         card=defined.card() if defined is not None else None,
         asks_model=not (alone and not judged),
+        scored_by_agent=agent is not None,
     )
     answering = AnsweringAgent(
         prompt, agent.function if agent is not None else None, None if agent is None else given.timeout

@@ -88,6 +88,8 @@ class BoundGrader:
     unread: tuple[str, ...] = ()
     reference: str = ""
     """How to name it in a stored run; empty if it is an object of this process."""
+    ready: bool = False
+    """Whether all further scores begin with its name and a dot, as those of ready-made graders do."""
 
 
 def bind(given: GraderLike | Sequence[GraderLike] | Mapping[str, GraderLike] | None) -> tuple[BoundGrader, ...]:
@@ -251,7 +253,7 @@ def _ready(grader: Any, name: str) -> BoundGrader:
         return {"score": verdict.value, "explanation": verdict.explanation, **more}
 
     options = grader.options.model_dump(mode="json", exclude={"concurrency"})
-    return BoundGrader(name, call, [type(grader).__name__, options], isinstance(grader, JudgeGrader))
+    return BoundGrader(name, call, [type(grader).__name__, options], isinstance(grader, JudgeGrader), ready=True)
 
 
 def _of_class(grader: Any, name: str) -> BoundGrader:

@@ -435,12 +435,13 @@ class Run:
     def fail_if(self, *conditions: str) -> Self:
         """Return the run if no condition holds, such as `"score<0.8"` or `"missing>2%"`.
 
-        Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition.
+        Raises GateFailed if one holds or cannot be decided, UsageError for what is no condition or no metric of it.
         """
         __tracebackhide__ = True  # pytest then shows the line of the test
-        from mesocosm.engine.comparison.gate import judge, read_condition
+        from mesocosm.engine.comparison.gate import check_run_metrics, judge, read_condition
 
         read = [read_condition(text) for text in conditions]
+        check_run_metrics(read, [self._stored])
         needs = next((one for one in read if one.pairwise), None)
         if needs is not None:
             raise UsageError(f"{needs.text!r} compares with a baseline; use run.compare(baseline).fail_if(…)")

@@ -67,6 +67,7 @@ class RowBenchmark:
         version: str = "1",
         card: Mapping[str, Any] | None = None,
         asks_model: bool = True,
+        scored_by_agent: bool = False,
     ) -> None:
         self.rows = rows
         self.graders: tuple[BoundGrader, ...] = tuple(graders)
@@ -76,6 +77,7 @@ class RowBenchmark:
         self._version = version
         self._card = dict(card or {})
         self._asks_model = asks_model
+        self._below = not scored_by_agent and all(grader.ready for grader in self.graders)
 
     @cached_property
     def info(self) -> BenchmarkInfo:
@@ -93,6 +95,7 @@ class RowBenchmark:
             oracle=bool(self.rows.expected),
             offline=not self._asks_model,
             discovers=True,
+            below=self._below,
             card=self._card,
             inputs=inputs,
         )

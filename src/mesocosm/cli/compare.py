@@ -75,6 +75,7 @@ def compare(
     mesocosm gate --help    lists the conditions
     """
     from mesocosm.cli.comparison_report import document, every_flipped, markdown, tell
+    from mesocosm.engine.comparison.gate import check_run_metrics
 
     gate, chosen = options().part(GateFlags), options()
     if models:
@@ -84,6 +85,7 @@ def compare(
     runs, gate.baselines = (*gate.baselines, *(name for name in runs if name not in gate.baselines)), []
     compared = _there(runs, metric, workspace) if remote or workspace else _here(runs, metric)
     found = compared.found
+    check_run_metrics(gate.conditions, found.runs)
     judged = gate.judge_comparison(compared.samples, found)
     judged.write("mesocosm compare", lambda: markdown(found))
     if chosen.json:

@@ -1,5 +1,6 @@
 """Call `mesocosm.evaluate` from the command line: its flags, progress, the result, the same call in Python."""
 
+import asyncio
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.core.info import BenchmarkInfo
     from mesocosm.core.ports import Progress
     from mesocosm.core.run import Run
     from mesocosm.engine.comparison.runs import RunComparison
@@ -248,6 +250,7 @@ def play(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str = "r
             gate.prepare(store)
         finally:
             store.close()
+    gate.check_metrics(lambda: [asyncio.run(_info(call)) for call in calls])
     ids, interrupted = _evaluated(calls, given, unit)
     if not ids:
         raise KeyboardInterrupt
@@ -260,6 +263,18 @@ def play(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str = "r
         return _one(calls[0], runs[0], store, INTERRUPTED if interrupted else code)
     finally:
         store.close()
+
+
+async def _info(call: EvaluateCall) -> "BenchmarkInfo":
+    """Return what is known of a call's benchmark before it runs. Raises UsageError."""
+    from mesocosm.api.definitions import Limits
+    from mesocosm.api.experiments import Arguments, work_for
+    from mesocosm.engine import opening
+
+    given = dict(call.arguments)
+    work = work_for(call.what, Arguments(**{**given, "limits": Limits(**given.get("limits", {}))}))
+    async with opening.closing(work.parts(work.spec)) as parts:
+        return parts.benchmark.info
 
 
 def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str) -> tuple[list[str], bool]:

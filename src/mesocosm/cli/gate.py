@@ -80,9 +80,11 @@ def _check(words: list[str]) -> None:
 def _stored(names: list[str]) -> int:
     """Judge stored runs."""
     from mesocosm.cli.gate_options import runs_markdown
+    from mesocosm.engine.comparison.gate import check_run_metrics
 
     store, chosen = command_store(), options()
     runs = [find_run(store, name) for name in names]
+    check_run_metrics(chosen.part(GateFlags).conditions, runs)
     bases = {run.id for run in chosen.part(GateFlags).prepare(store)}
     itself = next((run for run in runs if run.id in bases), None)
     if itself is not None:

@@ -59,23 +59,16 @@ class GateFlags:
 
         Benchmarks that discover further scores during a run are not checked.
         """
-        from mesocosm.core.reading import nearest
-        from mesocosm.engine.comparison.gate import metric_named
+        from mesocosm.engine.comparison.gate import check_metrics, metric_named
 
-        named = {name: condition for condition in self.conditions if (name := metric_named(condition))}
-        if not named:
+        if not any(map(metric_named, self.conditions)):
             return
         infos = list(declared())
-        if not infos or any(info.discovers or not info.metrics for info in infos):
+        if not infos or any((info.discovers and not info.below) or not info.metrics for info in infos):
             return
         names = list(dict.fromkeys(metric.name for info in infos for metric in info.metrics))
-        for name, condition in named.items():
-            if name not in names:
-                near = nearest(name, names)
-                hint = f"did you mean {near!r}?" if near else f"there are {', '.join(names)}"
-                raise UsageError(
-                    f"{condition.text!r}: {' and '.join(info.id for info in infos)} has no metric {name!r}; {hint}"
-                )
+        below = any(info.below for info in infos)
+        check_metrics(self.conditions, names, " and ".join(info.id for info in infos), below=below)
 
     def prepare(self, store: "Store", find: "Find | None" = None) -> "Sequence[Run]":
         """Look up the baselines and return their runs, before anything is run.

@@ -22,7 +22,8 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     its manifest suggests. A `growing` benchmark finds its tasks while it runs (the items of a foreign program);
     `unscored` of its episodes have no score by design. An `offline` one calls no model: the model that a run names is
     not opened. `card` is descriptive: source, licence, unit, split, reference scores. The graders of a `judged` one
-    may call a model. One that `discovers` returns undeclared scores: each becomes a metric without a direction.
+    may call a model. One that `discovers` returns undeclared scores: each becomes a metric without a direction. With
+    `below` these are called like a declared metric, a dot, and more.
     `inputs` are the digests of an experiment's parts other than the model, by readable name: they are part of its
     signature, so that a change can be attributed. `malformed` is how to handle a reply without a valid action. `files`
     are the digests, by name, of the files that `digest` covers; they show which file has changed.
@@ -48,6 +49,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     card: dict[str, Any] = {}
     judged: bool = False
     discovers: bool = False
+    below: bool = False
     inputs: dict[str, str] = {}
     malformed: Malformed = "ask"
     files: dict[str, str] = {}

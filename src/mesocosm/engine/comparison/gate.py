@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.reading import nearest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.pair import PairedContrast
@@ -125,7 +126,29 @@ def metric_named(condition: Condition) -> str:
     """Return the metric that a condition names, empty if it is about something that every run has."""
     kind = condition.kind
     known = kind in {SCORE, MISSING, FAILED, REGRESSION, WORSE_BY, *USED, *LATENCIES} or _PASSES.fullmatch(kind)
-    return "" if known else kind
+    return "" if known or (condition.label and kind == PASS_RATE) else kind
+
+
+def check_metrics(conditions: Sequence[Condition], known: Sequence[str], whose: str, *, below: bool = False) -> None:
+    """Raise UsageError, with the nearest name, for a metric that is not among those `known` of `whose`.
+
+    `below`: there may be further ones that are called like one of these, a dot, and more.
+    """
+    for condition in conditions:
+        name = metric_named(condition)
+        if name in {"", *known} or (below and name.rpartition(".")[0] in known):
+            continue
+        near = nearest(name, (*known, SCORE, MISSING, FAILED, LATENCY, "cost", "tokens", "calls"))
+        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known) or 'none'}"
+        raise UsageError(f"{condition.text!r}: {whose} has no metric {name!r}; {hint}")
+
+
+def check_run_metrics(conditions: Sequence[Condition], runs: Sequence[Run]) -> None:
+    """Raise UsageError for a metric that none of these runs has, if all of them have ended."""
+    if not runs or any(going_on(run) for run in runs):
+        return
+    known = dict.fromkeys(name for run in runs for name in (*metrics_of(run), *(one.name for one in run.metrics)))
+    check_metrics(conditions, list(known), " and ".join(dict.fromkeys(run.benchmark for run in runs)))
 
 
 def read_condition(text: str) -> Condition:
@@ -286,7 +309,7 @@ def _whole(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionA
     if _PASSES.fullmatch(kind):
         return _passes(run, condition, samples)
     names = ", ".join(one.name for one in run.metrics) or "none"
-    return ConditionAnswer.ERROR, f"it has no metric {kind!r}; it has {names}"
+    return ConditionAnswer.UNDECIDED, f"it has no metric {kind!r}; it has {names}"
 
 
 def _metric(

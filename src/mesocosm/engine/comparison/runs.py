@@ -7,6 +7,7 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.ports import ScoreRow
+from mesocosm.core.reading import nearest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.differences import Difference, differences
@@ -93,7 +94,9 @@ def compare_runs(
     known = {name for members in groups.values() for name in _common(members)}
     if metric and metric not in known:
         names = ", ".join(sorted(known)) or "none"
-        raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}")
+        near = nearest(metric, sorted(known))
+        hint = f"; did you mean {near!r}?" if near else ""
+        raise UnknownName(f"these runs have no metric {metric!r} in common; they have: {names}{hint}")
     together = max(pairs, sum(len(members) - 1 for members in groups.values()))
     found = adjusted([_group(rows, members, metric, level, together) for members in groups.values()])
     return RunComparison(tuple(runs), differences(runs), found)
