@@ -125,6 +125,16 @@ def test_wrong_answers_are_counted_and_listed(ask: Ask) -> None:
     assert ask("run", "show", "last", "--failed").out == "no episode failed\n"
 
 
+def test_what_a_benchmark_asked_is_shown_with_the_score_that_ranks(ask: Ask) -> None:
+    assert ask("bench", "run", "context-bench", "-m", "builtin/empty", "-n", "1", "--quiet").code == 0
+    wrong = ask("run", "show", "last", "--wrong").out.splitlines()
+
+    assert wrong[0].endswith("  accuracy 0.0000")
+    assert wrong[1].startswith("  input     Read the text and answer the question that follows it. ")
+    assert wrong[1].endswith(" Reply with that code and nothing else.")
+    assert wrong[2:] == ["  why       the reply is empty"]
+
+
 def test_a_gate_with_a_metric_that_is_not_there_is_refused_before_anything_is_asked(ask: Ask, here: Path) -> None:
     refused = ask(*ASK, "-m", "builtin/oracle", "--fail-if", "scroe<0.8")
 

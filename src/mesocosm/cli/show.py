@@ -1,7 +1,8 @@
 """`mesocosm run show`: one run on one screen."""
 
+import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -30,9 +31,11 @@ from mesocosm.cli.render import (
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run, RunStatus, Selection
+from mesocosm.core.turn import read_answer
 from mesocosm.interop.record import number_document
 
 if TYPE_CHECKING:
+    from mesocosm.api.results import Episode as ReadEpisode
     from mesocosm.client.client import Client
     from mesocosm.core.episode import Episode
     from mesocosm.store import Store
@@ -69,6 +72,8 @@ def show(run_id: str, by: str, limit: int, *, wrong: bool, failed: bool, remote:
 
 def _show_episodes(run_id: str, outcome: Literal["fail", ""], limit: int) -> None:
     """List wrong episodes, or without an outcome failed ones: what was asked, what came, what would have been right."""
+    from mesocosm.api.results import Episode as ReadEpisode
+    from mesocosm.api.results import Run as ReadRun
     from mesocosm.core.episode import EpisodeStatus
     from mesocosm.interop.replay import episode_document
     from mesocosm.store.filters import EpisodeFilter
@@ -80,10 +85,11 @@ def _show_episodes(run_id: str, outcome: Literal["fail", ""], limit: int) -> Non
     if options().json:
         emit({"items": [episode_document(one) for one in page.items], "next": page.cursor})
         return
+    read = ReadRun(store, run)
     for episode in page.items:
-        scores = ", ".join(f"{one.name} {number(one.value)}" for one in episode.scores)
-        click.secho(f"{episode.task_id}{f' trial {episode.trial}' if episode.trial else ''}  {scores}", bold=True)
-        for line in _facts(episode):
+        trial = f" trial {episode.trial}" if episode.trial else ""
+        click.secho(f"{episode.task_id}{trial}  {', '.join(_scores(episode, run))}", bold=True)
+        for line in _facts(ReadEpisode(read, episode), episode):
             click.echo(f"  {line}")
     if not page.items:
         click.echo("no episode was graded as wrong" if outcome else "no episode failed")
@@ -91,17 +97,41 @@ def _show_episodes(run_id: str, outcome: Literal["fail", ""], limit: int) -> Non
         click.echo(f"and more: --limit {limit * 10}")
 
 
-def _facts(episode: "Episode") -> Iterator[str]:
+def _scores(episode: "Episode", run: Run) -> Iterator[str]:
+    """Yield the score that ranks, and those that say something else: most benchmarks give one again for each part."""
+    ranking = next((metric.score for metric in run.terms.metrics if metric.primary), "")
+    scores = sorted(episode.scores, key=lambda one: one.name != ranking)
+    for one in scores:
+        if one is scores[0] or one.value != scores[0].value:
+            yield f"{one.name} {number(one.value)}"
+
+
+def _facts(read: "ReadEpisode", episode: "Episode") -> Iterator[str]:
     """Yield what is known of an episode: its question, answer, right answer, why it was graded so, its failure."""
-    info = episode.terminal_info
-    for name in ("input", "answer", "expected"):
-        if (value := info.get(name)) not in (None, ""):
-            text = " ".join(str(value).split())
-            yield f"{name:<9} {text if len(text) <= LONGEST else f'{text[:LONGEST]}…'}"
+    for name, value in (("input", read.input), ("answer", read.answer), ("expected", read.expected)):
+        text = " ".join(_words(value).split())
+        if text:
+            yield f"{name:<9} {_cut(text)}"
     reasons = dict.fromkeys(one.explanation.splitlines()[0] for one in episode.scores if one.explanation)
     yield from (f"{'why':<9} {reason}" for reason in reasons)
     if episode.failure is not None:
         yield f"{'failure':<9} {episode.failure.cause}: {episode.failure.message}"
+
+
+def _words(value: Any) -> str:
+    """Return the text in a question or an answer: of messages the last, of an answer its text and called tools."""
+    messages = value.get("messages") if isinstance(value, dict) else value
+    if isinstance(messages, list) and messages and isinstance(messages[-1], dict) and "content" in messages[-1]:
+        return str(messages[-1]["content"])
+    answer = read_answer(value)
+    return " ".join(
+        [answer.text, *(f"{one.name}({json.dumps(one.arguments, ensure_ascii=False)})" for one in answer.tool_calls)]
+    )
+
+
+def _cut(text: str) -> str:
+    """Return a text of one line without its middle: the question often follows what it is about."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST * 2 // 3]} … {text[-LONGEST // 3 :]}"
 
 
 def _show_slices(run_id: str, by: str) -> None:
