@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
+import mesocosm as mc
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.store import open_store
 from mesocosm.store.lease_owner import this_process
@@ -81,6 +82,7 @@ def put_back(results: Path, holder: str | None = None) -> None:
     """Make the run what a process leaves that was killed behind its last episode, or one that still works on it."""
     with closing(sqlite3.connect(results / DATABASE_NAME)) as connection:
         connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = ?", [holder])
+        connection.execute("UPDATE run_index SET status = 'running'")
         connection.commit()
 
 
@@ -474,3 +476,45 @@ def test_benchmarks_are_listed_in_the_shape_of_every_list(bench: Bench) -> None:
     listed = bench("list", "--json")
     assert (listed.code, listed.document["next"]) == (0, None)
     assert "sums" in [one["id"] for one in listed.document["items"]]
+
+
+def test_a_run_whose_process_is_gone_is_interrupted_everywhere(
+    bench: Bench, mesocosm: "Invoke", tmp_path: Path
+) -> None:
+    bench(*RUN)
+    put_back(tmp_path / "benchmark_results")
+
+    (item,) = mesocosm("run", "list", "--status", "interrupted", "--json").document["items"]
+    assert item["status"] == "interrupted"
+    assert mesocosm("run", "show", "last", "--json").document["run"]["state"] == "interrupted"
+    assert mesocosm("run", "list", "--status", "running", "--json").document["items"] == []
+    (found,) = mc.runs(status="interrupted", store=tmp_path / "benchmark_results")
+    assert found.status == "interrupted"
+    assert not mc.runs(status="running", store=tmp_path / "benchmark_results")
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_judge_is_part_of_the_run_where_one_is_asked(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, asks: bool
+) -> None:
+    monkeypatch.setattr("mesocosm.cli.bench.request._asks_judge", lambda spec: asks)
+    done = bench(*RUN, "--judge", "builtin/empty")
+    judge = mc.get_run(only(done)["run_id"], store=tmp_path / "benchmark_results").config.get("judge")
+
+    assert (judge or {}).get("name") == ("builtin/empty" if asks else None)
+    assert ("note: sums asks no judge: --judge does nothing there\n" in done.err) is not asks
+
+
+def test_one_viewer_is_started_for_a_group_and_its_page_is_opened(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("mesocosm.cli.viewer_link.start", lambda *place: "http://127.0.0.1:8877")
+    monkeypatch.setattr("mesocosm.cli.viewer_link.open_browser", opened.append)
+    done = bench(*RUN[:-1], "--view")
+    group = re.search(r"^run group (\S+)$", done.out, re.MULTILINE)
+
+    assert group is not None
+    assert opened == [f"http://127.0.0.1:8877/?group={group[1]}"]
+    assert f"\n  http://127.0.0.1:8877/?group={group[1]}\n" in done.out
+    assert "8877" not in bench(*RUN[:-1], "--fresh", "--no-view").out

@@ -15,7 +15,6 @@ from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 from mesocosm.core.run import Run as StoredRun
-from mesocosm.core.run import RunStatus
 from mesocosm.core.usage import Usage
 
 if TYPE_CHECKING:
@@ -258,8 +257,10 @@ class Run:
 
     @property
     def status(self) -> str:
-        """`pending`, `running`, `finished`, `partial`, `failed` or `stopped`."""
-        return self._stored.status.value
+        """`pending`, `running`, `finished`, `partial`, `failed`, `stopped`, or `interrupted`: its process is gone."""
+        from mesocosm.store.lease_owner import state
+
+        return state(self._stored)
 
     @property
     def benchmark(self) -> str:
@@ -703,17 +704,18 @@ def runs(
     'builtin/oracle'
     """
     from mesocosm.store.filters import RunFilter
+    from mesocosm.store.lease_owner import STATES, state, stored_as
 
     names = _words(status)
-    unknown = next((name for name in names if name not in {one.value for one in RunStatus}), None)
+    unknown = next((name for name in names if name not in STATES), None)
     if unknown is not None:
-        raise UsageError(f"no status is called {unknown!r}; there are {', '.join(one.value for one in RunStatus)}")
+        raise UsageError(f"no status is called {unknown!r}; there are {', '.join(STATES)}")
     try:
         opened = store_at(store, create=False)
     except UnknownName:
         return Runs(())
     wanted = RunFilter(
-        statuses=tuple(RunStatus(name) for name in names),
+        statuses=stored_as(names),
         benchmarks=_words(benchmark),
         models=_words(model),
         tags=_words(tag),
@@ -723,7 +725,7 @@ def runs(
     cursor: str | None = None
     while len(found) < limit:
         page = opened.runs.list(wanted, limit=min(limit - len(found), 100), cursor=cursor)
-        found += [Run(opened, opened.runs.get(line.id)) for line in page.items]
+        found += [Run(opened, opened.runs.get(line.id)) for line in page.items if not names or state(line) in names]
         cursor = page.cursor
         if cursor is None:
             break

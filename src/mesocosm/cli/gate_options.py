@@ -318,9 +318,7 @@ def gate_options(*, baseline: bool = True) -> Callable[[C], C]:
     """Return a decorator that adds the flags of a gate; without `baseline` if the command itself names one."""
     added = [
         click.Option(["--baseline"], multiple=True, metavar="RUN", help="Compare with this run or run group, by task."),
-        click.Option(
-            ["--fail-if"], multiple=True, metavar="CONDITION", help="Exit 1 if it holds; see mesocosm gate --help."
-        ),
+        click.Option(["--fail-if"], multiple=True, metavar="CONDITION", help="Exit 1 if so; see mesocosm gate --help."),
         click.Option(["--junit"], type=click.Path(path_type=Path), help="Write the conditions as JUnit XML."),
         click.Option(["--markdown"], type=click.Path(path_type=Path), help="Write a report as Markdown (- prints it)."),
         click.Option(["--allow-undecided"], is_flag=True, help="Do not exit 3 for conditions that cannot be decided."),

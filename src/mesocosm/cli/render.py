@@ -244,7 +244,9 @@ def worked(run: Run) -> float:
 
 def state(run: Run) -> str:
     """Return the status to show; a running run without a process is interrupted."""
-    return "interrupted" if abandoned(run) else str(run.status)
+    from mesocosm.store import lease_owner
+
+    return lease_owner.state(run)
 
 
 def abandoned(run: Run) -> bool:

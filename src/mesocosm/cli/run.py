@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.store import Store
 
-STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped")
+STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped", "interrupted")
 _HERE = "mesocosm.cli.run"
 TREE: Tree = {
     "list": (f"{_HERE}:list_", "List runs, newest first."),
@@ -89,6 +89,8 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
         listed(given["limit"], given["cursor"], given["benchmark"], team)
         return
     from mesocosm.interop.record import run_item
+    from mesocosm.store.filters import RunFilter
+    from mesocosm.store.lease_owner import stored_as
 
     chosen = options()
     try:
@@ -99,8 +101,9 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
         from mesocosm.cli.bench.history import STALE_S
 
         store.leases.recover(STALE_S)
-    page = store.runs.list(**given)
-    found = [_whole(store, item) for item in page.items]
+    asked = given.pop("status")
+    page = store.runs.list(RunFilter(statuses=stored_as([asked] if asked else [])), **given)
+    found = [_whole(store, item) for item in page.items if asked in {None, state(item)}]
     if chosen.json:
         emit({"items": [run_item(item) for item in found], "next": page.cursor})
         return
@@ -112,10 +115,12 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
             [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]
         )
     if not rows:
-        asked = any(given[name] for name in ("status", "benchmark", "model", "text", "cursor"))
+        chosen_by = asked or any(given[name] for name in ("benchmark", "model", "text", "cursor"))
         click.echo(
-            "no run matches; `mesocosm run list` shows all" if asked else "no runs yet; `mesocosm demo` makes some"
+            "no run matches; `mesocosm run list` shows all" if chosen_by else "no runs yet; `mesocosm demo` makes some"
         )
+        if page.cursor:
+            click.echo(f"more: --cursor {page.cursor}")
         return
     columns = ["id", "status", "benchmark", "model", "score", "episodes", "started"]
     table(columns, rows, chosen, right=(5,), whole=(0, 1, 5, 6), spare=(6, 5))

@@ -42,7 +42,9 @@ def place_name(store: "Store") -> str:
 def page(path: str, store: "Store", chosen: "CommonOptions", otherwise: str = "") -> str:
     """Return the address of a page if a viewer is running, otherwise the command that starts one."""
     viewer = running(chosen.results(), place_name(store))
-    return f"{viewer.url}{path}" if viewer is not None else f"mesocosm view    {otherwise or f'and open {path}'}"
+    # The viewer that this command has started may not have noted yet where it is.
+    url = chosen.viewer if viewer is None else viewer.url
+    return f"{url}{path}" if url else f"mesocosm view    {otherwise or f'and open {path}'}"
 
 
 def wanted(chosen: "CommonOptions") -> bool:
@@ -54,11 +56,15 @@ def wanted(chosen: "CommonOptions") -> bool:
 
 @dataclass
 class ViewerLink(Observer):
-    """Prints where a run can be watched, once it has started. Errors here never stop the run."""
+    """Prints where a run can be watched, once it has started. Errors here never stop the run.
+
+    `path` is that of the page, by default the run's own.
+    """
 
     chosen: "CommonOptions"
     store: "Store"
     watcher: Observer
+    path: str = ""
 
     def run_started(self, progress: Progress) -> None:
         """Print the link, starting a viewer if needed."""
@@ -77,7 +83,7 @@ class ViewerLink(Observer):
         if not url:
             self._say("look at it in the browser: mesocosm view")
             return
-        page = f"{url}/runs/{progress.run.id}"
+        page = url + (self.path or f"/runs/{progress.run.id}")
         self._say(f"watch it live: {page}")
         if started:
             self._say(f"(a viewer in the background; it ends after {IDLE_MINUTES} minutes without a visitor)")

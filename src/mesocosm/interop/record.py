@@ -81,7 +81,7 @@ def run_document(run: Run) -> dict[str, Any]:
         "tags": list(run.tags),
         "attempt": run.attempt,
         "signature": run.signature,
-        "state": "interrupted" if _abandoned(run) else str(run.status),
+        "state": _state(run),
         "error": run.error or None,
         "warnings": list(run.warnings),
         "trials": selection.trials,
@@ -93,11 +93,10 @@ def run_item(run: Run) -> dict[str, Any]:
     """Return a run as an item of a list: its identity, status, score and counts."""
     return {
         "id": run.id,
-        "status": run.status,
+        "status": _state(run),
         "created_at": moment(run.created_at),
         "started_at": moment(run.started_at),
         "ended_at": moment(run.ended_at),
-        "interrupted": _abandoned(run),
         "name": run.name,
         "benchmark": run.benchmark,
         "model": run.model,
@@ -133,7 +132,7 @@ def techniques(run: Run) -> list[dict[str, Any]]:
     return [{"technique_id": name, "params": params} for name, params in chosen.items() if params is not False]
 
 
-def _abandoned(run: Run) -> bool:
-    from mesocosm.store.lease_owner import abandoned
+def _state(run: Run) -> str:
+    from mesocosm.store.lease_owner import state
 
-    return abandoned(run)
+    return state(run)

@@ -5,12 +5,17 @@ import os
 import socket
 import time
 import uuid
+from collections.abc import Collection
 from pathlib import Path
 
 from mesocosm.core.run import LeaseOwner, Run, RunStatus
 
 UNHELD_S = 10.0
 """Seconds without a lease after which a run counts as abandoned; a run is normally leased within milliseconds."""
+
+INTERRUPTED = "interrupted"
+STATES = (*(status.value for status in RunStatus), INTERRUPTED)
+"""The states of runs that are shown and filtered by."""
 
 _PROC = Path("/proc")
 
@@ -46,6 +51,18 @@ def abandoned(run: Run) -> bool:
     if run.holder is not None:
         return alive(run.holder) is False
     return run.status is RunStatus.RUNNING or time.time() - run.created_at > UNHELD_S
+
+
+def state(run: Run) -> str:
+    """Return the status of a run as it is shown: `interrupted` if it should be running and its process is gone."""
+    return INTERRUPTED if abandoned(run) else run.status.value
+
+
+def stored_as(states: Collection[str]) -> tuple[RunStatus, ...]:
+    """Return the stored statuses of runs with these states; the store cannot tell interrupted runs from going ones."""
+    found = [RunStatus(one) for one in states if one != INTERRUPTED]
+    going = (RunStatus.PENDING, RunStatus.RUNNING) if INTERRUPTED in states else ()
+    return tuple(dict.fromkeys([*found, *going]))
 
 
 @functools.cache

@@ -53,7 +53,7 @@ _HOW = (
         "params",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Parameter of the benchmarks; the value is TOML, else text. Repeatable.",
+        help="Parameter; the value is TOML, else text.",
     ),
     click.option(
         "-n",
@@ -62,7 +62,7 @@ _HOW = (
         "max_examples",
         type=Count(),
         metavar="N",
-        help='Maximum number of tasks of each benchmark, drawn by seed and evenly over its categories; "all".',
+        help='At most N tasks of each, drawn by seed and evenly over its categories; "all".',
     ),
     click.option("--trials", type=click.IntRange(min=1), help="Repetitions of every task."),
     click.option("--seed", type=int, help="Seed of generated tasks and of the sample."),
@@ -93,6 +93,7 @@ _MODEL = (
     click.option("--provider", default="", help="Provider of a --model that names none."),
     models_option,
     click.option("--temperature", type=FiniteFloat(min=0), help="Sampling temperature [0, or the benchmark's own]."),
+    click.option("--judge", default="", metavar="MODEL", help="The model that graders ask  [the run's]."),
 )
 _AGAIN = (
     click.option(
@@ -100,7 +101,7 @@ _AGAIN = (
         "--rerun-failed",
         "rerun_failed",
         is_flag=True,
-        help="Run only experiments whose latest attempt failed.",
+        help="Run only what failed last time.",
     ),
     click.option("--fresh", "--force", "force", is_flag=True, help="Always start new runs."),
     click.option("--resume", is_flag=True, help="Accepted for compatibility: finished work is never repeated."),
@@ -111,7 +112,7 @@ OWN_OF_PLAN = (
     *("--model", "--limit", "--trials", "--param", "--parallel", "--budget"),
     *("--fresh", "--retry-failed", "--set", "--all"),
 )
-OWN = (*OWN_OF_PLAN, "--fail-if", "--baseline", "--dry-run")
+OWN = (*OWN_OF_PLAN, "--judge", "--fail-if", "--dry-run", "--view")
 """The options in the short help of `bench plan` and of `bench run`."""
 
 
@@ -139,6 +140,8 @@ def on_server(given: Mapping[str, Any]) -> bool:
     for name in () if remote else ("workspace", "solo"):
         if given[name]:
             raise UsageError(f"--{name} is for runs on a server; add --remote")
+    if remote and given.get("judge"):
+        raise UsageError("--judge is for runs on this machine; leave it out")
     if given["workspace"] and given["solo"]:
         raise UsageError("--workspace and --solo contradict each other; leave one out")
     return remote
@@ -225,6 +228,7 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
         "provider": given.get("provider", ""),
         "model": next(iter(models), ""),
         "agent": given["agent"],
+        "judge": given.get("judge", ""),
         "extra": extra,
         "temperature": given.get("temperature"),
         "limits": Limits(**{**limits, **chosen_limits(given)}),

@@ -18,8 +18,9 @@ from mesocosm.cli.limits import settled
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.model import ModelName
-from mesocosm.core.registry import fold
-from mesocosm.core.run import Limits
+from mesocosm.core.ports import AsksJudge
+from mesocosm.core.registry import BENCHMARKS, fold
+from mesocosm.core.run import Limits, RunSpec
 from mesocosm.engine.group import GroupMember
 from mesocosm.models.endpoint import PROVIDERS, configured
 
@@ -37,6 +38,7 @@ class BenchRequest:
     model: str = ""
     base_url: str = ""
     agent: str = ""
+    judge: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
     max_examples: int | None = None
     trials: int | None = None
@@ -194,7 +196,26 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
     )
     if request.run_name:
         spec = msgspec.structs.replace(spec, name=request.run_name)
+    if request.judge and _asks_judge(spec):
+        from mesocosm.api.experiments import Arguments
+
+        spec = msgspec.structs.replace(spec, judge=Arguments(judge=request.judge).judge_settings())
     return replace(member, spec=spec, facts=_facts(known, settings, member))
+
+
+def _asks_judge(spec: RunSpec) -> bool:
+    """Return whether a benchmark's graders may ask a model; True for one that cannot be opened: the run says why."""
+    try:
+        benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    except Exception:  # noqa: BLE001 - foreign code
+        return True
+    return isinstance(benchmark, AsksJudge) or benchmark.info.judged
+
+
+def unjudged(request: BenchRequest, members: Sequence[GroupMember]) -> list[str]:
+    """Return a note for each benchmark without a judge, if one was named."""
+    specs = [(member.benchmark, member.spec) for member in members if request.judge and member.spec is not None]
+    return [f"{name} asks no judge: --judge does nothing there" for name, spec in specs if spec.judge is None]
 
 
 def _model(request: BenchRequest, settings: BenchmarkParameters) -> ModelName:

@@ -8,7 +8,7 @@ import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.bench.catalogue import tell_listed
-from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural
+from mesocosm.cli.command import CommonOptions, MesocosmCommand, options, plural, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
 from mesocosm.cli.remote.connection import Remote
 from mesocosm.cli.render import counted as n_of
@@ -38,21 +38,21 @@ INCOMPLETE, INTERRUPTED = 3, 130
 @flags.again
 @flags.where
 @click.option("--name", default="", help="Name of the run, to find it by.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done, as `plan` does.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
 @click.option(
     "--skip-incompatible/--show-incompatible",
     default=True,
     help="With --all: hide or list benchmarks that cannot run here. Named ones are always listed.",
 )
+@view_option
 def run(**given: Any) -> int:
     """Run the benchmarks NAME and record every episode; `mesocosm bench list` shows them.
 
-    An experiment (benchmark, content, agent, model, settings) that succeeded before is skipped, an interrupted one is
-    continued, a failed one is run again. Benchmarks that cannot run here are reported and do not stop the rest. Exit 1
-    when one failed, or was named and cannot run here; 3 when one is partial or was interrupted.
+    What succeeded before is skipped, what was interrupted continues, what failed is run again. Exit 1 when one failed,
+    or was named and cannot run here; 3 when one is partial.
 
-    With --remote the benchmarks run on the server where you are logged in, with a model of `mesocosm models`. For a
-    parameter that is a path write dataset:NAME, a dataset of the workspace. Ctrl-C does not stop runs of a server.
+    With --remote they run on the server where you are logged in, with a model of `mesocosm models`; a parameter that
+    is a path is then dataset:NAME of the workspace, and Ctrl-C does not stop them.
 
     \b
     mesocosm bench run gsm8k -m openai/my-model@http://127.0.0.1:8001/v1
@@ -60,7 +60,7 @@ def run(**given: Any) -> int:
     mesocosm bench run --all -m groq/qwen/qwen3-32b -n 50
     """
     chosen = options()
-    chosen.quiet = given["quiet"]
+    chosen.quiet, chosen.view, chosen.opens = given["quiet"], given["view"], bool(given["view"])
     if flags.on_server(given):
         from importlib import import_module
 
@@ -135,7 +135,7 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
             tell_results(results, failures, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
-            if (call := _python(request)) is not None:
+            if (call := _python(request, judged=any(one.spec and one.spec.judge for one in work.members))) is not None:
                 click.echo(f"in Python  {call}")
         return judged.code(exit_code(results, interrupted=interrupted, named=bool(request.chosen)))
 
@@ -297,7 +297,7 @@ def _point(group_id: str, work: "BenchWork", results: "Sequence[MemberResult]") 
         click.echo(f"\n  {page(f'/?group={group_id}', work.store, options())}")
 
 
-def _python(request: "BenchRequest") -> str | None:
+def _python(request: "BenchRequest", *, judged: bool) -> str | None:
     """Return the call in Python that finds the same run; None for several benchmarks, or what only commands can say."""
     from mesocosm.benchmarks.parameters import PER_BENCHMARK
     from mesocosm.cli.evaluating import EvaluateCall
@@ -316,6 +316,7 @@ def _python(request: "BenchRequest") -> str | None:
         "max_tokens": params.get("max_tokens"),
         "name": request.run_name or None,
         "model": str(name),
+        "judge": request.judge if judged else None,
     }
     return EvaluateCall(
         request.chosen[0], {key: value for key, value in given.items() if value not in (None, {})}

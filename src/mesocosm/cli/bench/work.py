@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from mesocosm.benchmarks.catalogue import BenchmarkCatalogue
-from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded
+from mesocosm.cli.bench.request import BenchRequest, members, repository, unheeded, unjudged
 from mesocosm.cli.command import CommonOptions
 from mesocosm.cli.progress import watcher
 from mesocosm.cli.render import scored
 from mesocosm.cli.results import open_results
 from mesocosm.cli.session import hidden_values
 from mesocosm.cli.signals import run_with_signals
+from mesocosm.cli.viewer_link import ViewerLink, wanted
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.info import BenchmarkInfo
@@ -56,7 +57,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         self.policy = RerunPolicy(force, rerun_failed, request.limits.max_missing)
         group_id = stamped_id("rg")
         self.members: list[GroupMember] = members(request, catalogue, chosen.results().absolute() / group_id)
-        self.notes = unheeded(request, catalogue)
+        self.notes = [*unheeded(request, catalogue), *unjudged(request, self.members)]
         document = request.as_document()
         kept = Redactor(hidden_values(chosen)).value(document, dict.fromkeys(document))
         self.group = RunGroup(
@@ -107,9 +108,15 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         """The number of episodes at a time."""
         return max((member.spec.parallel for member in self.members if member.spec), default=1)
 
-    def runner(self, watching: Observer, signals: Observer, resources: Resources, whose: str = "") -> GroupRunner:
-        """Return what runs the group with these resources; lines about its results begin with `whose` they are."""
-        started = _Started(signals)
+    def runner(
+        self, watching: Observer, signals: Observer, resources: Resources, whose: str = "", *, linked: bool = True
+    ) -> GroupRunner:
+        """Return what runs the group with these resources; lines about its results begin with `whose` they are.
+
+        `linked` says whether it may start the viewer.
+        """
+        link = ViewerLink(self.chosen, self.store, watching, f"/?group={self.group.id}")
+        started = _Started(signals, link if linked and wanted(self.chosen) else None)
         return GroupRunner(
             self.group,
             self.store,
@@ -167,7 +174,9 @@ async def _together(works: Sequence[BenchWork], control: Control, signals: Obser
 
     control.halt = halt
     with watcher(works[0].chosen) as watching:
-        runners = [work.runner(watching, signals, resources, f"{work.name}: ") for work in works]
+        runners = [
+            work.runner(watching, signals, resources, f"{work.name}: ", linked=work is works[0]) for work in works
+        ]
         tasks = [
             asyncio.create_task(runner.run(own, one))
             for runner, own, one in zip(runners, members, controls, strict=True)
@@ -181,14 +190,21 @@ async def _together(works: Sequence[BenchWork], control: Control, signals: Obser
 
 
 class _Started(Observer):
-    """Tells the signal handling that a run has started, but not that it has ended: only the group ends."""
+    """Tells the signal handling that a run has started, but not that it has ended: only the group ends.
 
-    def __init__(self, signals: Observer) -> None:
+    The first one starts the viewer, if one is wanted.
+    """
+
+    def __init__(self, signals: Observer, link: ViewerLink | None) -> None:
         self._signals = signals
+        self._link = link
 
     def run_started(self, progress: Progress) -> None:
         """Forward the event."""
         self._signals.run_started(progress)
+        if self._link is not None:
+            self._link.run_started(progress)
+            self._link = None
 
 
 def why_of(outcome: Outcome) -> str:
