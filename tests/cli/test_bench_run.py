@@ -424,6 +424,8 @@ def test_a_comparison_of_two_models_is_judged(bench: Bench, mesocosm: "Invoke") 
     assert again.code == 1
     assert "NOTHING TO JUDGE: accuracy is 0.0000" in again.out
     assert mesocosm("bench", "view-comparison", worse.document["comparison_id"]).code == 0
+    refused = bench(*words, "--fail-if", "acuracy<0.8")
+    assert (refused.code, "did you mean 'accuracy'?" in refused.err, "Running" in refused.err) == (2, True, False)
     nothing = bench("compare", "--a", "builtin:empty", "--b", "builtin:empty", "--benchmarks", "sums")
     assert nothing.code == 1
     assert "nothing could be compared" in nothing.err

@@ -141,6 +141,7 @@ def _run(
     with BenchWork(request, known, chosen, **flags.again_of(given), comparison=(comparison_id, side)) as work:
         for note in work.notes if side == "a" else ():
             click.echo(f"note: {note}", err=True)
+        chosen.part(GateFlags).check_metrics(work.infos)
         _, interrupted = work.run()
         work.refresh()
         return interrupted
