@@ -415,6 +415,12 @@ def test_benchmarks_are_judged_against_a_run_group(bench: Bench, shelf: Path) ->
     assert itself.code == 1
 
 
+def test_the_file_for_older_programs_is_named_only_for_them(bench: Bench) -> None:
+    model = ("-m", "builtin/oracle", "-n", "1")
+    assert "viewer_data.json" not in bench("run", "sums", *model).out
+    assert "viewer_data.json" in bench("run", "--benchmarks", "sums", *model).out
+
+
 def test_a_comparison_of_two_models_is_judged(bench: Bench, mesocosm: "Invoke") -> None:
     words = ("compare", "--a", "builtin:oracle", "--b", "builtin:empty", "--benchmarks", "sums")
     judged = ("--fail-if", "regression p<0.05")

@@ -131,7 +131,9 @@ def _run(request: "BenchRequest", catalogue: "BenchmarkCatalogue", given: dict[s
             emit_results(results, failures, group.id, str(path), judged.fields(work.store))
         else:
             hide = given["skip_incompatible"] and not request.chosen
-            click.echo(f"\nrun group {group.id}\ndata for the viewer in {path}\n")
+            # Programs that read the file call the command by its older flags, and expect the line.
+            older = given["benchmarks"] or given["provider"]
+            click.echo(f"\nrun group {group.id}\n" + (f"data for the viewer in {path}\n" if older else ""))
             tell_results(results, failures, hide=hide)
             judged.tell(work.store, chosen)
             _point(group.id, work, results)
