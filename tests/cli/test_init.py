@@ -47,7 +47,7 @@ def test_nothing_is_overwritten_unless_forced(mesocosm: "Invoke", here: Path) ->
 
 
 def test_the_command_is_told_to_programs_too(mesocosm: "Invoke", here: Path) -> None:
-    told = mesocosm("init", "--kind", "benchmark", "--json").document
+    told = mesocosm("init", "--kind", "benchmark", "--name", "my-benchmark", "--json").document
 
     assert told["files"] == ["benchmark.toml", "benchmark.py"]
     assert told["command"] == "mesocosm bench run my-benchmark --benchmarks-dir . -m builtin/oracle"

@@ -101,7 +101,7 @@ def test_init_writes_every_file_and_says_what_to_do_next(mesocosm: "Invoke", her
         (("--dir", "nim"), ("nim", "Nim", "NimEnv")),
         (("--dir", "x", "--name", "Grid World"), ("grid-world", "Grid World", "GridWorldEnv")),
         (("--dir", "x", "--name", 'a \\d "b"\n MyEnv'), ("a-d-b-my-env", 'a \\d "b"\n MyEnv', "ADBMyEnv")),
-        ((), ("my-env", "My environment", "MyEnv")),
+        (("--dir", "2048"), ("my-env", "My environment", "MyEnv")),
     ],
 )
 def test_init_names_the_environment(
@@ -117,6 +117,15 @@ def test_init_names_the_environment(
     assert mesocosm("init", "--name", "42").code == 2
 
 
+def test_init_names_the_environment_after_the_folder_it_is_in(
+    mesocosm: "Invoke", here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "tic tac").mkdir()
+    monkeypatch.chdir(here / "tic tac")
+    assert mesocosm("init").code == 0
+    assert json.loads(Path("benchanything.json").read_text())["id"] == "tic-tac"
+
+
 def test_init_leaves_what_exists_unless_forced(mesocosm: "Invoke", here: Path) -> None:
     (here / "env.py").write_text("mine")
 
@@ -127,7 +136,7 @@ def test_init_leaves_what_exists_unless_forced(mesocosm: "Invoke", here: Path) -
 
     forced = mesocosm("init", "--force", "--json")
     assert forced.document == {"files": [{"path": name, "written": True} for name in FILES]}
-    assert "MyEnv" in (here / "env.py").read_text()
+    assert "Env(BaseEnv)" in (here / "env.py").read_text()
 
 
 @pytest.mark.parametrize("place", ["file", "/proc/nowhere"])

@@ -29,7 +29,7 @@ NO_MODEL = "builtin/oracle"
 @click.option(
     "--dir", "directory", metavar="DIR", help="Write the repository of an environment there, with all its files."
 )
-@click.option("--name", default="", help="Name of the environment or benchmark  [after DIR].")
+@click.option("--name", default="", help="Name of the environment or benchmark  [after its folder].")
 def init(
     place: str | None, kind: str | None, source: str, directory: str | None, name: str, *, force: bool, yes: bool
 ) -> int:
@@ -158,6 +158,6 @@ def _repository(directory: str, name: str, *, force: bool) -> int:
 
 
 def _name_of(directory: str) -> str:
-    """Return the last part of a directory; empty if it is the current one or not a valid name."""
-    name = Path(directory).name
+    """Return the name of a directory, also of the current one; empty if it is not a valid name."""
+    name = Path(directory).resolve().name
     return name if name[:1].isalpha() and name.isascii() else ""
