@@ -6,6 +6,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 import pytest
 from rich.cells import cell_len
@@ -158,6 +159,19 @@ def test_a_narrow_table_folds_long_scores_and_cuts_nothing(
     told = capsys.readouterr().out
     assert "not_run)" in told
     assert len(told.splitlines()) <= 4
+
+
+def test_a_table_that_does_not_fit_has_a_line_for_each_cell(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    table(["id", "model", "score"], [["01a20510-31a5-7123", "m", "0.39 [0.30, 0.48]"]], CommonOptions(), whole=(0, 2))
+
+    told = click.unstyle(capsys.readouterr().out)
+    assert told.splitlines() == ["id     01a20510-31a5-7123", "model  m", "score  0.39 [0.30, 0.48]"]
 
 
 def test_the_headline_of_a_rollout_counts_samples_and_names_the_run(tracker: Tracker) -> None:

@@ -40,7 +40,7 @@ def rows(found: RunComparison) -> Iterator[list[str]]:
 
 def tell(found: RunComparison, names: TaskNames, chosen: CommonOptions) -> None:
     """Print the table of a comparison, and notes on it."""
-    table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7))
+    table(COLUMNS, rows(found), chosen, right=(2, 4, 6, 7), spare=(3,))
     for line in dict.fromkeys([*flipped_lines(found, names), *notes(found)]):
         click.echo(line)
 

@@ -4,6 +4,7 @@ import gc
 import io
 import os
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
@@ -106,8 +107,15 @@ class RootGroup(MesocosmGroup):
         for name in self.list_commands(ctx):
             sections.setdefault(self.section_of(name), []).append(name)
         more = sections.pop(MORE)
-        lines = [f"Usage: {ctx.command_path} COMMAND", "", *(f"  {line}" for line in PROGRAM_HELP.splitlines()), ""]
-        lines += [f"  {click.style(f'{name:<9}', **bold)} {self._short(name)}" for name in sections.pop("")]
+
+        def wrapped(text: str, before: int = 2) -> str:
+            """Fold a text that stands behind `before` columns."""
+            return ("\n" + " " * before).join(textwrap.wrap(text, formatter.width - before, break_on_hyphens=False))
+
+        lines = [f"Usage: {ctx.command_path} COMMAND", "", f"  {wrapped(' '.join(PROGRAM_HELP.split()))}", ""]
+        lines += [
+            f"  {click.style(f'{name:<9}', **bold)} {wrapped(self._short(name), 12)}" for name in sections.pop("")
+        ]
         lines.append("")
         if shows_all(ctx):
             formatter.write("\n".join(lines))
@@ -119,8 +127,13 @@ class RootGroup(MesocosmGroup):
             self.format_epilog(ctx, formatter)
             return
         for heading, names in sections.items():
-            lines.append(f"  {click.style(f'{heading:<10}', **dim)} {click.style(' '.join(names), **bold)}")
-        lines += ["", f"  {ctx.command_path} COMMAND --help   Common: --json --plain --debug --results-dir DIR", ""]
+            lines.append(
+                f"  {click.style(f'{heading:<10}', **dim)} {click.style(wrapped(' '.join(names), 13), **bold)}"
+            )
+        common = wrapped("Common: --json --plain --debug --results-dir DIR")
+        usage = f"{ctx.command_path} COMMAND --help"
+        gap = "   " if len(usage) + len(common) + 5 <= formatter.width else "\n  "
+        lines += ["", f"  {usage}{gap}{common}", ""]
         formatter.write("\n".join(lines))
 
 

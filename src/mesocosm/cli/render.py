@@ -121,7 +121,7 @@ def table(
     """Print a table, with `right` aligned columns.
 
     On a narrow terminal the `spare` columns are left out in order, as far as needed; then all but the `whole` ones are
-    folded.
+    folded. A table that is still too wide is printed with a line for each cell, because rich would cut its numbers.
     """
     lines = [list(row) for row in rows]
     if chosen.bare() or not sys.stdout.isatty():
@@ -133,13 +133,22 @@ def table(
 
     console = Console()
     shown = fitting(columns, lines, console.width, spare)
+    least = {
+        position: _least(columns[position], [line[position] for line in lines], position in whole) for position in shown
+    }
+    if any(columns) and sum(least.values()) + 2 * (len(shown) - 1) > console.width:
+        _records(columns, lines)
+        return
     drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=any(columns))
     for position in shown:
-        column = columns[position]
         side: Literal["left", "right"] = "right" if position in right else "left"
-        longest = max((len(line[position]) for line in lines), default=0)
-        least = max(len(column), longest if position in whole else min(longest, _FOLDED))
-        drawn.add_column(column, justify=side, overflow="fold", min_width=least, no_wrap=position in whole)
+        drawn.add_column(
+            columns[position],
+            justify=side,
+            overflow="fold",
+            min_width=least[position],
+            no_wrap=position in whole,
+        )
     for line in lines:
         drawn.add_row(*(Text(line[position]) for position in shown))
     if not any(columns):
@@ -155,6 +164,23 @@ def fitting(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int, s
             break
         shown.remove(position)
     return shown
+
+
+def _least(column: str, cells: Sequence[str], whole: bool) -> int:
+    """Return the smallest width of a column: that of its longest cell if it stays `whole`, else folded."""
+    longest = max(map(len, cells), default=0)
+    return max(longest, len(column)) if whole else max(min(longest, _FOLDED), min(len(column), _FOLDED))
+
+
+def _records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print each row as lines of a column and its cell, with an empty line between rows."""
+    width = max(map(len, columns))
+    for place, row in enumerate(rows):
+        if place:
+            click.echo()
+        for column, cell in zip(columns, row, strict=True):
+            if cell:
+                click.echo(f"{click.style(f'{column:<{width}}', bold=True)}  {cell}")
 
 
 def short(run_id: str, chosen: CommonOptions) -> str:
