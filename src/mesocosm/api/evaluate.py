@@ -59,7 +59,8 @@ def evaluate(
 
     Args:
         what: A file of rows (`q.csv`), a list of dicts, a frame, the name of a benchmark, `file.py:Class`,
-            `file.py@benchmark`, a folder, a configuration (`.toml`), an Environment class, a Benchmark.
+            `file.py@benchmark`, a folder, the URL of an environment server, a configuration (`.toml`), an Environment
+            class, a Benchmark.
         model: `provider/name`, with `@URL` for a server of your own; by default `$MESOCOSM_MODEL`.
         prompt: A text with `{column}`, a list of messages, or a function from a row to one of them.
         system: What precedes the prompt.

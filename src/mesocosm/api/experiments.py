@@ -27,6 +27,7 @@ from mesocosm.core.secret import is_secret
 from mesocosm.datasets.opening import is_hub_id
 from mesocosm.datasets.reading import format_of
 from mesocosm.engine.opening import NoModel, open_parts
+from mesocosm.http.target import visible
 
 T = TypeVar("T")
 Source = Any
@@ -356,10 +357,7 @@ def _named(what: Any, given: Arguments) -> Work | None:
     text = os.fspath(what)
     path = Path(text)
     if text.startswith(("http://", "https://")):
-        raise UsageError(
-            f"{text}: an environment server is evaluated from the folder with its manifest: "
-            "mesocosm run local --env-url URL --manifest benchanything.json"
-        )
+        return _served(text, given)
     if ".py:" in text or (":" in text and _importable(text)):
         place, _, name = text.rpartition(":")
         full = f"{Path(place).resolve()}:{name}" if place.endswith(".py") else text
@@ -414,6 +412,25 @@ def _folder(path: Path, given: Arguments) -> Work | None:
     if (path / FILE).is_file():
         return _benchmark(path.resolve().name, given, path)
     return None
+
+
+def _served(url: str, given: Arguments) -> Work:
+    """Return the work for the environment of a server. Its parameter `manifest` is the file with its contract."""
+    from mesocosm.environments.manifest import load_manifest
+
+    unknown = [name for name in given.params if name != "manifest"]
+    if unknown:
+        raise UsageError(f"{visible(url)} has no parameter {unknown[0]!r}; it has manifest, a benchanything.json")
+    options: dict[str, Any] = {}
+    if "manifest" in given.params:
+        manifest = load_manifest(Path(os.fspath(given.params["manifest"])))
+        options = {"domain": {**manifest.raw, "id": manifest.id}}
+    elif given.parallel is None:
+        # Nothing says that it keeps several episodes apart.
+        given = replace(given, parallel=1)
+    work = _played(BenchmarkRef("environment", url.rstrip("/"), options), replace(given, params={}))
+    note = "the code of the server is not known: after a change of it, start over (fresh=True, --fresh)"
+    return replace(work, notes=(note,))
 
 
 def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None = None) -> Work:

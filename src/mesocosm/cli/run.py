@@ -59,8 +59,8 @@ class RunCommands(RemoteGroup):
 
 @click.group(cls=RunCommands, tree=TREE)
 def run() -> None:
-    """Run anything, and look at runs: `mesocosm run WHAT -m MODEL`, where WHAT is a folder with an environment, a
-    configuration, FILE.py:Class, FILE.py@benchmark, or the name of a benchmark.
+    """Run anything, and look at runs: `mesocosm run WHAT -m MODEL`, where WHAT is a folder with an environment or the
+    URL of its server, a configuration, FILE.py:Class, FILE.py@benchmark, or the name of a benchmark.
 
     Name a run by any unique prefix of its id, by its name, by `last` or `last~1`.
 

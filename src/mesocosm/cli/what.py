@@ -29,7 +29,7 @@ _REMOTE = ("--remote", "--on")
 @click.option("--agent", metavar="NAME", help="Agent, also as FILE.py:NAME.")
 @click.option("--seeds", multiple=True, callback=parse_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 def run_what(what: str, **given: Any) -> int:
-    """Run WHAT: a folder with an environment, FILE.py:Class, FILE.py@benchmark, or an address of a server.
+    """Run WHAT: a folder with an environment, FILE.py:Class, FILE.py@benchmark, or the URL of an environment server.
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """

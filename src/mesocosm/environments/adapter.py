@@ -144,11 +144,16 @@ class Adapter:
         if not url:
             return None
         answer = await self._health(url)
+        if self._manifest.adapter is None and not named_by_health(answer) and await self._serves_models(url):
+            raise UsageError(
+                f"{_shown(url)} is a model server (it answers GET /v1/models), not an environment; name the URL of the "
+                f"environment, and the model as openai/NAME@{_shown(url).removesuffix('/v1')}/v1"
+            )
         if answer is None:
             if self._manifest.adapter is None:
                 raise UsageError(
-                    f"no environment answers GET {_shown(url)}/health with status 200; start that of domain "
-                    f"{self._manifest.id!r} there"
+                    f"no environment answers GET {_shown(url)}/health with status 200; start "
+                    + ("it there" if self._manifest.id == url else f"that of domain {self._manifest.id!r} there")
                 )
             if self._settings.explicit and not is_loopback(url):
                 raise UsageError(
@@ -224,6 +229,17 @@ class Adapter:
 
     def _heard(self, answer: Any) -> None:
         self.oracle = isinstance(answer, dict) and answer.get("oracle") is True
+
+    async def _serves_models(self, url: str) -> bool:
+        """Return whether a server answers as those with an OpenAI-compatible API do."""
+        try:
+            response = await self._client.request("GET", f"{url.removesuffix('/v1')}/v1/models", timeout=PROBE_S)
+            found = read_json(response.body)
+        except (HttpError, ValueError, RecursionError):
+            return False
+        # A refused key is an answer of a model server, too.
+        refused = response.status in {401, 403} and isinstance(found, dict) and "error" in found
+        return refused or (response.status == 200 and isinstance(found, dict) and isinstance(found.get("data"), list))
 
     async def _health(self, url: str) -> Any:
         """Return the response to GET /health, {} if it is not JSON, None if no healthy server responds."""

@@ -9,6 +9,7 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RunAborted, UsageError
 from mesocosm.core.folder import from_home
+from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score
@@ -30,7 +31,7 @@ from mesocosm.environments.manifest import (
 from mesocosm.environments.scoring import episode_scores
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.http.client import HttpClient
-from mesocosm.http.target import target
+from mesocosm.http.target import target, visible
 from mesocosm.sandboxes.plain import PlainSandbox
 
 IDLE_S = 4.0
@@ -72,16 +73,58 @@ class EnvironmentOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
 def open_environment(ref: BenchmarkRef) -> "EnvironmentBenchmark":
     """Return the benchmark of a manifest; `ref.source` is the file, or the directory of an environment.
 
-    With the option `domain` the source is only a name. Raise UsageError for an unknown or invalid option and for a
-    missing manifest, InvalidInput for a manifest that breaks the rules.
+    With the option `domain` the source is only a name. If the source is a URL, the environment is served there: its
+    contract is the option `domain`, or one that allows everything. Raise UsageError for an unknown or invalid option
+    and for a missing manifest, InvalidInput for a manifest that breaks the rules.
     """
     try:
         options = msgspec.convert(ref.options, EnvironmentOptions)
     except msgspec.ValidationError as error:
         known = ", ".join(EnvironmentOptions.__struct_fields__)
         raise UsageError(f"options of benchmark kind 'environment': {error}; known: {known}") from error
+    if is_served(ref.source):
+        return _served(ref.source, options)
     _check_url(options.env_url)
     return EnvironmentBenchmark(_manifest(ref.source, options), options)
+
+
+def is_served(source: str) -> bool:
+    """Return whether the source of an environment is the URL of its server."""
+    return source.startswith(("http://", "https://"))
+
+
+def _served(url: str, options: EnvironmentOptions) -> "EnvironmentBenchmark":
+    """Return the benchmark of the server at `url`; its name and its digest are told apart by this address."""
+    _check_url(url)
+    address = target(url)
+    if address.authorization or "?" in address.path:
+        raise UsageError(
+            f"the URL {visible(url)} of an environment holds a user or a query, which would be stored with the "
+            "results; write only http://HOST:PORT/PATH"
+        )
+    base = address.url.rstrip("/")
+    name = base.partition("://")[2]
+    document = options.domain if options.domain is not None else {**_UNDECLARED, "name": name}
+    manifest = served_manifest(base, document, domain_id=options.domain_id)
+    return EnvironmentBenchmark(manifest, msgspec.structs.replace(options, env_url=base), address=base)
+
+
+_UNDECLARED: dict[str, Any] = {
+    "binding_vow": {
+        "version": "1.0.0",
+        "tier": "tier1",
+        "description": "",
+        "observation_space": {"type": "json"},
+        "action_space": {"type": "text"},
+        "reward": {"type": "scalar"},
+        "episode": {"malformed_actions": "pass"},
+    },
+    "scoring": {
+        "primary_metric": "mean_reward",
+        "metrics": [{"name": "mean_reward", "type": "episode_reward", "aggregation": "mean"}],
+    },
+}
+"""The contract of a server that declares none: any observation, any text as action, the mean reward."""
 
 
 def _place(declared: Sequence[str]) -> PlainSandbox:
@@ -109,10 +152,18 @@ def _check_url(url: str) -> None:
 class EnvironmentBenchmark:
     """An environment with the adapter protocol and seeds as tasks. Implements core.ports.Benchmark.
 
-    `place` is where the adapter runs, by default directly on this machine.
+    `place` is where the adapter runs, by default directly on this machine. `address` is that of a server which is
+    itself what is evaluated, so that it is part of the identity.
     """
 
-    def __init__(self, manifest: Manifest, options: EnvironmentOptions, place: ServerPlace | None = None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        options: EnvironmentOptions,
+        place: ServerPlace | None = None,
+        *,
+        address: str = "",
+    ) -> None:
         self.manifest = manifest
         self._options = options
         self._place = place
@@ -121,6 +172,10 @@ class EnvironmentBenchmark:
         files = content_files(manifest)
         self._content = watched_content(manifest, files) if manifest.adapter is not None else None
         self._info = _info(manifest, files)
+        self._address = address
+        if address:
+            # Its code is unknown, so another address is another environment.
+            self._info = msgspec.structs.replace(self._info, digest=digest([self._info.digest, address]))
         if options.literal:
             # The original program ran as many episodes at once as the user requested.
             self._info = msgspec.structs.replace(self._info, parallel=None, parallel_default=None)
@@ -163,7 +218,11 @@ class EnvironmentBenchmark:
         )
         place = self._place or _place(self._options.pass_env)
         self._adapter = Adapter(self.manifest, settings, self._client, place, self._content)
-        await self._adapter.open(notice)
+        try:
+            await self._adapter.open(notice)
+        except UsageError as error:
+            # The call was right, and the server is what fails: the same call works once it is there.
+            raise (RunAborted(str(error)) if self._address else error) from error
         self._info = msgspec.structs.replace(self._info, oracle=self._adapter.oracle)
 
     def warnings(self) -> Sequence[str]:

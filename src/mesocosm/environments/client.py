@@ -277,6 +277,8 @@ class HttpEnvironment:
             words = (
                 f"a redirect to {response.headers.get('location', 'nowhere')}, which is not followed; correct the URL"
             )
+        elif response.status in {404, 405} and call.path == "/reset":
+            words += "; an environment server has POST /reset, /step and /close, so correct the URL"
         cause = Cause.ENVIRONMENT_UNREACHABLE if response.status in ABSENT else Cause.ENVIRONMENT_ERROR
         raise self._failure(cause, call, f"status {response.status}: {words}")
 
