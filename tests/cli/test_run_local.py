@@ -368,3 +368,26 @@ def test_quiet_says_nothing_on_the_way(mesocosm: "Invoke", scaffolded: Path, tmp
     words = ("--model", "builtin/oracle", "--episodes", "1", "--results-dir", tmp_path)
 
     assert play(mesocosm, scaffolded, *words).err == ""
+
+
+def test_the_call_in_python_finds_the_same_run(mesocosm: "Invoke", scaffolded: Path, here: Path) -> None:
+    import mesocosm as mc
+
+    place = shutil.copytree(scaffolded, here / "world")
+    words = ("--model", "builtin/oracle", "--seeds", "3-4", "--trials", "2", "--results-dir", here / "results")
+    outcome = mesocosm("run", "local", "--manifest", place / "benchanything.json", *words)
+    assert outcome.code == 0, outcome.err
+    line = next(line for line in outcome.out.splitlines() if "in Python" in line)
+    call = line.partition("in Python")[2].strip()
+    assert call.startswith('mc.evaluate("world", model="builtin/oracle", only=[3, 4], trials=2, max_tokens=512')
+    found = eval(call[:-1] + f", store={str(here / 'results')!r})", {"mc": mc})
+    assert found.id in outcome.out
+
+
+@pytest.mark.parametrize("words", ["--history 2", "--max-steps 3", "--run-usd 1", "--extra a=1", "--reask 2"])
+def test_what_only_the_command_can_say_has_no_call_in_python(specified: Specified, words: str) -> None:
+    usual = ["--model", "builtin/oracle"]
+    given: dict[str, Any] = {"system_prompt": "", "env_url": None, "pass_env": (), "domain_id": None, "cache": ""}
+    given |= {"profile": None, "extra": {"a": 1} if "extra" in words else {}}
+    assert local.python_of_local(specified(*usual), {**given, "extra": {}}).startswith('mc.evaluate(".", ')
+    assert local.python_of_local(specified(*usual, *words.split()), given) == ""

@@ -12,6 +12,10 @@ from mesocosm.core.registry import fold, suggestion
 Switch = Literal["auto", "on", "off"]
 
 
+USUAL: Mapping[str, Any] = {"history": "full", "reask": 1, "structured": "auto"}
+"""What commands and calls record if they choose nothing: options are compared as they were written."""
+
+
 @dataclass(frozen=True, slots=True)
 class RoleOptions:
     """The operator's settings for one role of a multi-agent episode."""

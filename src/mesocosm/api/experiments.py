@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mesocosm.agents.options import USUAL
 from mesocosm.api.answering import AgentFunction, AnsweringAgent, GivenAgent, function_agent
 from mesocosm.api.definitions import UNLIMITED, Benchmark, Limits, made_benchmark
 from mesocosm.api.grading import BoundGrader, GraderLike, bind
@@ -440,7 +441,10 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
     model = given.model_settings(chosen_model(given))
     name = given.agent if isinstance(given.agent, str) else "loop"
-    options = {"system_prompt": given.system} if given.system else {}
+    # The options that `run local` records too, so that its run is the same experiment.
+    options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
+    if given.system:
+        options["system_prompt"] = given.system
     agent = AgentSettings(name, options)
     only = _seeds(given)
     count = given.limit

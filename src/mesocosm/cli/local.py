@@ -1,5 +1,6 @@
 """`mesocosm run local`: episodes on this machine, with a manifest and a model."""
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ from click.core import ParameterSource
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, executor_option, options, view_option
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option, settled
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import MesocosmError, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
 
@@ -223,7 +224,45 @@ def local(**given: Any) -> int:
     _stay_local(spec.model.name, allowed=given["allow_cloud"])
     options().quiet = given["quiet"]
     options().view, options().opens = given["view"], bool(given["view"])
-    return start_run(spec, resume=given["resume"], same_server=given["same_server"])
+    python = python_of_local(spec, given)
+    return start_run(spec, resume=given["resume"], same_server=given["same_server"], python=python)
+
+
+def python_of_local(spec: RunSpec, given: Mapping[str, Any]) -> str:
+    """Return the call in Python that finds the same run; "" for what only the command can say."""
+    from mesocosm.agents.options import USUAL
+    from mesocosm.cli.evaluating import EvaluateCall
+    from mesocosm.environments.manifest import find_manifest
+
+    system = given["system_prompt"]
+    usual = {**(USUAL if spec.agent.name == "loop" else {}), **({"system_prompt": system} if system else {})}
+    limited = msgspec.structs.replace(spec.limits, episode_seconds=None) != Limits()
+    only_here = ("pass_env", "domain_id", "cache", "profile", "extra")
+    manifest = Path(spec.benchmark.source)
+    try:
+        found = find_manifest(manifest.parent) == manifest
+    except MesocosmError:
+        found = False
+    if spec.agent.options != usual or limited or not found or any(given[name] for name in only_here):
+        return ""
+    here, folder = Path.cwd().resolve(), manifest.parent
+    what = os.path.relpath(folder, here) if folder.is_relative_to(here) else str(folder)
+    arguments = {
+        "params": {"env_url": given["env_url"]} if given["env_url"] else None,
+        "model": spec.model.name,
+        "only": list(spec.selection.seeds or ()) or None,
+        "limit": spec.selection.count,
+        "trials": spec.selection.trials if spec.selection.trials > 1 else None,
+        "system": system or None,
+        "agent": None if spec.agent.name == "loop" else spec.agent.name,
+        "temperature": spec.model.temperature or None,
+        "max_tokens": spec.model.max_tokens,
+        "timeout": spec.limits.episode_seconds,
+        "parallel": spec.parallel,
+        "name": spec.name or None,
+        "tags": list(spec.tags) or None,
+    }
+    return EvaluateCall(what, {name: value for name, value in arguments.items() if value is not None}).python()
 
 
 def local_spec(given: Mapping[str, Any]) -> RunSpec:

@@ -37,8 +37,11 @@ SHORTEST_SECRET = 8
 """Hiding shorter passwords would hide ordinary words; the URL as a whole is always hidden."""
 
 
-def start_run(spec: RunSpec, *, resume: bool = False, same_server: bool = False) -> int:
-    """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code."""
+def start_run(spec: RunSpec, *, resume: bool = False, same_server: bool = False, python: str = "") -> int:
+    """Start a run, or with `resume` continue an unfinished one of the same experiment; return the exit code.
+
+    `python` is the same call in Python, shown below the result.
+    """
     chosen = options()
     # Reject invalid settings first, before anything is written to disk.
     without_credentials(spec, hidden_values(chosen))
@@ -48,10 +51,10 @@ def start_run(spec: RunSpec, *, resume: bool = False, same_server: bool = False)
         earlier = _begun(store, signature)
         if earlier is not None and resume:
             settings = session.SessionOptions(same_server=same_server)
-            return _with_signals(partial(_resume, earlier.id, store, chosen, settings), chosen, store)
+            return _with_signals(partial(_resume, earlier.id, store, chosen, settings), chosen, store, python)
         if earlier is not None:
             click.echo(_note(earlier), err=True)
-        return _with_signals(partial(_run, spec, store, chosen), chosen, store)
+        return _with_signals(partial(_run, spec, store, chosen), chosen, store, python)
     finally:
         store.close()
 
@@ -174,10 +177,13 @@ def hidden_values(chosen: CommonOptions) -> list[str]:
     return [*secret_values(os.environ), *(value for value in given if len(value) >= SHORTEST_SECRET)]
 
 
-def _with_signals(start: Start, chosen: CommonOptions, store: "Store") -> int:
+def _with_signals(start: Start, chosen: CommonOptions, store: "Store", python: str = "") -> int:
     chosen.part(GateFlags).prepare(store)
     run, interrupted = run_with_signals(start)
-    return judged(run, store, chosen, exit_code(run, interrupted=interrupted))
+    code = judged(run, store, chosen, exit_code(run, interrupted=interrupted))
+    if python and not (chosen.json or chosen.quiet):
+        click.echo(f"  in Python  {python}")
+    return code
 
 
 def judged(run: Run, store: "Store", chosen: CommonOptions, code: int) -> int:
