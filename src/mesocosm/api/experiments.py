@@ -18,7 +18,7 @@ from mesocosm.api.rows import TaskRows, read_rows
 from mesocosm.api.running import Work, limits_checked
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.model import MAX_TOKENS, ModelName, ModelSettings
 from mesocosm.core.ports import Agent, Model, Parts
 from mesocosm.core.ports import Benchmark as BenchmarkPort
 from mesocosm.core.redact import Redactor, secret_values
@@ -34,8 +34,8 @@ T = TypeVar("T")
 Source = Any
 """A name, a path, rows, a frame, an environment class, a Benchmark."""
 
-TEMPERATURE, MAX_TOKENS = 0.0, 4096
-"""What a model is asked with if neither the call nor the benchmark says."""
+TEMPERATURE = 0.0
+"""What a model is asked with if neither the call nor the benchmark says; MAX_TOKENS is the limit of its reply."""
 PARALLEL = 16
 """Rows in flight by default. A local model that answers one call at a time slows every call with each further row."""
 SEEDS = 20

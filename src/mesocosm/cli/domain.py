@@ -7,6 +7,7 @@ import click
 from mesocosm.cli.command import FiniteFloat, options
 from mesocosm.cli.remote.connection import RemoteGroup, any_client, member_client
 from mesocosm.cli.render import causes, emit, interval, number, table
+from mesocosm.core.model import MAX_TOKENS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -94,7 +95,9 @@ def protocol(domain_id: str) -> None:
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum steps per episode  [the server's limit].")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=MAX_TOKENS, show_default=True, help="Tokens per reply."
+)
 @click.option(
     "--on-malformed",
     type=click.Choice(["auto", "pass", "ask", "fail"]),

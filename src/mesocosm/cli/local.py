@@ -14,7 +14,7 @@ from mesocosm.cli.command import FiniteFloat, MesocosmCommand, executor_option, 
 from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option, settled
 from mesocosm.core.failure import MesocosmError, UsageError
-from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.model import LOCAL_MAX_TOKENS, ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, RunSpec, Selection
 
 DEFAULT_MODEL = "ollama/llama3.2"
@@ -125,7 +125,13 @@ class LocalCommand(MesocosmCommand):
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", default="", help="Extra instruction for the agent.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(min=1),
+    default=LOCAL_MAX_TOKENS,
+    show_default=True,
+    help="Tokens per reply; `mesocosm run .` has 4,096.",
+)
 @click.option("--parallel", type=int, default=1, show_default=True, help="Episodes in parallel.")
 @executor_option
 @click.option("--quiet", is_flag=True, help="Do not show progress.")

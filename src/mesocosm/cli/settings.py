@@ -19,7 +19,7 @@ class Setting:
 
 SETTINGS = {
     "model.temperature": Setting(float, "what the benchmark declares, else 0", "Sampling temperature."),
-    "model.max_tokens": Setting(int, "what the benchmark declares, else 4,096", "Tokens per reply."),
+    "model.max_tokens": Setting(int, "what the benchmark declares, else 4,096; of run local 512", "Tokens per reply."),
     "model.top_p": Setting(float, "–", "Share of the most likely tokens that are sampled from."),
     "model.timeout_s": Setting(float, "120", "Seconds per model call."),
     "model.reasoning_effort": Setting(str, "–", "Effort of reasoning models: low, medium, high."),

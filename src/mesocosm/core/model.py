@@ -12,6 +12,11 @@ from mesocosm.core.folder import from_home
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.usage import Usage
 
+MAX_TOKENS = 4096
+"""Limit of one reply, in tokens, where neither the user nor the benchmark says one."""
+LOCAL_MAX_TOKENS = 512
+"""The same for `run local` and `run create`, which have always printed it; stored runs without the field had it too."""
+
 _NAME = re.compile(r"(?P<provider>[A-Za-z][A-Za-z0-9_-]*)/(?P<model>[^\n]+?)(?:@(?P<url>https?://\S+))?")
 
 
@@ -57,7 +62,7 @@ class ModelSettings(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     temperature: float = 0.0
-    max_tokens: int = 512
+    max_tokens: int = LOCAL_MAX_TOKENS
     top_p: float | None = None
     extra: dict[str, Any] = {}
     timeout_s: float = 120.0
@@ -105,7 +110,7 @@ class ModelRequest:
 
     messages: Sequence[Message]
     temperature: float = 0.0
-    max_tokens: int = 512
+    max_tokens: int = LOCAL_MAX_TOKENS
     top_p: float | None = None
     schema: Mapping[str, Any] | None = None
     schema_name: str = "action"

@@ -16,7 +16,7 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.model import ModelSettings
+from mesocosm.core.model import LOCAL_MAX_TOKENS, ModelSettings
 from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult, MetricTerms, Score
 from mesocosm.core.task import Task
@@ -144,7 +144,9 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
         name: value for name, value in msgspec.to_builtins(scoring).items() if name in MetricTerms.__struct_fields__
     }
     source = BenchmarkRef("imported", str(document.get("domain_id") or "unknown"))
-    settings = ModelSettings(model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or 512))
+    settings = ModelSettings(
+        model, float(agent.get("temperature") or 0.0), int(agent.get("max_tokens") or LOCAL_MAX_TOKENS)
+    )
     return Run(
         id=run_id,
         signature=digest({"imported": run_id}),

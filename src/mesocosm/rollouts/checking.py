@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mesocosm.core.failure import InvalidInput, MesocosmError, UsageError
-from mesocosm.core.model import ModelName
+from mesocosm.core.model import MAX_TOKENS, ModelName
 from mesocosm.core.reading import nearest
 from mesocosm.datasets.reading import FORMATS
 from mesocosm.rollouts.project import WorkspaceDirectory
@@ -247,7 +247,7 @@ def model(section: Section, model_path: str) -> ModelTable:
     _model_name(section, "judge", judge)
     return ModelTable(
         temperature=section.number("temperature", 0.0, low=0),
-        max_tokens=section.whole("max_tokens", 4096),
+        max_tokens=section.whole("max_tokens", MAX_TOKENS),
         top_p=section.number("top_p", None, low=0, high=1, above=True),
         base_url=base_url.rstrip("/"),
         timeout_s=section.number("timeout_s", 120.0, low=0, high=LONGEST_S, above=True),

@@ -5,6 +5,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mesocosm.core.model import MAX_TOKENS
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -108,7 +110,7 @@ class ModelTable:
     """
 
     temperature: float = 0.0
-    max_tokens: int = 4096
+    max_tokens: int = MAX_TOKENS
     top_p: float | None = None
     base_url: str = ""
     timeout_s: float = 120.0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mesocosm.cli.command import FiniteFloat, MesocosmCommand, options
+from mesocosm.core.model import MAX_TOKENS
 
 if TYPE_CHECKING:
     from mesocosm.core.ports import Model
@@ -123,7 +124,7 @@ class _Asked:
         request = ModelRequest(
             said,
             temperature=temperature or 0.0,
-            max_tokens=max_tokens or 4096,
+            max_tokens=max_tokens or MAX_TOKENS,
             schema=schema,
             schema_name="verdict",
             timeout_s=self._seconds,

@@ -10,6 +10,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.remote.connection import Remote, document, known_client
 from mesocosm.cli.render import emit, plain
 from mesocosm.core.failure import MesocosmError
+from mesocosm.core.model import MAX_TOKENS
 
 if TYPE_CHECKING:
     from mesocosm.client.client import Client
@@ -68,7 +69,9 @@ def command_of_file(words: list[str]) -> tuple[click.Command, list[str]]:
 )
 @click.option("--seed-set", metavar="JSON", help="One seed for each episode, as in '[1,2,3]'.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=MAX_TOKENS, show_default=True, help="Tokens per reply."
+)
 @click.option("--max-parallel", type=click.IntRange(min=1), default=1, show_default=True, help="Concurrent episodes.")
 @click.option("--require-published/--allow-draft", default=True, show_default=True, help="Whether drafts are refused.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until the run has ended.")

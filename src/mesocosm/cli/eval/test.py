@@ -5,6 +5,7 @@ import click
 from mesocosm.cli.command import FiniteFloat
 from mesocosm.cli.remote.connection import Remote, document, known_client
 from mesocosm.cli.render import emit
+from mesocosm.core.model import MAX_TOKENS
 
 
 @click.command(cls=Remote, always=True)
@@ -17,7 +18,9 @@ from mesocosm.cli.render import emit
 @click.option("--env-id", metavar="ID", help="Submitted environment, if you have several of the domain.")
 @click.option("--seed", type=int, help="Seed of the episode.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(min=1), default=4096, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=MAX_TOKENS, show_default=True, help="Tokens per reply."
+)
 def test(
     domain_id: str,
     vow_version: str | None,

@@ -11,6 +11,7 @@ from mesocosm.cli.gate_options import GateFlags, gate_options
 from mesocosm.cli.limits import outage_options
 from mesocosm.cli.remote.connection import Remote, document, known_client, team_for, team_options
 from mesocosm.cli.render import emit, plain
+from mesocosm.core.model import LOCAL_MAX_TOKENS
 
 if TYPE_CHECKING:
     from mesocosm.server.schemas.run_request import RunInput
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
 @click.option("--trials", type=click.IntRange(min=1), default=1, show_default=True, help="Repetitions of every seed.")
 @click.option("--system-prompt", metavar="TEXT", help="Extra instruction for the agent.")
 @click.option("--temperature", type=FiniteFloat(min=0), default=0.0, show_default=True, help="Sampling temperature.")
-@click.option("--max-tokens", type=click.IntRange(min=1), default=512, show_default=True, help="Tokens per reply.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), default=LOCAL_MAX_TOKENS, show_default=True, help="Tokens per reply."
+)
 @click.option(
     "--visibility",
     type=click.Choice(["private", "gallery_public"]),

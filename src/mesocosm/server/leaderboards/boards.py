@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from weakref import WeakKeyDictionary
 
+from mesocosm.core.model import MAX_TOKENS
 from mesocosm.engine.comparison.leaderboard import Duels
 from mesocosm.server.leaderboards.grouping import (
     BoardPlace,
@@ -231,7 +232,7 @@ def _agent_of(group: PooledRuns) -> LeaderboardAgent:
         custom_prompt=bool(agent.get("system_prompt")),
         techniques=sorted(str(item.get("technique_id", "")) for item in agent.get("techniques") or []),
         temperature=agent.get("temperature", 0.0),
-        max_tokens=agent.get("max_tokens", 4096),
+        max_tokens=agent.get("max_tokens", MAX_TOKENS),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.ids import digest
+from mesocosm.core.model import MAX_TOKENS
 from mesocosm.core.run import DOUBT, Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.leaderboard import Duels, Reference, leaderboard, reference
@@ -14,7 +15,7 @@ from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.server.schemas.environment import CheckState, EnvironmentCheck
 from mesocosm.store.leaderboards import Candidate, Entrant, Leaderboards
 
-_DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": 4096}
+_DEFAULTS: dict[str, Any] = {"system_prompt": None, "temperature": 0.0, "max_tokens": MAX_TOKENS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias, cast
 
 from mesocosm.compat.swecc.documents import TERMINAL
 from mesocosm.core.ids import new_id
+from mesocosm.core.model import MAX_TOKENS
 from mesocosm.core.run import Run
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.refusal import Refusal
@@ -20,7 +21,6 @@ from mesocosm.store.batch_runs import TAKEN, BatchRun
 from mesocosm.store.environments import EnvironmentRow
 from mesocosm.store.run_requests import OPEN, RunRequest, RunRequestFilter
 
-MAX_TOKENS = 4096
 OUTSIDE = "outside"
 """Owner of a batch run that an outside program has claimed."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.core.failure import UsageError
-from mesocosm.core.model import ModelName, ModelSettings
+from mesocosm.core.model import LOCAL_MAX_TOKENS, ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
 from mesocosm.models.catalogue import is_local
 from mesocosm.server.permissions.run_processes import workplace
@@ -110,7 +110,7 @@ def repeat_request(request: RunRequest, run: Run, limits: tuple[float, float]) -
         ("--trials", spec.selection.trials, 1),
         ("--parallel", asked.get("max_parallel"), 1),
         ("--temperature", spec.model.temperature, 0.0),
-        ("--max-tokens", spec.model.max_tokens, 512),
+        ("--max-tokens", spec.model.max_tokens, LOCAL_MAX_TOKENS),
         ("--system-prompt", agent.get("system_prompt"), None),
         ("--env-id", asked.get("env_id"), None),
         ("--visibility", asked.get(DECLARED), PRIVATE),
@@ -210,7 +210,7 @@ def _model(model: ModelSettings) -> Iterator[str]:
         yield "--allow-cloud"
     if model.temperature:
         yield from _option("--temperature", _number(model.temperature))
-    if model.max_tokens != 512:
+    if model.max_tokens != LOCAL_MAX_TOKENS:
         yield from _option("--max-tokens", str(model.max_tokens))
     if model.timeout_s != 120.0:
         yield from _option("--timeout", _number(model.timeout_s))
