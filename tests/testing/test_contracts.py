@@ -364,3 +364,8 @@ def test_what_breaks_a_contract_is_found_out(broken: Callable[[], None]) -> None
 def test_a_sandbox_that_passes_credentials_on_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError):
         Open().test_credentials_of_this_process_are_not_passed_on(tmp_path, monkeypatch)
+
+
+class TestLocalExecutor(contract.ExecutorContract):
+    def executor(self) -> str:
+        return "local"

@@ -19,6 +19,7 @@ pytest.register_assert_rewrite(
     "mesocosm.testing.contract.agent",
     "mesocosm.testing.contract.benchmark",
     "mesocosm.testing.contract.environment",
+    "mesocosm.testing.contract.executor",
     "mesocosm.testing.contract.grader",
     "mesocosm.testing.contract.model",
     "mesocosm.testing.contract.sandbox",
@@ -28,6 +29,7 @@ pytest.register_assert_rewrite(
 from mesocosm.testing.contract.agent import AgentContract  # noqa: E402
 from mesocosm.testing.contract.benchmark import BenchmarkContract  # noqa: E402
 from mesocosm.testing.contract.environment import EnvironmentContract  # noqa: E402
+from mesocosm.testing.contract.executor import ExecutorContract  # noqa: E402
 from mesocosm.testing.contract.grader import GraderContract  # noqa: E402
 from mesocosm.testing.contract.model import ModelContract  # noqa: E402
 from mesocosm.testing.contract.sandbox import SandboxContract  # noqa: E402
@@ -37,6 +39,7 @@ __all__ = [
     "AgentContract",
     "BenchmarkContract",
     "EnvironmentContract",
+    "ExecutorContract",
     "GraderContract",
     "ModelContract",
     "SandboxContract",
