@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mesocosm.agents.options import USUAL
 from mesocosm.api.answering import AgentFunction, AnsweringAgent, GivenAgent, function_agent
 from mesocosm.api.definitions import UNLIMITED, Benchmark, Limits, made_benchmark
 from mesocosm.api.grading import BoundGrader, GraderLike, bind
@@ -436,6 +435,8 @@ def _served(url: str, given: Arguments) -> Work:
 
 def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None = None) -> Work:
     """Return the work for an environment: it plays seeds, or its own tasks."""
+    from mesocosm.agents.options import USUAL
+
     _no_rows_arguments(given, ref.source)
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
