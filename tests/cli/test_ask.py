@@ -57,6 +57,26 @@ def test_the_same_command_again_asks_nothing(ask: Ask) -> None:
     assert ask(*ASK, "-m", "builtin/oracle", "--fresh", "--json").document["run"]["id"] != first
 
 
+def test_an_interrupt_says_what_is_stored_and_that_the_same_command_continues(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate = mc.evaluate
+
+    def interrupted(what: str, **given: object) -> mc.Run:
+        if given["model"] == "builtin/empty":
+            raise mc.Interrupted
+        return evaluate(what, **given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(mc, "evaluate", interrupted)
+    nothing = ask(*ASK, "-m", "builtin/empty")
+    part = ask(*ASK, "-m", "builtin/oracle", "-m", "builtin/empty")
+
+    assert (nothing.code, part.code) == (130, 130)
+    assert nothing.err.endswith("interrupted before a run began: no run is stored, and the same command starts it\n")
+    assert "builtin/oracle: 4 of 4 are stored in run " in part.err
+    assert part.err.endswith("builtin/empty: not begun\ninterrupted: the same command continues\n")
+
+
 def test_everything_that_is_wrong_is_said_at_once_with_what_was_meant(ask: Ask, here: Path) -> None:
     refused = ask("eval", "ask", "q.csv", "--prompt", "{{questoin}}", "--grader", "numeric")
 

@@ -176,7 +176,7 @@ async def test_an_interrupt_while_the_model_is_checked_leaves_no_run(
     ended = await started.end()
 
     assert (ended.code, ended.out) == (130, "")
-    assert ended.err.endswith("interrupted\n")
+    assert ended.err.endswith("interrupted before a run began: no run is stored, and the same command starts it\n")
     assert (await ask("run", "list", "--json")).document["items"] == []
 
 

@@ -161,6 +161,11 @@ class EvaluationProgress:
         self._shown = 0
         self._drawn = 0.0
 
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """The ids of the runs that have begun."""
+        return tuple(self._runs)
+
     def __call__(self, progress: "Progress") -> None:
         """Show the progress."""
         from mesocosm.api.progress import EVERY_S, counted, line_of
@@ -253,13 +258,15 @@ def play(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: str = "r
     gate.check_metrics(lambda: [asyncio.run(_info(call)) for call in calls])
     ids, interrupted = _evaluated(calls, given, unit)
     if not ids:
-        raise KeyboardInterrupt
+        from mesocosm.cli.signals import NOTHING_STORED
+
+        raise KeyboardInterrupt(NOTHING_STORED)
     store = open_results(chosen, create=False)
     try:
         runs = [store.runs.get(run_id) for run_id in ids]
         code = max(map(_exit_code, runs))
         if len(calls) > 1:
-            return INTERRUPTED if interrupted else _compared(calls, runs, store, code)
+            return _tell_interrupted(calls, runs) if interrupted else _compared(calls, runs, store, code)
         return _one(calls[0], runs[0], store, INTERRUPTED if interrupted else code)
     finally:
         store.close()
@@ -299,10 +306,31 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
         runs = waited(lambda control: evaluated_together(made, where, control))
     except mc.Interrupted as stopped:
         return [run.id for run in stopped.runs], True
+    except KeyboardInterrupt as stopped:
+        # The second one, which waits for nothing, or one before there was anything to stop.
+        if not progress:
+            raise
+        if progress.begun:
+            whose = f"{'run' if len(progress.begun) == 1 else 'runs'} {', '.join(progress.begun)}"
+            keep = "keeps" if len(progress.begun) == 1 else "keep"
+            kept = f"interrupted: {whose} {keep} what finished, and the same command continues"
+            raise KeyboardInterrupt(kept) from stopped
+        return [], True
     finally:
         if progress:
             progress.close()
     return [run.id for run in runs], False
+
+
+def _tell_interrupted(calls: Sequence[EvaluateCall], runs: "Sequence[Run]") -> int:
+    """Say what is kept of several calls; return the exit code."""
+    for call, run in zip(calls, runs, strict=False):
+        counts = run.counts
+        click.echo(f"{call.label}: {counts.done:,} of {counts.planned:,} are stored in run {run.id}", err=True)
+    for call in calls[len(runs) :]:
+        click.echo(f"{call.label}: not begun", err=True)
+    click.echo("interrupted: the same command continues", err=True)
+    return INTERRUPTED
 
 
 def _exit_code(run: "Run") -> int:

@@ -139,6 +139,7 @@ class RootGroup(MesocosmGroup):
 
 OF_RUNS = ("list", "show", "watch", "stop", "resume", "rescore", "delete", "episodes", "create")
 """Commands of `run` that users may try without `run`."""
+OF_RUNNING = frozenset({"run", "bench", "eval", "demo", "compare", "gate"})
 
 
 @click.group(
@@ -198,8 +199,8 @@ def _answer(words: list[str]) -> int:
         error.show()
         _document(words, "UsageError", error.format_message())
         return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt) as error:
+        click.echo(_interrupted(words, error), err=True)
         _document(words, "Interrupted", "interrupted before there was a result")
         return 130
     except SystemExit:
@@ -212,6 +213,15 @@ def _answer(words: list[str]) -> int:
             raise
         return _report(words, error)
     return code if isinstance(code, int) else 0
+
+
+def _interrupted(words: list[str], error: BaseException) -> str:
+    """Return what to say of an interrupt: what the command said with it, else whether a run can have begun."""
+    said = str(error.__cause__ or error)  # click raises an exception of its own from the interrupt
+    if said.startswith("interrupted"):
+        return said
+    loaded = hasattr(sys.modules.get("mesocosm.store.store"), "open_store")
+    return "interrupted" if loaded or words[0] not in OF_RUNNING else "interrupted: no run was begun here"
 
 
 def _report(words: list[str], error: Exception) -> int:

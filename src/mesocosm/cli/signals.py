@@ -21,6 +21,8 @@ GRACE_S = 5.0
 HURRY_S = 0.3
 """Seconds that cancelled episodes have after the second signal to close their environment."""
 
+NOTHING_STORED = "interrupted before a run began: no run is stored, and the same command starts it"
+
 T = TypeVar("T")
 Start = Callable[[Control, Observer], Awaitable[Run]]
 
@@ -28,12 +30,12 @@ Start = Callable[[Control, Observer], Awaitable[Run]]
 def run_with_signals(start: Callable[[Control, Observer], Awaitable[T]]) -> tuple[T, bool]:
     """Run `start` (which executes a run); return its result, and whether it was interrupted.
 
-    Raises KeyboardInterrupt if it was interrupted before there was a result.
+    Raises KeyboardInterrupt, which says so, if it was interrupted before there was a result.
     """
     handling = _SignalHandling[T]()
     found = asyncio.run(handling.play(start))
     if found is None:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt(NOTHING_STORED)
     return found, handling.interrupts > 0
 
 
