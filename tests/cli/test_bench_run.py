@@ -82,7 +82,7 @@ def put_back(results: Path, holder: str | None = None) -> None:
     """Make the run what a process leaves that was killed behind its last episode, or one that still works on it."""
     with closing(sqlite3.connect(results / DATABASE_NAME)) as connection:
         connection.execute("UPDATE runs SET status = 'running', ended_at = NULL, metrics = '[]', holder = ?", [holder])
-        connection.execute("UPDATE run_index SET status = 'running'")
+        connection.execute("UPDATE run_lines SET status = 'running'")
         connection.commit()
 
 
