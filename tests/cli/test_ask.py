@@ -60,15 +60,16 @@ def test_the_same_command_again_asks_nothing(ask: Ask) -> None:
 def test_an_interrupt_says_what_is_stored_and_that_the_same_command_continues(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    evaluate = mc.evaluate
+    ask(*ASK, "-m", "builtin/oracle")
+    run = mc.get_run("last")
+    kept: list[mc.Run] = []
 
-    def interrupted(what: str, **given: object) -> mc.Run:
-        if given["model"] == "builtin/empty":
-            raise mc.Interrupted
-        return evaluate(what, **given)  # type: ignore[arg-type]
+    def interrupted(work: object) -> None:
+        raise mc.Interrupted(runs=kept)
 
-    monkeypatch.setattr(mc, "evaluate", interrupted)
+    monkeypatch.setattr("mesocosm.api.waiting.waited", interrupted)
     nothing = ask(*ASK, "-m", "builtin/empty")
+    kept.append(run)
     part = ask(*ASK, "-m", "builtin/oracle", "-m", "builtin/empty")
 
     assert (nothing.code, part.code) == (130, 130)
