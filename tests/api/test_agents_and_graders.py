@@ -253,3 +253,17 @@ async def test_a_grader_and_an_agent_can_be_named_by_file(place: Any) -> None:
     )
     run = await evaluated(None, agent="mine.py:solve", grader="mine.py:right")
     assert (run.agent, run.metrics) == ("solve", {"right": 0.5})
+
+
+def test_scores_beyond_0_to_1_are_noted_once_and_have_the_interval_of_a_quantity() -> None:
+    rows = [{"q": f"{n}?", "answer": str(n)} for n in range(3)]
+
+    def size(answer: str, expected: str) -> float:
+        return float(answer)
+
+    run = mc.evaluate(rows, prompt="{q}", grader=size, model="builtin/oracle")
+
+    (noted,) = [note for note in run.notes if "beyond" in note]
+    assert noted.startswith("size goes beyond 0 to 1 (first 2 in 2); ")
+    assert run.score is not None
+    assert "student" in run.score.method

@@ -92,6 +92,20 @@ def test_a_run_tells_what_the_grader_said_of_the_first_sample_without_a_score(wr
     assert "workflow_failed" not in told
 
 
+async def test_a_run_tells_why_only_its_second_metric_has_no_value(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    info = {"metrics": msgspec.to_builtins((*METRICS, Metric("second", "digits")))}
+    run = records.run(counts=Counts(planned=1, completed=1), info=info, metrics=())
+    said = Score("digits", missing=Cause.GRADER_ERROR, explanation="no digits")
+    run = await records.write(changing, run, [records.episode(run, index=0, scores=(Score("reward", 1.0), said))])
+    run.metrics = so_far(run, changing)
+    changing.runs.save(run)
+
+    (why,) = writer.get(f"/api/runs/{run.id}").json()["ungraded"]
+    assert (why["metric"], why["cause"], why["message"]) == ("second", "grader_error", "no digits")
+
+
 def test_slices_are_by_the_values_of_a_label(writer: "ApiClient", run: Run) -> None:
     found = writer.get(f"/api/runs/{run.id}/slices", params={"by": "level"}).json()
 

@@ -73,6 +73,10 @@ class RowBenchmark:
         self.graders: tuple[BoundGrader, ...] = tuple(graders)
         self._inputs = dict(inputs)
         self._metrics = tuple(metrics) or metrics_of(self.graders)
+        self._bounds = {
+            one.score: (one.low, one.high) for one in self._metrics if one.low is not None and one.high is not None
+        }
+        self._beyond: dict[str, str] = {}
         self._only = tuple(only)
         self._version = version
         self._card = dict(card or {})
@@ -124,7 +128,20 @@ class RowBenchmark:
         info = episode.terminal_info
         answered = Answered(info.get(ANSWER), info.get(MESSAGES) or (), info.get(INPUT))
         own = [Score(str(name), float(value)) for name, value in (info.get(SCORES) or {}).items()]
-        return [*await grade(self.graders, answered, task, judge), *own]
+        scores = [*await grade(self.graders, answered, task, judge), *own]
+        for score in scores:
+            bounds = self._bounds.get(score.name)
+            if score.value is not None and bounds is not None and not bounds[0] <= score.value <= bounds[1]:
+                self._beyond.setdefault(score.name, f"{score.value:g} in {task.id}")
+        return scores
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return which graders gave scores beyond the bounds of their metrics. A mean over these is no share."""
+        return tuple(
+            f"{name} goes beyond {self._bounds[name][0]:g} to {self._bounds[name][1]:g} (first {first}); its mean has "
+            "the interval of a quantity (Student), and what is higher counts as better"
+            for name, first in self._beyond.items()
+        )
 
     async def close(self) -> None:
         """Do nothing."""

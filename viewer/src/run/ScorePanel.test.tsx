@@ -25,4 +25,14 @@ describe('ScorePanel', () => {
     await draw(<ScorePanel run={run({ state: 'partial' })} />)
     expect(screen.getByText(/not ranked on leaderboards/)).toBeTruthy()
   })
+
+  it('says why another metric has no value', async () => {
+    const lacking = metric({ name: 'bad', primary: false, value: null, n_scored: 0, missing: { grader_error: 3 } })
+    const ungraded = [
+      { metric: 'bad', cause: 'grader_error', episode_id: 'e-7', task_id: 'row 7', message: 'ValueError: no digits' },
+    ]
+    await draw(<ScorePanel run={run({ primary: metric({}), metrics: [metric({}), lacking], ungraded })} />)
+    expect(screen.getByText(/3 .*first in/).textContent).toContain('ValueError: no digits')
+    expect(screen.getByRole('link', { name: 'row 7' }).getAttribute('href')).toBe('/episodes/e-7')
+  })
 })

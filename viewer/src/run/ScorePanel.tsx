@@ -1,10 +1,13 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
 import type { Schema } from '../api/types'
+import { causeWords } from '../cause'
 import { count, exact, interval, measure, signed } from '../format'
 import { Panel } from '../parts/Panel'
 import { SourceLink } from '../parts/SourceLink'
 import { distanceOf } from '../runs/published'
+import { EpisodeLink } from './EpisodeLink'
+import { gist } from './gist'
 import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
 import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
@@ -47,6 +50,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
                 <span className="muted">
                   {interval(other.low, other.high)} n={count(other.n_scored)}/{count(other.n_planned)}
                 </span>
+                <Lacking run={run} metric={other} />
               </dd>
             </div>
           ))}
@@ -54,6 +58,21 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
       )}
     </Panel>
   )
+}
+
+/** Why a metric lacks values that the one that ranks has, as when only one of two graders failed. */
+function Lacking({ run, metric }: { run: Schema<'RunDetail'>; metric: Schema<'MetricDocument'> }) {
+  return run.ungraded
+    .filter((one) => one.metric === metric.name)
+    .map(({ cause, episode_id: id, task_id: task, message }) => (
+      <p key={cause} className="muted" title={message.slice(0, 1_000)}>
+        {count(metric.missing[cause] ?? 0)} {causeWords(cause).name.toLowerCase()}, first in{' '}
+        <EpisodeLink id={id} filter={{}}>
+          {task}
+        </EpisodeLink>
+        : {gist(message, 200)}
+      </p>
+    ))
 }
 
 /** The difference to the best published score. */

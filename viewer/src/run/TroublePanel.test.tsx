@@ -25,7 +25,15 @@ describe('TroublePanel', () => {
   })
 
   it("shows the grader's words, and leads to the episode among those without a score", async () => {
-    const ungraded = [{ cause: 'grader_error', episode_id: 'e-7', task_id: 'row 7', message: "ValueError: 'Paris'" }]
+    const ungraded = [
+      {
+        metric: 'goal_rate',
+        cause: 'grader_error',
+        episode_id: 'e-7',
+        task_id: 'row 7',
+        message: "ValueError: 'Paris'",
+      },
+    ]
     const given = run({ primary: metric({ n_scored: 96, missing: { grader_error: 4 } }), ungraded })
     await draw(<TroublePanel run={given} chosen={[]} onChoose={() => {}} />)
     expect(screen.getByText(/ValueError: 'Paris'/)).toBeTruthy()

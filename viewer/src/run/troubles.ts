@@ -37,7 +37,7 @@ export function troubles(
   for (const [cause, count] of Object.entries(primary?.missing ?? {})) {
     if (NO_TROUBLE.includes(cause)) continue
     if (count === 0 || found.some((trouble) => trouble.cause === cause)) continue
-    const first = ungraded.find((one) => one.cause === cause)
+    const first = ungraded.find((one) => one.cause === cause && one.metric === primary?.name)
     const example = first && { episode: first.episode_id, task: first.task_id, message: first.message }
     found.push({ cause, count, effect: 'missing', example })
   }

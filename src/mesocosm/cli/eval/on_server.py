@@ -180,7 +180,7 @@ class WorkspaceRun:
         if words := reason or run.error:
             click.echo(f"{run.state}: {words}")
         first = {one.cause: (one.task_id, one.message) for one in run.failures}
-        first |= {one.cause: (one.task_id, one.message) for one in run.ungraded}
+        first |= {one.cause: (one.task_id, one.message) for one in reversed(run.ungraded)}
         for line in report.failed(found.failures, first, run.name or run.id):
             click.echo(line)
         for line in missing([one for one in run.metrics if one.name != PASS_RATE], "score"):

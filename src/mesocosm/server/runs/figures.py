@@ -22,17 +22,26 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True, slots=True)
+class UngradedCause:
+    """Why a metric lacks values, with the first episode whose `score` is missing for it."""
+
+    metric: str
+    score: str
+    cause: str
+    first: Episode
+
+
+@dataclass(frozen=True, slots=True)
 class Figures:
     """Metrics, failures by cause with the first episode of each, mean reward and mean steps.
 
-    `ungraded` holds, for each cause of a missing primary score without a failed episode, the cause and its first
-    episode.
+    `ungraded` holds the first episode of each cause of a missing score without a failed episode.
     """
 
     metrics: tuple[MetricResult, ...]
     failures: tuple[tuple[str, int, Episode], ...]
     means: tuple[float | None, float | None]
-    ungraded: tuple[tuple[str, Episode], ...]
+    ungraded: tuple["UngradedCause", ...]
 
 
 T = TypeVar("T")
@@ -76,14 +85,17 @@ def _measured(run: VisibleRun) -> Figures:
 
 def _ungraded(
     run: VisibleRun, metrics: Sequence[MetricResult], failures: Sequence[tuple[str, int, Episode]]
-) -> Iterator[tuple[str, Episode]]:
-    primary = next((metric for metric in metrics if metric.primary), None)
-    score = primary_score(run.record.info, metrics)
-    failed = {cause for cause, _, _ in failures}
-    for cause in () if primary is None else primary.missing:
-        first = None if cause in failed else run.first_missing(score, cause)
-        if first is not None:
-            yield cause, first
+) -> Iterator[UngradedCause]:
+    """Yield the causes of the primary metric, then those that only other metrics have, as of another grader."""
+    scores = {metric.name: metric.score for metric in run.record.terms.metrics}
+    seen = {cause for cause, _, _ in failures}
+    for metric in sorted(metrics, key=lambda one: not one.primary):
+        score = primary_score(run.record.info, metrics) if metric.primary else scores.get(metric.name, metric.name)
+        for cause in metric.missing:
+            first = None if cause in seen else run.first_missing(score, cause)
+            if first is not None:
+                yield UngradedCause(metric.name, score, cause, first)
+        seen |= set(metric.missing) if metric.primary else set()
 
 
 def _so_far(run: VisibleRun) -> tuple[MetricResult, ...]:

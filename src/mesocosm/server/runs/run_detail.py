@@ -11,7 +11,7 @@ from mesocosm.interop.record import without_files
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.documents import artifact_document, published, run_fields
-from mesocosm.server.runs.figures import Figures, figures_of
+from mesocosm.server.runs.figures import Figures, UngradedCause, figures_of
 from mesocosm.server.schemas.document import discreet, instant, shortened
 from mesocosm.server.schemas.metric import MetricDocument
 from mesocosm.server.schemas.run import (
@@ -41,12 +41,11 @@ def run_detail(run: Run, figures: Figures, commands: Reproduction, artifacts: Se
     """Return a run in full, with the metrics of `figures`, because a run in progress stores none."""
     metrics = list(map(MetricDocument.of, figures.metrics))
     primary = next((metric for metric in metrics if metric.primary), None)
-    score = primary_score(run.info, figures.metrics)
     return RunDetail(
         **{**run_fields(run), "primary": primary, "published": published(run, primary)},
         metrics=metrics,
         failures=[_failure_group(cause, count, first) for cause, count, first in figures.failures],
-        ungraded=[_ungraded(cause, first, score) for cause, first in figures.ungraded],
+        ungraded=list(map(_ungraded, figures.ungraded)),
         mean_reward=figures.means[0],
         mean_steps=figures.means[1],
         warnings=[discreet(warning) for warning in run.warnings],
@@ -73,9 +72,12 @@ def _failure_group(cause: str, count: int, first: Episode) -> FailureGroup:
     )
 
 
-def _ungraded(cause: str, first: Episode, score: str) -> Ungraded:
-    said = next((one.explanation for one in first.scores if one.name == score), "")
-    return Ungraded(cause=cause, episode_id=first.id, task_id=first.task_id, message=discreet(said))
+def _ungraded(found: UngradedCause) -> Ungraded:
+    first = found.first
+    said = next((one.explanation for one in first.scores if one.name == found.score), "")
+    return Ungraded(
+        metric=found.metric, cause=found.cause, episode_id=first.id, task_id=first.task_id, message=discreet(said)
+    )
 
 
 def read_series(run: VisibleRun) -> RunSeriesDocument:

@@ -111,8 +111,9 @@ class FailureGroup(Document):
 
 
 class Ungraded(Document):
-    """The first episode, for one cause, that did not fail but has no primary score."""
+    """The first episode, for one cause, that did not fail but lacks the score of a metric."""
 
+    metric: str
     cause: str
     episode_id: str
     task_id: str
@@ -143,7 +144,8 @@ class RunDetail(RunSummary):
     metrics: list[MetricDocument]
     failures: list[FailureGroup]
     ungraded: list[Ungraded] = Field(
-        description="Causes of missing scores in episodes that did not fail, each with its first episode."
+        description="Causes of missing scores in episodes that did not fail, each with its first episode: those of the "
+        "primary metric, then those that only other metrics have."
     )
     mean_reward: float | None
     mean_steps: float | None
