@@ -78,6 +78,14 @@ def test_an_interrupt_says_what_is_stored_and_that_the_same_command_continues(
     assert part.err.endswith("builtin/empty: not begun\ninterrupted: the same command continues\n")
 
 
+def test_a_function_that_asks_no_model_needs_none(ask: Ask, here: Path) -> None:
+    (here / "mine.py").write_text("def agent(prompt):\n    return '2'\n")
+
+    done = ask(*ASK, "--agent", "mine.py:agent", "--json")
+
+    assert (done.code, done.document["run"]["metrics"][0]["value"]) == (0, 0.25), done.err
+
+
 def test_everything_that_is_wrong_is_said_at_once_with_what_was_meant(ask: Ask, here: Path) -> None:
     refused = ask("eval", "ask", "q.csv", "--prompt", "{{questoin}}", "--grader", "numeric")
 

@@ -75,7 +75,7 @@ def asking_calls(data: str, given: Mapping[str, Any]) -> list[EvaluateCall]:
             raise UsageError("--answers grades answers that are there already; leave --prompt and --agent out")
         agent, written["agent"] = stored_answers(given["answers"]), f"lambda row: row[{quoted(given['answers'])}]"
         models = ()
-    _check(data, given, prompts, needs_model=not (models or given["answers"]))
+    _check(data, given, prompts, needs_model=not (models or given["answers"] or agent))
     if agent is not None:
         arguments["agent"] = agent
     if given["system"]:
