@@ -79,9 +79,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
     # Rollouts leave their artifacts in the home of the person otherwise.
     artifacts = tmp_path_factory.getbasetemp() / "artifacts" / str(next(number))
     monkeypatch.setenv("_OSMOSIS_ROLLOUT_ARTIFACT_ROOT", str(artifacts))
+    known = {*os.environ, "PYTEST_CURRENT_TEST"}
     yield
-    # Set before LiteLLM is imported. No program could be forked from then on: new ones would start with them.
-    for name in [name for name in os.environ if name.startswith("LITELLM_")]:
+    # A secret of a run, or what is set before LiteLLM is imported: programs of later tests would start with it.
+    for name in os.environ.keys() - known:
         del os.environ[name]
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -307,8 +308,10 @@ class Growing(contract.BenchmarkContract):
     """A benchmark that has other tasks each time and counts more than it has."""
 
     class Changing(ClassBenchmark):
+        seeds = itertools.count()
+
         def tasks(self, selection: Selection) -> Iterator[Task]:
-            yield Task("same", seed=id(object()))
+            yield Task("same", seed=next(self.seeds))
 
     def benchmark(self) -> Benchmark:
         return self.Changing(Count)
