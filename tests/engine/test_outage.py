@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mesocosm.core.backoff import Backoff
-from mesocosm.core.episode import EpisodeStatus
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.failure import Boundary, Cause, EpisodeError, Failure, RunAborted
 from mesocosm.core.group import OutcomeStatus, RunGroup
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
 from mesocosm.engine import session
+from mesocosm.engine.execution import SameFailures
 from mesocosm.engine.group import GroupMember, GroupRunner
 from mesocosm.engine.outage import Endpoint
 from mesocosm.engine.rerun_decision import RerunPolicy
@@ -365,3 +366,18 @@ async def test_a_server_that_goes_away_between_two_benchmarks_is_waited_for_once
     ]
     results = await GroupRunner(RunGroup("rg_1", 1.0), lab.store, RerunPolicy()).run(members)
     assert [result.outcome.status.value for result in results] == found
+
+
+def test_a_crash_that_takes_several_episodes_along_counts_once_among_the_first() -> None:
+    """Episodes of one environment process, four at a time; the crash of one ends the others."""
+    failure = Failure(Cause.ENVIRONMENT_UNREACHABLE, Boundary.ENVIRONMENT, "adapter.py ended with exit code 3")
+    failures = SameFailures(nothing_yet=True)
+    reasons = [
+        failures.seen(
+            Episode(str(seed), "run", f"{seed}", f"{seed}", started_at=wave, ended_at=wave + 0.5, failure=failure)
+        )
+        for wave in range(1, 7)
+        for seed in range(4 * wave, 4 * wave + 4)
+    ]
+    assert not any(reasons[:20])
+    assert reasons[20].startswith("the first 6 episodes all failed alike: environment_unreachable: ")

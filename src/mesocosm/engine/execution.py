@@ -301,6 +301,7 @@ class SameFailures:
     """Detects that all first episodes fail for the same reason (ignoring numbers and ids) that is not the agent's.
 
     An agent whose code fails before it asks a model has not been measured, so that counts as not the agent's here.
+    Episodes that lose their environment together, as when one of them crashes it, count once.
     `all_failed` says whether all episodes so far did, also before the first one.
     """
 
@@ -308,6 +309,7 @@ class SameFailures:
         self.all_failed = nothing_yet
         self._kind: tuple[str, str] | None = None
         self._keys: set[EpisodeKey] = set()
+        self._lost_at = 0.0
 
     def seen(self, episode: Episode) -> str:
         """Count an episode; return why the run should stop, or an empty string.
@@ -324,6 +326,10 @@ class SameFailures:
         kind = (cause, _VARYING.sub("#", message))
         self.all_failed = self._kind in {None, kind}
         self._kind = kind
+        if cause == Cause.ENVIRONMENT_UNREACHABLE:
+            if episode.started_at < self._lost_at:
+                return ""
+            self._lost_at = episode.ended_at or episode.started_at
         self._keys.add(episode.key)
         count = len(self._keys)
         if (

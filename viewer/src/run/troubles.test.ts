@@ -19,7 +19,13 @@ describe('troubles', () => {
   })
 
   it('hold what was said of the first episode that has no value', () => {
-    const first = { metric: 'goal_rate', cause: 'grader_error', episode_id: 'e-7', task_id: '7', message: "ValueError: 'Paris'" }
+    const first = {
+      metric: 'goal_rate',
+      cause: 'grader_error',
+      episode_id: 'e-7',
+      task_id: '7',
+      message: "ValueError: 'Paris'",
+    }
     const [found] = troubles([], metric({ missing: { grader_error: 4 } }), [first])
     expect(found?.example).toEqual({ episode: 'e-7', task: '7', message: "ValueError: 'Paris'" })
   })

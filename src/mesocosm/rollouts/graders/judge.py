@@ -16,7 +16,6 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from mesocosm.core.model import MAX_TOKENS
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, members_once, task_text
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, ReadyGrader
 from mesocosm.rollouts.sdk.context import GraderContext
@@ -81,7 +80,8 @@ class JudgeConfig(AnswerConfig):
     reference: bool = True
     task_from: str = ""
     temperature: float | None = Field(default=None, ge=0, le=2, allow_inf_nan=False)
-    max_tokens: int = Field(default=MAX_TOKENS, ge=16)
+    # That of core.model, which cannot be imported inside the environment of a rollout.
+    max_tokens: int = Field(default=4096, ge=16)
 
     @field_validator("criteria", mode="before")
     @classmethod
