@@ -141,7 +141,9 @@ def test_scores_are_taken_apart_by_a_column() -> None:
         ("missing.csv", "there is no such file"),
         ("./nothing", "there is no such file or folder"),
         ("context-bensh", "did you mean 'context-bench'"),
-        ("nosuch:thing", "no source is called 'nosuch'"),
+        ("nosuch:thing", "no source is called 'nosuch'.*entry points mesocosm.sources"),
+        ("hff:org/name", "did you mean hf:org/name?"),
+        ("rows:thing", "no source is called 'rows'"),
         ([{"question": object()}], "object, which has no JSON form"),
     ],
 )

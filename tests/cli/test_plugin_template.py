@@ -32,7 +32,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plugged_in(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let this process find the plug-in, for one test."""
     monkeypatch.syspath_prepend(installed)
-    for known in (registry.MODELS, registry.AGENTS, registry.GRADERS):
+    for known in (registry.MODELS, registry.AGENTS, registry.GRADERS, registry.SOURCES):
         monkeypatch.setattr(known, "_installed", None)
 
 
@@ -40,7 +40,7 @@ def plugged_in(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_its_parts_are_listed_with_their_package(mesocosm: "Invoke") -> None:
     listed = mesocosm("plugins", "--json").document
     mine = {(entry["kind"], entry["name"]) for entry in listed if entry["origin"] == "my-plugin"}
-    assert mine == {("models", "parrot"), ("agents", "vote"), ("graders", "prefix")}
+    assert mine == {("models", "parrot"), ("agents", "vote"), ("graders", "prefix"), ("sources", "guess")}
 
 
 @pytest.mark.usefixtures("plugged_in")
@@ -50,6 +50,13 @@ def test_its_agent_plays_with_its_model(mesocosm: "Invoke", tmp_path: Path) -> N
     there = ("--manifest", manifest, "--episodes", "1", "--results-dir", tmp_path)
     run = mesocosm("run", "local", *there, *model, "--json").document["run"]
     assert (run["status"], run["config"]["agent_config"]["model"]) == ("finished", "parrot/any")
+
+
+@pytest.mark.usefixtures("plugged_in")
+def test_its_source_is_run_by_its_scheme(mesocosm: "Invoke", tmp_path: Path) -> None:
+    words = ("run", "guess:3", "-m", "builtin/random", "-n", "4", "-P", "guesses=2", "--results-dir", tmp_path)
+    run = mesocosm(*words, "--json").document["run"]
+    assert (run["status"], run["config"]["domain_id"], run["config"]["num_episodes"]) == ("finished", "guess:3", 4)
 
 
 @pytest.mark.usefixtures("plugged_in")

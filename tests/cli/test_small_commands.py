@@ -196,7 +196,7 @@ def test_plugins_are_listed_with_their_origin(mesocosm: "Invoke") -> None:
         "origin": "built-in",
         "target": "mesocosm.agents.loop:open_loop",
     } in listed
-    kinds = {"benchmarks", "models", "agents", "techniques", "graders", "executors"}
+    kinds = {"sources", "models", "agents", "techniques", "graders", "executors"}
     assert {entry["kind"] for entry in listed} == kinds
     line = next(line for line in mesocosm("plugins").out.splitlines() if " loop " in line)
     assert line.split() == ["agents", "loop", "built-in", "mesocosm.agents.loop:open_loop"]

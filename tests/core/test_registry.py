@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, Registry, import_reference
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES, Registry, import_reference
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 TARGETS = sorted({target for group in PROJECT["entry-points"].values() for target in group.values()})
@@ -113,7 +113,7 @@ def test_a_far_miss_is_answered_with_all_names() -> None:
         registry.get("zzzz")
 
 
-@pytest.mark.parametrize("registry", [BENCHMARKS, MODELS, AGENTS, TECHNIQUES], ids=lambda registry: registry.kind)
+@pytest.mark.parametrize("registry", [SOURCES, MODELS, AGENTS, TECHNIQUES], ids=lambda registry: registry.kind)
 def test_every_built_in_name_loads(registry: Registry) -> None:
     own = [entry for entry in registry.entries() if entry.origin == "built-in"]
     assert own

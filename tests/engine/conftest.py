@@ -16,7 +16,7 @@ from mesocosm.core.failure import Failure
 from mesocosm.core.ids import new_id
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Benchmark, Context, Observer
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, Registry, import_reference
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, Registry, import_reference
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
@@ -91,7 +91,7 @@ class Lab:
 
     def benchmark(self, benchmark: Benchmark) -> BenchmarkRef:
         """Register a benchmark and return where to find it."""
-        return BenchmarkRef(self._register(BENCHMARKS, lambda ref: benchmark), "")
+        return BenchmarkRef(self._register(SOURCES, lambda ref: benchmark), "")
 
     def world(self, name: str) -> Any:
         """Return an environment class of games.py."""

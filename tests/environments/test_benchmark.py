@@ -9,7 +9,7 @@ import pytest
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, RunAborted, UsageError
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.task import Task
 from mesocosm.environments.benchmark import EnvironmentBenchmark, open_environment
@@ -47,7 +47,7 @@ async def played(benchmark: EnvironmentBenchmark, task: Task, actions: list[Any]
 
 
 def test_the_kind_is_registered() -> None:
-    assert BENCHMARKS.get("environment") is open_environment
+    assert SOURCES.get("environment") is open_environment
 
 
 def test_the_manifest_describes_the_benchmark(repository: Repository) -> None:

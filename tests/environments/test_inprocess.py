@@ -11,7 +11,7 @@ import pytest
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, UsageError
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric
 from mesocosm.core.space import SpaceSpec, SpaceType
@@ -348,7 +348,7 @@ def test_another_source_is_another_digest(tmp_path: Path) -> None:
 
 
 def test_the_kind_is_registered() -> None:
-    assert BENCHMARKS.get("python") is open_class
+    assert SOURCES.get("python") is open_class
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.proxy import ProxyAddress
-from mesocosm.core.registry import BENCHMARKS, MODELS
+from mesocosm.core.registry import MODELS, SOURCES
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -176,7 +176,7 @@ class Lab:
         **settings: Any,
     ) -> list[Episode]:
         """Play `count` episodes of a program and return them in the order of their tasks."""
-        benchmark = self.register(BENCHMARKS, lambda ref: Foreign(program, self))
+        benchmark = self.register(SOURCES, lambda ref: Foreign(program, self))
         spec = RunSpec(
             BenchmarkRef(benchmark, ""),
             ModelSettings(model, **settings),

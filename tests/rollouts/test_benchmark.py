@@ -11,7 +11,7 @@ from mesocosm.core.backoff import Backoff
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Observer, Parts
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
@@ -104,7 +104,7 @@ class Bench:
         judge: str = "",
         observer: Observer | None = None,
     ) -> Run:
-        BENCHMARKS.register("stand")(
+        SOURCES.register("stand")(
             lambda ref: self.open(playing, rows, terms or GradingTerms(), capacity, {"source": "1"}, capped)
         )
         spec = RunSpec(
@@ -128,7 +128,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    monkeypatch.setattr(BENCHMARKS, "_own", dict(BENCHMARKS._own))
+    monkeypatch.setattr(SOURCES, "_own", dict(SOURCES._own))
     store = open_store(tmp_path / "results.sqlite")
     yield Bench(store, tmp_path)
     store.close()
@@ -453,7 +453,7 @@ async def test_a_run_goes_on_only_with_the_servers_that_answered_it(bench: Bench
     rows = [row(number) for number in range(2)]
     run = await bench.run(once, rows, model="m/m", judge="j/j")
     assert (run.status, run.counts.pending) == (RunStatus.PARTIAL, 1)
-    BENCHMARKS.register("stand")(lambda ref: bench.open(judged, rows, GradingTerms(), None, {"source": "1"}, False))
+    SOURCES.register("stand")(lambda ref: bench.open(judged, rows, GradingTerms(), None, {"source": "1"}, False))
     said_by["j"].server = {"address": "http://127.0.0.1:2/v1"}
     with pytest.raises(UsageError, match=r"mix two servers: .*the address of the judge was .*:1/v1, is .*:2/v1"):
         await session.resume(run.id, bench.store)
@@ -511,7 +511,7 @@ async def test_an_exception_counts_as_worst_whether_an_agent_or_a_workflow_raise
         chosen = Rows("sums", rows, range(len(rows)), "all rows", "d1")
         return RolloutBenchmark(origin, chosen, GradingTerms(), place, artifacts=tmp_path / "artifacts", capped=False)
 
-    BENCHMARKS.register("stand")(opened)
+    SOURCES.register("stand")(opened)
     agent = AgentSettings("raises" if raised_by == "agent" else "program")
     run = await session.run(RunSpec(BenchmarkRef("stand", ""), ModelSettings("builtin/empty"), agent), bench.store)
     reward = bench.metric(run, "reward")

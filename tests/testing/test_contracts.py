@@ -18,7 +18,17 @@ from mesocosm.agents.technique import Technique
 from mesocosm.agents.tool_calling import ToolCalling
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.ports import Agent, Benchmark, Context, Environment, Model, Observation, Sandbox, Step
+from mesocosm.core.ports import (
+    Agent,
+    Benchmark,
+    BenchmarkSource,
+    Context,
+    Environment,
+    Model,
+    Observation,
+    Sandbox,
+    Step,
+)
 from mesocosm.core.registry import AGENTS, GRADERS, TECHNIQUES
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.task import Task
@@ -158,9 +168,21 @@ def ended(task: Task, **facts: Any) -> Episode:
     return Episode("e", "r", task.digest(), task.id, status=EpisodeStatus.COMPLETED, **facts)
 
 
-class TestClassBenchmark(contract.BenchmarkContract):
-    def benchmark(self) -> Benchmark:
-        return open_class(BenchmarkRef("python", f"{Path(__file__)}:Count", {}))
+class CountTwice(Count):
+    """Another one."""
+
+
+class TestPython(contract.SourceContract):
+    unknown = f"{Path(__file__)}:NoSuchClass"
+
+    def source(self) -> BenchmarkSource:
+        return open_class
+
+    def ref(self) -> BenchmarkRef:
+        return BenchmarkRef("python", f"{Path(__file__)}:Count")
+
+    def other(self) -> BenchmarkRef:
+        return BenchmarkRef("python", f"{Path(__file__)}:CountTwice")
 
     def episode(self, task: Task) -> Episode:
         return ended(task, total_reward=1.5)

@@ -16,7 +16,7 @@ import httpx
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.registry import BENCHMARKS, MODELS
+from mesocosm.core.registry import MODELS, SOURCES
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection
 from mesocosm.core.usage import Usage
 from mesocosm.engine import session
@@ -193,7 +193,7 @@ async def _run(planned: Planned, results: Path, store: Any) -> Run:
     origin = RolloutSource("calculator", measure="calculator", inputs={"rollout": "a1"})
     benchmark = RolloutBenchmark(origin, chosen, GradingTerms(), Desk(planned.seconds), artifacts=results / "artifacts")
     kind = f"sums-{planned.name}"
-    BENCHMARKS.register(kind)(lambda ref: benchmark)
+    SOURCES.register(kind)(lambda ref: benchmark)
     spec = RunSpec(
         BenchmarkRef(kind, ""),
         ModelSettings(f"sums/solver-{planned.skill}"),

@@ -20,8 +20,9 @@ from mesocosm.core.ids import digest
 from mesocosm.core.model import MAX_TOKENS, ModelName, ModelSettings
 from mesocosm.core.ports import Agent, Model, Parts
 from mesocosm.core.ports import Benchmark as BenchmarkPort
+from mesocosm.core.reading import nearest
 from mesocosm.core.redact import Redactor, secret_values
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, fold
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.core.secret import is_secret
 from mesocosm.datasets.opening import is_hub_id
@@ -362,14 +363,9 @@ def _named(what: Any, given: Arguments) -> Work | None:
         place, _, name = text.rpartition(":")
         full = f"{Path(place).resolve()}:{name}" if place.endswith(".py") else text
         return _played(BenchmarkRef("python", full), given)
-    scheme = text.partition(":")[0]
-    if ":" in text and not path.exists() and scheme.isidentifier() and scheme != "hf":
-        if scheme in _OWN_KINDS or scheme not in {entry.name for entry in BENCHMARKS.entries()}:
-            raise UnknownName(
-                f"no source is called {scheme!r}; a package that brings one registers the entry point {scheme} of "
-                "mesocosm.benchmarks (see: mesocosm plugins)"
-            )
-        return _played(BenchmarkRef(scheme, text.partition(":")[2], dict(given.params)), replace(given, params={}))
+    scheme, _, rest = text.partition(":")
+    if rest and not path.exists() and scheme.replace("-", "_").isidentifier() and scheme != "hf":
+        return _sourced(scheme, rest, given)
     if path.suffix == ".toml" and (path.is_file() or "/" in text):
         return _configured(path, given)
     if path.is_dir():
@@ -382,6 +378,21 @@ def _named(what: Any, given: Arguments) -> Work | None:
         hub = f"; for a dataset of the Hugging Face hub write hf:{text}" if is_hub_id(text) else ""
         raise UsageError(f"{text}: there is no such file or folder{hub}")
     return _benchmark(text, given)
+
+
+def _sourced(scheme: str, name: str, given: Arguments) -> Work:
+    """Return the work for what a source has by a name. Raises UnknownName if no package brings the source."""
+    installed = {fold(entry.name): entry.name for entry in SOURCES.entries() if entry.name not in _OWN_KINDS}
+    found = installed.get(fold(scheme))
+    if found is None:
+        known = sorted({"hf", *installed.values()})
+        near = nearest(scheme, known)
+        hint = f"; did you mean {near}:{name}?" if near else f"; installed are {', '.join(known)}."
+        raise UnknownName(
+            f"no source is called {scheme!r}{hint} A source comes with a package that has {scheme!r} among its entry "
+            "points mesocosm.sources: install it beside mesocosm; `mesocosm plugins` lists what is found"
+        )
+    return _played(BenchmarkRef(found, name, dict(given.params)), replace(given, params={}))
 
 
 def _importable(text: str) -> bool:
@@ -449,8 +460,8 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     agent = AgentSettings(name, options)
     only = _seeds(given)
     count = given.limit
-    opened = benchmark if benchmark is not None else BENCHMARKS.get(ref.kind)(ref)
-    own_tasks = ref.kind == "python" and opened.count(Selection()) != _default_seeds()
+    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
+    own_tasks = opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS
     limits = given.limits.stored()

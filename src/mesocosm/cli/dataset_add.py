@@ -214,12 +214,12 @@ def _with_answers(run: "Run", tasks: list[tuple["Episode", "RecordedTask"]], spl
 def _answers(run: "Run", wanted: set[str]) -> dict[str, str]:
     """Return the solutions of tasks, as texts, by the digests of the tasks."""
     from mesocosm.core.ids import canonical_json
-    from mesocosm.core.registry import BENCHMARKS
+    from mesocosm.core.registry import SOURCES
     from mesocosm.engine.plan import planned
 
     known: dict[str, str] = {}
     try:
-        benchmark = BENCHMARKS.get(run.spec.benchmark.kind)(run.spec.benchmark)
+        benchmark = SOURCES.get(run.spec.benchmark.kind)(run.spec.benchmark)
         for item in planned(benchmark, run.spec.selection):
             if item.digest in wanted and (target := item.task.target) is not None:
                 known[item.digest] = target if isinstance(target, str) else canonical_json(target).decode()

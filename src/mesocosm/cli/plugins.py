@@ -8,12 +8,12 @@ from mesocosm.cli.render import emit, table
 
 @click.command(cls=MesocosmCommand)
 def plugins() -> None:
-    """List benchmarks, models, agents, techniques, graders and executors, with the package that each comes from."""
-    from mesocosm.core.registry import AGENTS, BENCHMARKS, EXECUTORS, GRADERS, MODELS, TECHNIQUES
+    """List sources, models, agents, techniques, graders and executors, with the package that each comes from."""
+    from mesocosm.core.registry import AGENTS, EXECUTORS, GRADERS, MODELS, SOURCES, TECHNIQUES
 
     rows = [
         [registry.kind, entry.name, entry.origin, entry.target]
-        for registry in (BENCHMARKS, MODELS, AGENTS, TECHNIQUES, GRADERS, EXECUTORS)
+        for registry in (SOURCES, MODELS, AGENTS, TECHNIQUES, GRADERS, EXECUTORS)
         for entry in registry.entries()
     ]
     if options().json:

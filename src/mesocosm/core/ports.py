@@ -20,7 +20,7 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor
-from mesocosm.core.run import LeaseOwner, Run, Selection
+from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
@@ -76,7 +76,7 @@ class Environment(Protocol):
 class Benchmark(Protocol):
     """A named, versioned set of tasks, with how to run and score them.
 
-    Registered by kind; the factory receives a BenchmarkRef. `open` starts what all episodes share (an adapter process),
+    A source opens it. `open` starts what all episodes share (an adapter process),
     `close` stops it.
     """
 
@@ -117,6 +117,17 @@ class Benchmark(Protocol):
 
     async def close(self) -> None:
         """Stop what `open` started, with all child processes."""
+        ...
+
+
+class BenchmarkSource(Protocol):
+    """Opens benchmarks by name: what is registered as `gym` gets BenchmarkRef("gym", "Taxi-v3") for `gym:Taxi-v3`."""
+
+    def __call__(self, ref: BenchmarkRef, /) -> Benchmark:
+        """Return the benchmark, not opened; `ref.options` are its parameters.
+
+        Raise UsageError, which names what there is, for a name or an option that it does not know.
+        """
         ...
 
 

@@ -120,7 +120,7 @@ def _reason(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class OptionRoles:
-    """What a kind of benchmark declares about its options, for code that handles runs of any kind.
+    """What a source of benchmarks declares about its options, for code that handles runs of any kind.
 
     `secrets` is the option that lists names of variables with secrets, `variables` the option with a table of
     variables, which may have secret values; empty for none. `local` options (`table.key` inside of another one) only
@@ -147,13 +147,13 @@ def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:
 def option_roles(kind: str) -> OptionRoles:
     """Return the option roles that a benchmark kind declares; empty ones for a kind that is not installed."""
     try:
-        declared = getattr(BENCHMARKS.get(kind), "option_roles", None)
+        declared = getattr(SOURCES.get(kind), "option_roles", None)
     except MesocosmError:
         return OptionRoles()
     return declared if isinstance(declared, OptionRoles) else OptionRoles()
 
 
-BENCHMARKS = Registry("benchmarks")
+SOURCES = Registry("sources")
 MODELS = Registry("models")
 AGENTS = Registry("agents")
 TECHNIQUES = Registry("techniques")

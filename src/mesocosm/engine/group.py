@@ -24,7 +24,7 @@ from mesocosm.core.failure import (
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ports import EngineStore, Observer, Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import Run, RunSpec, RunStatus
 from mesocosm.engine import session
 from mesocosm.engine.episode_context import is_foreign
@@ -327,7 +327,7 @@ async def _where_begun(earlier: Run, parts: Parts) -> AsyncIterator[Parts]:
     if not parts.benchmark.info.growing:
         yield parts
         return
-    benchmark = BENCHMARKS.get(earlier.spec.benchmark.kind)(earlier.spec.benchmark)
+    benchmark = SOURCES.get(earlier.spec.benchmark.kind)(earlier.spec.benchmark)
     try:
         yield replace(parts, benchmark=benchmark)
     finally:

@@ -12,7 +12,7 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
 from mesocosm.core.ports import Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES
 from mesocosm.core.run import AgentSettings, Counts, Run, RunSpec
 from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
@@ -51,7 +51,7 @@ def open_parts(spec: RunSpec) -> Parts:
     Raises UsageError naming what cannot work. For an offline benchmark no model is opened: no key, package or server is
     needed.
     """
-    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    benchmark = SOURCES.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     if benchmark.info.offline:
         return Parts(benchmark, NoModel(ModelName.parse(spec.model.name)), agent)

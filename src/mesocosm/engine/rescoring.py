@@ -10,7 +10,7 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeKey
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, EngineStore
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import RESCORING, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -71,7 +71,7 @@ def rescore_leased(run: Run, store: EngineStore, reference: BenchmarkRef | None 
     Raises UnknownName or UsageError if there is no such benchmark, RunLeased, and what `rescore` raises.
     """
     reference = reference or run.spec.benchmark
-    benchmark = BENCHMARKS.get(reference.kind)(reference)
+    benchmark = SOURCES.get(reference.kind)(reference)
     owner = store.leases.owner()
     store.leases.take(run.id, owner)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.registry import BENCHMARKS, option_roles
+from mesocosm.core.registry import SOURCES, option_roles
 from mesocosm.core.run import Run
 
 
@@ -16,7 +16,7 @@ def settled(run: Run, results: Path) -> Run:
     """Return an imported run without option paths that are not below `results`."""
     home, benchmark = results.resolve(), run.spec.benchmark
     # The kept options of every kind, because the kind itself comes from the imported run.
-    kept = frozenset[str]().union(*(option_roles(entry.name).kept for entry in BENCHMARKS.entries()))
+    kept = frozenset[str]().union(*(option_roles(entry.name).kept for entry in SOURCES.entries()))
     options = {name: value for name, value in benchmark.options.items() if name not in kept or _below(value, home)}
     if len(options) == len(benchmark.options):
         return run

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.core.failure import EpisodeError, RunAborted, UnknownName, UsageError
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.environments import adapter as adapters
 from mesocosm.server import adapters as hosted
@@ -221,7 +221,7 @@ def test_options_that_mean_nothing_are_refused(stock: "Stock") -> None:
 def test_a_command_beside_a_platform_says_who_plays_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hosted, "_binding", hosted._Binding())
     with pytest.raises(UsageError, match="is hosted by a server and played by its workers"):
-        BENCHMARKS.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
+        SOURCES.get("hosted")(BenchmarkRef("hosted", "small", {"environment": "one", "version": 1}))
 
 
 MANIFEST_OF_REMOTE: dict[str, Any] = {

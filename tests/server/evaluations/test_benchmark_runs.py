@@ -8,7 +8,7 @@ import pytest
 from tests.server.evaluations.conftest import OpenTeam, Team
 from tests.server.routes.conftest import Person
 
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef
 
 pytestmark = pytest.mark.usefixtures("forked_checks")
@@ -50,7 +50,7 @@ def test_a_benchmark_runs_on_a_dataset_of_the_workspace(school: Team, tmp_path: 
     local = tmp_path / "test.jsonl"
     local.write_bytes(PROBLEMS)
     ref = BenchmarkRef("benchmark", "gsm8k", {"parameters": {"data_path": str(local)}})
-    assert done["benchmark_digest"] == BENCHMARKS.get("benchmark")(ref).info.digest
+    assert done["benchmark_digest"] == SOURCES.get("benchmark")(ref).info.digest
 
 
 def test_a_benchmark_without_a_workspace_is_the_callers_own(team: Team) -> None:

@@ -10,7 +10,7 @@ from tests.server.evaluations.conftest import COMMIT, CONFIG, FILES, MAIN, ROWS,
 from tests.server.routes.test_listeners import request_of
 
 from mesocosm.core.failure import InfrastructureError, MesocosmError, UsageError
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.rollouts import dataset_check
 from mesocosm.rollouts.configuration import read_config
 from mesocosm.rollouts.spec import SpecOverrides, run_spec
@@ -283,7 +283,7 @@ def test_an_evaluation_is_the_same_experiment_as_a_local_run(team: Team, tmp_pat
     (code / "data").mkdir()
     (code / "data" / "hard.jsonl").write_bytes(ROWS)
     spec = run_spec(read_config(code / "configs/eval/sums.toml"), SpecOverrides(tmp_path / "results"))
-    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    benchmark = SOURCES.get(spec.benchmark.kind)(spec.benchmark)
     stored = team.service.store.runs.get(run["id"])
     assert stored.benchmark_digest == benchmark.info.digest
     assert stored.info["inputs"] == benchmark.info.inputs
@@ -490,7 +490,7 @@ def test_a_split_is_planned_like_that_of_a_file_here(
     (code / "data" / "mixed.jsonl").write_bytes(SPLITS)
     config = read_config(code / "configs/eval/sums.toml", {**chosen, "experiment.dataset": "mixed"})
     spec = run_spec(config, SpecOverrides(tmp_path / "results"))
-    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    benchmark = SOURCES.get(spec.benchmark.kind)(spec.benchmark)
     stored = team.service.store.runs.get(run["id"])
     assert stored.counts.planned == 5
     assert stored.info["inputs"] == benchmark.info.inputs

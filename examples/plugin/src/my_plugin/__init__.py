@@ -1,1 +1,1 @@
-"""A model, an agent and a grader for mesocosm."""
+"""A model, an agent, a grader and a source for mesocosm."""

@@ -19,7 +19,7 @@ from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.model import ModelName
 from mesocosm.core.ports import AsksJudge
-from mesocosm.core.registry import BENCHMARKS, fold
+from mesocosm.core.registry import SOURCES, fold
 from mesocosm.core.run import Limits, RunSpec
 from mesocosm.engine.group import GroupMember
 from mesocosm.models.endpoint import PROVIDERS, configured
@@ -206,7 +206,7 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
 def _asks_judge(spec: RunSpec) -> bool:
     """Return whether a benchmark's graders may ask a model; True for one that cannot be opened: the run says why."""
     try:
-        benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+        benchmark = SOURCES.get(spec.benchmark.kind)(spec.benchmark)
     except Exception:  # noqa: BLE001 - foreign code
         return True
     return isinstance(benchmark, AsksJudge) or benchmark.info.judged

@@ -23,7 +23,7 @@ from mesocosm.core.group import Outcome, RunGroup, stamped_id
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.redact import Redactor
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.engine.group import GroupMember, GroupRunner, MemberResult, Resources, pooled
 from mesocosm.engine.rerun_decision import RerunPolicy
 from mesocosm.engine.session import Control
@@ -92,7 +92,7 @@ class BenchWork(AbstractContextManager["BenchWork"]):
         for member in self.members:
             if member.spec is not None:
                 with suppress(Exception):
-                    found.append(BENCHMARKS.get(member.spec.benchmark.kind)(member.spec.benchmark).info)
+                    found.append(SOURCES.get(member.spec.benchmark.kind)(member.spec.benchmark).info)
         return found
 
     def run(self) -> tuple[list[MemberResult], bool]:

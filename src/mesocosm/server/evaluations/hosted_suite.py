@@ -8,7 +8,7 @@ import msgspec
 from mesocosm.benchmarks.opening import KIND
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import Benchmark
-from mesocosm.core.registry import BENCHMARKS
+from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.server.evaluations.content import dataset_file
 from mesocosm.server.service import Service
@@ -37,7 +37,7 @@ class HostedSuite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def open_hosted_suite(service: Service, suite: HostedSuite) -> Benchmark:
     """Return the benchmark. Raises UsageError, UnknownName if a dataset was deleted, InfrastructureError."""
     parameters = {**suite.parameters, **_files(service, suite.datasets)}
-    opened: Benchmark = BENCHMARKS.get(KIND)(BenchmarkRef(KIND, suite.folder, {"parameters": parameters}))
+    opened: Benchmark = SOURCES.get(KIND)(BenchmarkRef(KIND, suite.folder, {"parameters": parameters}))
     return opened
 
 

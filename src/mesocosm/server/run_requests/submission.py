@@ -16,7 +16,7 @@ import msgspec
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.ports import Parts
-from mesocosm.core.registry import AGENTS, BENCHMARKS, MODELS, TECHNIQUES, fold
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES, fold
 from mesocosm.core.run import HOSTED, AgentSettings, BenchmarkRef, Limits, Run, RunSpec, Selection
 from mesocosm.engine.opening import NoModel, new_run
 from mesocosm.models.catalogue import IN_PROCESS
@@ -425,7 +425,7 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
 
 def planned_run(spec: RunSpec) -> Run:
     """Return the record of a new run. Raises UsageError and InvalidInput if it cannot work."""
-    benchmark = BENCHMARKS.get(spec.benchmark.kind)(spec.benchmark)
+    benchmark = SOURCES.get(spec.benchmark.kind)(spec.benchmark)
     agent = AGENTS.get(spec.agent.name)(spec.agent.options)
     name = ModelName.parse(spec.model.name)
     # Only workers have the API keys of models. Models inside the process need none and may have content of their own.

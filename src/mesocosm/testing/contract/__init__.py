@@ -23,6 +23,7 @@ pytest.register_assert_rewrite(
     "mesocosm.testing.contract.grader",
     "mesocosm.testing.contract.model",
     "mesocosm.testing.contract.sandbox",
+    "mesocosm.testing.contract.source",
     "mesocosm.testing.contract.technique",
 )
 
@@ -33,6 +34,7 @@ from mesocosm.testing.contract.executor import ExecutorContract  # noqa: E402
 from mesocosm.testing.contract.grader import GraderContract  # noqa: E402
 from mesocosm.testing.contract.model import ModelContract  # noqa: E402
 from mesocosm.testing.contract.sandbox import SandboxContract  # noqa: E402
+from mesocosm.testing.contract.source import SourceContract  # noqa: E402
 from mesocosm.testing.contract.technique import TechniqueContract  # noqa: E402
 
 __all__ = [
@@ -43,5 +45,6 @@ __all__ = [
     "GraderContract",
     "ModelContract",
     "SandboxContract",
+    "SourceContract",
     "TechniqueContract",
 ]
