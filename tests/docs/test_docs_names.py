@@ -21,7 +21,7 @@ PATH = re.compile(r"[\w.-]+/[\w./-]*")
 MODULE = re.compile(r"mesocosm(\.\w+)+")
 ANY = re.compile(r"(?:^|/)[A-Z]+(?:[./]|$)")
 """A part in capitals stands for any name."""
-KINDS = ("models", "agents", "techniques", "benchmarks", "benchmark_dirs", "executors")
+KINDS = ("models", "agents", "techniques", "sources", "benchmark_dirs", "executors")
 GROUPS = {f"mesocosm.{kind}" for kind in KINDS}
 """Groups of entry points look like modules, and not all of them are some."""
 
