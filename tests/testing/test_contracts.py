@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,12 +27,14 @@ from mesocosm.core.ports import (
     Environment,
     Model,
     Observation,
+    Planned,
     Sandbox,
     Step,
 )
-from mesocosm.core.registry import AGENTS, GRADERS, TECHNIQUES
+from mesocosm.core.registry import AGENTS, EXECUTORS, GRADERS, TECHNIQUES, Registered
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.task import Task
+from mesocosm.engine.executors.local import LocalExecutor
 from mesocosm.environments.inprocess import ClassBenchmark, open_class
 from mesocosm.environments.sdk import BaseEnv, StepResult
 from mesocosm.models.catalogue import open_model
@@ -392,5 +395,25 @@ def test_a_sandbox_that_passes_credentials_on_is_found_out(tmp_path: Path, monke
 
 
 class TestLocalExecutor(contract.ExecutorContract):
+    impossible = ("local:1", "locl")
+
     def executor(self) -> str:
         return "local"
+
+
+class Lazy(contract.ExecutorContract):
+    """An executor that plays every second episode."""
+
+    class Player(LocalExecutor):
+        async def run(self, pending: Iterator[Planned]) -> None:
+            await super().run(islice(pending, 0, None, 2))
+
+    def executor(self) -> str:
+        return "lazy"
+
+
+def test_an_executor_that_leaves_episodes_out_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EXECUTORS._own, "lazy", Registered("lazy", "here", "", lambda: lambda address: Lazy.Player))
+    lazy = Lazy()
+    with contextlib.contextmanager(lambda: lazy.opened(tmp_path))(), pytest.raises(AssertionError):
+        lazy.test_numbers_are_those_of_one_process()
