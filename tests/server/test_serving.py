@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from tests.server.conftest import Running, Serve
 
 
+@pytest.fixture(scope="module", autouse=True)
+def nothing_frozen() -> None:
+    """Forget what servers of earlier tests in this process froze."""
+    gc.unfreeze()
+
+
 def test_the_server_answers(served: "Running", run_id: str) -> None:
     answer = served.get("/api/runs")
     assert answer.status_code == 200
