@@ -2,6 +2,7 @@
 
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -56,7 +57,7 @@ def counted(runs: Sequence[Progress]) -> tuple[int, int]:
     return sum(run.done for run in runs), sum(run.planned for run in runs)
 
 
-class _Display(Observer):
+class _Display(Observer, ABC):
     """Shows one line for all runs, at most every `EVERY_S` and at the end."""
 
     def __init__(self) -> None:
@@ -76,8 +77,9 @@ class _Display(Observer):
             self._drawn = now
             self._draw()
 
+    @abstractmethod
     def _draw(self) -> None:
-        raise NotImplementedError
+        """Show the line as it is now."""
 
 
 class _Bar(_Display):
