@@ -93,23 +93,25 @@ class Episode:
     @property
     def input(self) -> Any:
         """What the agent was given: the filled prompt of a row, else the first observation."""
-        found = self._stored.terminal_info.get("input")
-        if found is not None:
-            return found
+        if self._stored.input is not None:
+            return self._whole(self._stored.terminal_info.get("input", self._stored.input))
         return next((event.payload.get("data") for event in self._recorded(Kind.OBSERVATION)), None)
 
     @property
     def expected(self) -> Any:
         """The right answer, if the task has one."""
-        info = self._stored.terminal_info
-        return info.get("expected", info.get("label"))
+        return self._whole(self._stored.target)
+
+    @property
+    def reference(self) -> Any:
+        """A worked solution, if the task has one."""
+        return self._whole(self._stored.reference)
 
     @property
     def answer(self) -> Any:
         """The answer that was graded."""
-        info = self._stored.terminal_info
-        if "answer" in info:
-            return info["answer"]
+        if self._stored.answer is not None:
+            return self._whole(self._stored.answer)
         from mesocosm.rollouts.graders.answer import answer_text
 
         return answer_text(self.messages) or None
@@ -130,6 +132,21 @@ class Episode:
         """What the grader says about its score."""
         first = self._first()
         return "" if first is None else first.explanation
+
+    @property
+    def why(self) -> str:
+        """Why its score is not the best one, in one sentence; empty if it is."""
+        return self._stored.why
+
+    @property
+    def mistake(self) -> str:
+        """The kind of its mistake, the same for like ones; empty if there is none."""
+        return self._stored.mistake
+
+    @property
+    def behaviour(self) -> str:
+        """`refused`, `empty`, `cut_off`, `looped`, `malformed` or `gave_up`, recognised by rules; else empty."""
+        return self._stored.behaviour
 
     @property
     def labels(self) -> dict[str, str]:
@@ -197,10 +214,13 @@ class Episode:
             "cause": self.cause,
             "error": self.error,
             "expected": self.expected,
-            "answer": self._stored.terminal_info.get("answer"),
-            "input": self._stored.terminal_info.get("input"),
+            "answer": self._whole(self._stored.answer),
+            "input": None if self._stored.input is None else self.input,
             "score": self.score,
             "explanation": self.explanation,
+            "why": self.why,
+            "mistake": self.mistake,
+            "behaviour": self.behaviour,
             "steps": self.steps,
             "seconds": self.seconds,
             "tokens": usage.total,
@@ -213,6 +233,11 @@ class Episode:
         """Return task, status and score."""
         score = "–" if self.score is None else f"{self.score:g}"
         return f"<Episode {self.task} {self.status} score={score}>"
+
+    def _whole(self, value: Any) -> Any:
+        from mesocosm.interop.replay import whole
+
+        return whole(value, self._run._store.blobs)  # noqa: SLF001
 
     def _first(self) -> Any:
         name = self._run._ranking()  # noqa: SLF001

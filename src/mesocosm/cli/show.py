@@ -1,8 +1,7 @@
 """`mesocosm run show`: one run on one screen."""
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -30,8 +29,8 @@ from mesocosm.cli.render import (
 )
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import UsageError
+from mesocosm.core.one_line import answer_text, question_text
 from mesocosm.core.run import Run, RunStatus, Selection
-from mesocosm.core.turn import read_answer
 from mesocosm.interop.record import number_document
 
 if TYPE_CHECKING:
@@ -108,25 +107,16 @@ def _scores(episode: "Episode", run: Run) -> Iterator[str]:
 
 def _facts(read: "ReadEpisode", episode: "Episode") -> Iterator[str]:
     """Yield what is known of an episode: its question, answer, right answer, why it was graded so, its failure."""
-    for name, value in (("input", read.input), ("answer", read.answer), ("expected", read.expected)):
-        text = " ".join(_words(value).split())
-        if text:
-            yield f"{name:<9} {_cut(text)}"
+    texts = (question_text(read.input), answer_text(read.answer), answer_text(read.expected))
+    for name, text in zip(("input", "answer", "expected"), texts, strict=True):
+        if words := " ".join(text.split()):
+            yield f"{name:<9} {_cut(words)}"
     reasons = dict.fromkeys(one.explanation.splitlines()[0] for one in episode.scores if one.explanation)
+    if episode.why:
+        reasons = {episode.why: None}
     yield from (f"{'why':<9} {reason}" for reason in reasons)
     if episode.failure is not None:
         yield f"{'failure':<9} {episode.failure.cause}: {episode.failure.message}"
-
-
-def _words(value: Any) -> str:
-    """Return the text in a question or an answer: of messages the last, of an answer its text and called tools."""
-    messages = value.get("messages") if isinstance(value, dict) else value
-    if isinstance(messages, list) and messages and isinstance(messages[-1], dict) and "content" in messages[-1]:
-        return str(messages[-1]["content"])
-    answer = read_answer(value)
-    return " ".join(
-        [answer.text, *(f"{one.name}({json.dumps(one.arguments, ensure_ascii=False)})" for one in answer.tool_calls)]
-    )
 
 
 def _cut(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mesocosm.core.episode import Episode
 
@@ -25,6 +26,11 @@ class Blob:
     digest: str
     content_type: str
     data: bytes
+
+
+def is_reference(value: Any) -> bool:
+    """Return whether a recorded value is a reference to a blob."""
+    return isinstance(value, dict) and value.keys() == {"$blob", "bytes"} and isinstance(value["$blob"], str)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,13 @@ class EpisodeKey(NamedTuple):
 
 
 class Episode(msgspec.Struct, omit_defaults=True):
-    """The row of one episode. Times are UNIX seconds, `index` is its position in the plan, `labels` are its task's."""
+    """The row of one episode. Times are UNIX seconds, `index` is its position in the plan, `labels` are its task's.
+
+    `input`, `target` and `reference` are what its task asks, the right answer, and a worked solution, as JSON; `answer`
+    is what was graded. All are None where there is none. `why` says in one sentence why the primary score is not the
+    best; `mistake` names the kind of mistake, the same for like ones; `behaviour` is a value of
+    core.behaviour.Behaviour. A large value is a reference to stored content, `{"$blob": digest, "bytes": n}`.
+    """
 
     id: str
     run_id: str
@@ -57,6 +63,13 @@ class Episode(msgspec.Struct, omit_defaults=True):
     events: int = 0
     scores: tuple[Score, ...] = ()
     labels: dict[str, str] = {}
+    input: Any = None
+    target: Any = None
+    reference: Any = None
+    answer: Any = None
+    why: str = ""
+    mistake: str = ""
+    behaviour: str = ""
 
     @property
     def key(self) -> EpisodeKey:

@@ -728,6 +728,10 @@ class EpisodeStore(Protocol):
         """Replace the scores of the named episodes."""
         ...
 
+    def save_assessments(self, run_id: str, assessed: Sequence[Episode]) -> None:
+        """Replace question, right answer, answer and reason of the given episodes."""
+        ...
+
 
 class EntryStore(Protocol):
     """Whole runs, for exports."""

@@ -181,17 +181,17 @@ class Redactor:
             end = max(end, stop)
         return b"".join((*clean, data[end:]))
 
-    def value(self, value: T, shape: Shape | None = None) -> T:
+    def value(self, value: T, shape: Shape | object = None) -> T:
         """Return a JSON value or struct with every secret replaced; the same object if there is none.
 
-        `shape` names our own fields of a JSON object.
+        `shape` names our own fields of a JSON object; BLOB: the value may be a reference to stored content.
         """
         if not self._hides(msgspec.json.encode(value)):
             return value
         clean: T = self._clean(value, shape)
         return clean
 
-    def _clean(self, value: Any, shape: Shape | None) -> Any:
+    def _clean(self, value: Any, shape: Any) -> Any:
         try:
             return self._walk(value, shape)
         except RecursionError:

@@ -1,7 +1,7 @@
 """Scores of episodes and metrics of runs."""
 
 import math
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,6 +21,10 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     Without a value it is either missing for a cause, or `worst`: the agent caused the failure, and the metric takes
     its worst value for this episode.
 
+    Of the primary score, the engine stores three more facts with the episode, not with the score: `answer` is what the
+    grader read from the reply, `expected` the right answer if the task's target is not what a person would read, and
+    `mistake` a short name for the kind of mistake, by which wrong answers are grouped.
+
     >>> Score("exact", 1.0, explanation="the same text").value
     1.0
     """
@@ -30,6 +34,9 @@ class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     missing: Cause | None = None
     worst: bool = False
     explanation: str = ""
+    answer: Any = None
+    expected: Any = None
+    mistake: str = ""
 
 
 class Metric(msgspec.Struct, frozen=True, omit_defaults=True):

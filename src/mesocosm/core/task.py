@@ -13,7 +13,8 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     `id` is for display and not part of the identity. `input` is visible to the agent; `target` is gold data that only
     graders and the oracle see. `cluster` names the item that several variants derive from: variants of one item are
     not independent samples. `occurrence` distinguishes identical tasks of one benchmark. `labels` are facts by which
-    results can be grouped (a category, a difficulty); like `id` they are not part of the identity.
+    results can be grouped (a category, a difficulty); like `id` they are not part of the identity. `reference` is a
+    worked solution for people to compare an answer with; agents do not see it, and it is not part of the identity.
 
     >>> Task("first", input={"question": "1 + 1?"}, target="2", labels={"level": "easy"}).target
     '2'
@@ -27,6 +28,7 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     occurrence: int = 0
     metadata: dict[str, Any] = {}
     labels: dict[str, str] = {}
+    reference: Any = None
 
     def digest(self) -> str:
         """Return the digest of the task's content: seed, input, target, occurrence; not its name or position."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.behaviour import behaviour_of
 from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
@@ -15,6 +16,7 @@ from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSessi
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
+from mesocosm.engine.assessment import assess
 from mesocosm.engine.episode_context import EpisodeContext, EpisodeJudge, EpisodeOver, boundary, foreign, is_foreign
 from mesocosm.engine.episode_end import Withdrawn, end_by_failure, leave_unscored_pending, of_the_world, write_end
 from mesocosm.engine.proxies import ProxyEndpoints
@@ -61,6 +63,8 @@ class Player:
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode, judge))
             if context.judge_calls:
                 episode.terminal_info = _with_counts(episode.terminal_info, {JUDGE_CALLS: context.judge_calls})
+            behaviour = behaviour_of(context.replies, context.malformed)
+            assess(episode, task, self._parts.benchmark.info.metrics, behaviour, recorder.outline)
             leave_unscored_pending(episode, recorder)
             write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
@@ -195,7 +199,9 @@ async def record_lost(session: ExecutorSession, planned: Planned, error: Episode
     recorder = Recorder(episode, session.journal, session.redactor)
     recorder.record(Kind.EPISODE_START, {"seed": episode.seed, "task": episode.task_id, "trial": episode.trial}, 0)
     end_by_failure(episode, recorder, error)
-    episode.scores = tuple(await grade(session.parts.benchmark, planned.task, episode))
+    benchmark = session.parts.benchmark
+    episode.scores = tuple(await grade(benchmark, planned.task, episode))
+    assess(episode, planned.task, benchmark.info.metrics, None, recorder.outline)
     write_end(episode, recorder)
     return episode
 

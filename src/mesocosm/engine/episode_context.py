@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.behaviour import Replies
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
@@ -112,6 +113,7 @@ class EpisodeContext:
         self.malformed = 0
         self.over = False
         self.judge_calls = 0
+        self.replies = Replies()
         self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
@@ -583,6 +585,8 @@ class EpisodeContext:
         if request is not None and request.schema is not None:
             payload["structured"] = True
         self._recorder.record(Kind.MODEL_CALL, payload, step)
+        if more.get("role") != JUDGE and more.get("path") != "/embeddings":
+            self.replies.add(reply.text, reply.tool_calls, reply.finish_reason)
 
 
 class EpisodeJudge:

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.entry import Blob, Chunk, Entry
+from mesocosm.core.entry import Blob, Chunk, Entry, is_reference
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
 from mesocosm.core.ports import Journal
-from mesocosm.core.redact import FACTS, Redactor
+from mesocosm.core.redact import BLOB, FACTS, Redactor
 from mesocosm.core.score import Score
 
 CHUNK_EVENTS = 128
@@ -22,6 +22,7 @@ BLOB_BYTES = 16 * 1024
 """Content of at least this size is stored once by digest; for less, the reference would cost more than it saves."""
 
 _encode = msgspec.json.Encoder().encode
+_CONTENT = ("input", "target", "reference", "answer", "why", "mistake")
 
 
 class Recorder:
@@ -119,6 +120,20 @@ class Recorder:
         text = value if isinstance(value, str) else _encode(value).decode()
         return value if len(text) < BLOB_BYTES else self.reference(text, "application/json")
 
+    def outline(self, value: Any) -> Any:
+        """Return a JSON value whose large texts are references; the whole is one if it still is very large."""
+        small = self._outlined(value)
+        if not isinstance(small, list | dict) or len(text := _encode(small).decode()) < CHUNK_BYTES:
+            return small
+        return self.reference(text, "application/json")
+
+    def _outlined(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.reference(value, "text/plain")
+        if isinstance(value, list | tuple):
+            return [self._outlined(item) for item in value]
+        return {key: self._outlined(item) for key, item in value.items()} if isinstance(value, dict) else value
+
     def flush(self) -> None:
         """Write the events recorded so far, with the current row of the episode.
 
@@ -173,7 +188,12 @@ def redacted(entry: Entry, redactor: Redactor) -> Entry:
         for old, new in names.items():
             raw = raw.replace(old, new)
         chunks.append(chunk if raw == chunk.raw else replace(chunk, raw=raw))
-    return Entry(_clean(entry.episode, redactor), chunks, blobs)
+    row = _clean(entry.episode, redactor)
+    for name in _CONTENT if names else ():
+        value = getattr(row, name)
+        if is_reference(value) and (named := names.get(value["$blob"].encode())):
+            setattr(row, name, {**value, "$blob": named.decode()})
+    return Entry(row, chunks, blobs)
 
 
 def _clean(row: Episode, redactor: Redactor) -> Episode:
@@ -184,6 +204,9 @@ def _clean(row: Episode, redactor: Redactor) -> Episode:
         row.labels = redactor.value(row.labels)
     if row.failure is not None:
         row.failure = redactor.value(row.failure)
+    for name in _CONTENT:
+        if (value := getattr(row, name)) not in (None, ""):
+            setattr(row, name, redactor.value(value, BLOB))
     if any(score.explanation for score in row.scores):
         row.scores = tuple(_explained(score, redactor) for score in row.scores)
     return row

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from mesocosm.core.behaviour import Behaviour
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
@@ -14,6 +15,7 @@ from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import RESCORING, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
+from mesocosm.engine.assessment import assess
 from mesocosm.engine.episode import grade
 from mesocosm.engine.metrics import PARTS, outcome, so_far
 from mesocosm.engine.plan import part_sizes, planned
@@ -40,18 +42,28 @@ async def rescore(
     # scores are mixed in the meantime, or if this process is killed.
     store.runs.save_terms(run)
     scored: list[tuple[str, Sequence[Score]]] = []
+    assessed: list[Episode] = []
     done = 0
 
     def save() -> None:
         nonlocal done
         store.episodes.save_scores(run.id, scored)
+        store.episodes.save_assessments(run.id, assessed)
         done += len(scored)
         scored.clear()
+        assessed.clear()
         if graded is not None:
             graded(done)
 
     for task, episode in _with_tasks(run, benchmark, store):
-        scored.append((episode.id, await grade(benchmark, task, episode)))
+        before = {name: getattr(episode, name) for name in ("input", "target", "reference")}
+        episode.scores = tuple(await grade(benchmark, task, episode))
+        assess(episode, task, benchmark.info.metrics, Behaviour(episode.behaviour) if episode.behaviour else None)
+        # What was recorded has no secrets, and what is large is stored by reference.
+        for name, recorded in before.items():
+            setattr(episode, name, getattr(episode, name) if recorded is None else recorded)
+        scored.append((episode.id, episode.scores))
+        assessed.append(episode)
         if len(scored) >= GROUP:
             save()
     save()

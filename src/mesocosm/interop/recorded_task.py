@@ -10,7 +10,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.message import Message
 from mesocosm.core.ports import BlobStore
 from mesocosm.core.task import Task
-from mesocosm.interop.replay import inline
+from mesocosm.interop.replay import inline, whole
 from mesocosm.models.chat_completions import wire_messages
 
 __all__ = ["RecordedTask", "read_task"]
@@ -47,7 +47,7 @@ def read_task(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> Re
             continue
         if event.kind is Kind.OBSERVATION:
             last = payload.get("data")
-            row = row if observed else _row(_whole(last, blobs))
+            row = row if observed else _row(whole(last, blobs))
             observed = True
         elif row is not None:
             continue
@@ -56,7 +56,7 @@ def read_task(episode: Episode, events: Iterable[Event], blobs: BlobStore) -> Re
         elif event.kind is Kind.MODEL_CALL and not payload.get("role"):
             places = [place for begin, end in payload.get("messages", ()) for place in range(begin, end + 1)]
             return _asked(episode, [said[place] for place in places if place in said], blobs)
-    return None if row is None else _of_row(episode, row, _whole(last, blobs))
+    return None if row is None else _of_row(episode, row, whole(last, blobs))
 
 
 def _row(given: Any) -> Mapping[str, Any] | None:
@@ -90,14 +90,3 @@ def _wire(said: Iterable[Mapping[str, Any]], blobs: BlobStore) -> tuple[dict[str
     """Return recorded messages in OpenAI's format."""
     messages = [msgspec.convert(inline(dict(one), blobs), Message) for one in said]
     return tuple(map(msgspec.to_builtins, wire_messages(messages)))
-
-
-def _whole(data: Any, blobs: BlobStore) -> Any:
-    """Return the data of an observation; if it is large, it was stored as JSON text."""
-    found = inline(data, blobs)
-    if isinstance(data, Mapping) and "$blob" in data and isinstance(found, str):
-        try:
-            return msgspec.json.decode(found)
-        except msgspec.DecodeError:
-            return found
-    return found

@@ -21,7 +21,7 @@ from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSp
 from mesocosm.core.score import MetricResult, MetricTerms, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
-from mesocosm.interop.replay import WORST, ReplayScoring
+from mesocosm.interop.replay import ASKED, WORST, ReplayScoring
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -239,6 +239,7 @@ def _episode(item: JSON, run_id: str, place: int) -> Episode:
         failure=failure,
         usage=msgspec.convert(item.get("usage") or {"cost_usd": None}, Usage),
         scores=tuple(_scores(item)),
+        **{name: item[name] for name in ASKED if name in item},
     )
 
 

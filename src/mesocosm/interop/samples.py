@@ -13,6 +13,7 @@ import msgspec
 
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause, Incompatible, UsageError
+from mesocosm.core.one_line import answer_text
 from mesocosm.core.ports import EpisodeStore
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, Score
@@ -25,6 +26,7 @@ Cell = str | int | float | bool | None
 FIXED = (
     *("episode", "row_index", "task", "trial", "status", "reward", "passed", "cause", "error"),
     *("prompt_tokens", "completion_tokens", "total_tokens", "cost_usd", "duration_s", "prompt", "answer"),
+    *("expected", "given", "why", "mistake", "behaviour"),
 )
 """Columns of every table of samples; scores follow as `score.NAME`, labels as `label.NAME`."""
 
@@ -74,7 +76,8 @@ class RowSample:
     `row_index` is its index in the dataset, or in the plan if tasks are not rows. `status` is graded (it has a reward),
     failed, skipped, or owed (started but still pending); `cause` is why there is no reward. `passed` is None without a
     reward or a threshold. `duration_s` is in seconds; `cost_usd` is None if a price is unknown. `prompt` and `answer`
-    are the texts of its conversation.
+    are the texts of its conversation. `expected` is the right answer, `given` the one that was graded, `why` the reason
+    of a score that is not the best, `mistake` its kind (see core.episode).
     """
 
     episode: str
@@ -93,6 +96,11 @@ class RowSample:
     duration_s: float | None
     prompt: str = ""
     answer: str = ""
+    expected: str = ""
+    given: str = ""
+    why: str = ""
+    mistake: str = ""
+    behaviour: str = ""
     scores: dict[str, float | None] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -133,6 +141,11 @@ def sample(episode: Episode, said: EpisodeConversation, reading: SampleRules) ->
         duration_s=None if ended is None else finite(ended - episode.started_at),
         prompt=prompt,
         answer=answer,
+        expected=answer_text(episode.target),
+        given=answer_text(episode.answer),
+        why=episode.why,
+        mistake=episode.mistake,
+        behaviour=episode.behaviour,
         scores={} if pending else {one.name: finite(one.value) for one in episode.scores},
         labels=episode.labels,
     )

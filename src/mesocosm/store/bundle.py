@@ -17,10 +17,10 @@ from mesocosm.store.database import Database
 from mesocosm.store.episodes import Episodes, keep_means, primary_of, recount
 from mesocosm.store.groups import Groups
 from mesocosm.store.leases import check_free, drop_unfinished
-from mesocosm.store.rows import episode_row, json_text, run_from, score_rows, state_values
+from mesocosm.store.rows import answer_row, episode_row, json_text, run_from, score_rows, state_values
 from mesocosm.store.run_index import insert_run, refresh_index_row, write_state
 from mesocosm.store.runs import Runs
-from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
 from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
 from mesocosm.store.traces import Traces, chunk_rows
 
@@ -192,7 +192,7 @@ def _scored_otherwise(connection: Connection, batch: Sequence[Entry]) -> list[Ep
     found = {entry.episode.id: entry for entry in batch if entry.episode.status in FINISHED}
     sealed = seals_of(connection, list(found))
     differing = []
-    for key, row, listed in stored_rows(connection, list(found)):
+    for key, row, listed, _answer in stored_rows(connection, list(found)):
         entry, (checksum, _) = found[key], sealed.get(key, ("", None))
         if checksum and entry.checksum:
             same = checksum == entry.checksum
@@ -245,6 +245,8 @@ def _insert_entries(
     database.add(connection, event_chunks, chunk_rows(lines), known="keep")
     rows = [row for key in fresh for row in score_rows(key, found[key].run_id, found[key].scores)]
     database.add(connection, scores, rows, known="keep")
+    given = (answer_row(found[key]) for key in fresh if found[key].status in FINISHED)
+    database.add(connection, answers, [row for row in given if row is not None], known="keep")
     for entry in batch:
         listed = blob_rows(list(entry.blobs), database.objects)
         insert_blobs(database, connection, entry.episode.run_id, listed)

@@ -13,7 +13,7 @@ from mesocosm.store.episodes import COUNTERS
 from mesocosm.store.leases import Leases
 from mesocosm.store.run_index import remember_deletion, write_state
 from mesocosm.store.run_requests import DECLARED, PUBLIC
-from mesocosm.store.schema import episodes, event_chunks, run_blobs, runs, scores
+from mesocosm.store.schema import answers, episodes, event_chunks, run_blobs, runs, scores
 from mesocosm.store.tenancy import deleted_runs, requests
 
 _SLICE = 2_000
@@ -72,6 +72,7 @@ def _delete_slice(connection: Connection, run_id: str) -> int:
     some = some.order_by(episodes.c.position, episodes.c.task_digest, episodes.c.trial).limit(_SLICE)
     # Foreign keys would cascade too, but one row at a time.
     connection.execute(delete(scores).where(scores.c.episode_id.in_(some)))
+    connection.execute(delete(answers).where(answers.c.episode_id.in_(some)))
     connection.execute(delete(event_chunks).where(event_chunks.c.episode_id.in_(some)))
     return connection.execute(delete(episodes).where(episodes.c.id.in_(some))).rowcount
 

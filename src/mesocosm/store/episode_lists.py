@@ -1,7 +1,7 @@
 """Listings of the episodes of one run, in any order, out of up to a million."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,8 @@ from mesocosm.core.score import Score
 from mesocosm.store.database import batches
 from mesocosm.store.episode_query import EpisodeQuery, few
 from mesocosm.store.pagination import Columns, Stretch, stretches, together
-from mesocosm.store.rows import episode_from, score_from
-from mesocosm.store.schema import episodes, scores
+from mesocosm.store.rows import answered, episode_from, score_from
+from mesocosm.store.schema import answers, episodes, scores
 
 BUDGET = 0.03
 """Seconds that one request may scan an index for matching episodes."""
@@ -174,8 +174,18 @@ def episodes_by_id(connection: Connection, ids: Sequence[str]) -> tuple[Episode,
 def with_scores(connection: Connection, wanted: Select[Any]) -> tuple[Episode, ...]:
     """Return the episodes of a query with their scores."""
     rows = connection.execute(wanted).all()
-    scored = scores_of(connection, [row.id for row in rows])
-    return tuple(episode_from(row, scored.get(row.id, ())) for row in rows)
+    ids = [row.id for row in rows]
+    scored, given = scores_of(connection, ids), answers_of(connection, ids)
+    return tuple(answered(episode_from(row, scored.get(row.id, ())), given.get(row.id)) for row in rows)
+
+
+def answers_of(connection: Connection, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the rows of `answers` of the given episodes by episode id."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for some in batches(ids):
+        wanted = select(answers).where(answers.c.episode_id.in_(some))
+        found |= {row["episode_id"]: row for row in connection.execute(wanted).mappings()}
+    return found
 
 
 def scores_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[Score, ...]]:

@@ -11,7 +11,7 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.failure import RULES, Boundary
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import json_text, plain, primary_threshold, read_metrics
-from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, episodes, runs, scores
+from mesocosm.store.schema import CAUSED, UNSCORED, UNUSUAL, answers, episodes, runs, scores
 
 FEW = 12_000
 """Up to this many matching episodes are sorted in memory instead of scanning the index of the order: 30 ms."""
@@ -58,11 +58,14 @@ def episode_query(connection: Connection, run_id: str, wanted: EpisodeFilter, *,
         threshold = 0.0 if row is None else primary_threshold(read_metrics(row.info, row.metrics)[0])
 
     def fitting(column: Columns) -> list[ColumnElement[bool]]:
-        return _conditions(wanted, column, threshold, postgres=postgres)
+        return _conditions(run_id, wanted, column, threshold, postgres=postgres)
 
     leads = tuple(_leads(wanted, threshold))
     ranged = wanted.score_low is not None or wanted.score_high is not None
-    given = (wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text, wanted.label)
+    given = (
+        *(wanted.statuses, wanted.causes, wanted.task, wanted.outcome, ranged, wanted.text, wanted.label),
+        *(wanted.mistake, wanted.behaviour),
+    )
     whole = sum(map(bool, given)) == len(leads) == 1 == len(leads[0])
     single = 1 in {len(wanted.statuses), len(wanted.causes)} or wanted.outcome in _UNSCORED
     return EpisodeQuery(run_id, wanted, leads, whole, whole and single, tuple(_scores(wanted, threshold)), fitting)
@@ -84,7 +87,7 @@ def few(connection: Connection, choice: EpisodeQuery, columns: Sequence[ColumnEl
 
 
 def _conditions(
-    wanted: EpisodeFilter, column: Columns, threshold: float, *, postgres: bool
+    run_id: str, wanted: EpisodeFilter, column: Columns, threshold: float, *, postgres: bool
 ) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.statuses:
@@ -101,6 +104,8 @@ def _conditions(
         found.append(column.score <= wanted.score_high)
     if wanted.text:
         found.append(_text(plain(wanted.text), column, postgres=postgres))
+    assessed = {"mistake": wanted.mistake, "behaviour": wanted.behaviour}
+    found += [_assessed(name, word, column, run_id) for name, word in assessed.items() if word]
     if wanted.label:
         found.append(_label(plain(wanted.label), column, postgres=postgres))
     return found
@@ -151,6 +156,13 @@ def _text(text: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:
             for place, word in columns
         )
     )
+
+
+def _assessed(name: str, word: str, column: Columns, run_id: str) -> ColumnElement[bool]:
+    """Return the condition that an episode's answer has a value; few have it, so they are looked up by their index."""
+    wanted = select(answers.c.episode_id).where(answers.c.run_id == run_id, answers.c[name] == plain(word))
+    found: ColumnElement[bool] = column.id.in_(wanted)
+    return found
 
 
 def _label(label: str, column: Columns, *, postgres: bool) -> ColumnElement[bool]:

@@ -43,7 +43,7 @@ from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import (
-    episode_from,
+    answer_row,
     json_text,
     plain,
     primary_score,
@@ -51,9 +51,10 @@ from mesocosm.store.rows import (
     score_outcome,
     score_rows,
 )
-from mesocosm.store.schema import CAUSED, UNUSUAL, episodes, runs, scores
+from mesocosm.store.schema import CAUSED, UNUSUAL, answers, episodes, runs, scores
 from mesocosm.store.seals import rechain, reseal
 from mesocosm.store.series import RunSeries, run_series
+from mesocosm.store.wrong_answers import WrongGroup, wrong_groups
 
 _FINISHED = sorted(status.value for status in FINISHED)
 _objects = msgspec.json.Decoder(dict[str, Any])
@@ -196,8 +197,7 @@ class Episodes:
                 found = _at(connection, resolve(connection, runs, run), int(index))
             else:
                 found = resolve(connection, episodes, reference)
-            row = connection.execute(select(episodes).where(episodes.c.id == found)).one()
-            return episode_from(row, scores_of(connection, [found]).get(found, ()))
+            return with_scores(connection, select(episodes).where(episodes.c.id == found))[0]
 
         return self._database.read(work)
 
@@ -252,6 +252,23 @@ class Episodes:
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
                 reseal(connection, run_id, list(batch))
+
+    def wrong_groups(self, run_id: str, by: str) -> tuple[WrongGroup, ...]:
+        """Return the wrong answers of a run grouped by `by`, the most frequent first. Raises UsageError."""
+        return wrong_groups(self._database, run_id, by)
+
+    def save_assessments(self, run_id: str, assessed: Sequence[Episode]) -> None:
+        """Replace input, target, answer, reason, mistake and behaviour of the given episodes of a run."""
+        rows = [row for episode in assessed if (row := answer_row(episode)) is not None]
+        ids = [episode.id for episode in assessed]
+
+        def work(connection: Connection) -> None:
+            for some in batches(ids):
+                connection.execute(delete(answers).where(answers.c.episode_id.in_(some), answers.c.run_id == run_id))
+            self._database.add(connection, answers, rows)
+            reseal(connection, run_id, ids)
+
+        self._database.write(work)
 
     def list(
         self, run_id: str, *, cursor: str | None = None, limit: int = 200, status: EpisodeStatus | None = None

@@ -144,6 +144,7 @@ class EpisodeFilter:
     (by its grader), `worst` (a failure of the agent), `pass` (above the threshold of the run's pass rate, else of its
     metric, else 0), `fail` (scored but not above it, or worst). `score_low` and `score_high` bound that score,
     inclusively. `task` is a task digest, `label` a task label with its value: `difficulty=hard`.
+    `mistake` and `behaviour` are those of the episode (core.episode).
     """
 
     statuses: tuple[EpisodeStatus, ...] = ()
@@ -154,6 +155,8 @@ class EpisodeFilter:
     score_high: float | None = None
     task: str = ""
     label: str = ""
+    mistake: str = ""
+    behaviour: str = ""
 
 
 def _among(column: Column[str], values: tuple[str, ...]) -> ColumnElement[bool]:

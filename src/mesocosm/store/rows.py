@@ -299,6 +299,47 @@ def episode_from(row: Sequence[Any], scores: tuple[Score, ...] = ()) -> Episode:
     )
 
 
+ASSESSED = ("mistake", "behaviour", "why")
+TASKED = ("input", "target", "reference", "answer")
+"""Columns of an answer that are JSON text."""
+
+
+def answer_row(episode: Episode) -> tuple[Any, ...] | None:
+    """Return what an episode's task asked and what was answered as a row of `answers`.
+
+    None if nothing is known but what its `terminal_info` says too.
+    """
+    words = [plain(text) or None for text in (episode.mistake, episode.behaviour, episode.why)]
+    known = [getattr(episode, name) for name in TASKED]
+    if not any(words) and (known == _said(episode.terminal_info) or all(value is None for value in known)):
+        return None
+    return (
+        episode.id,
+        episode.run_id,
+        *words,
+        *(None if value is None else plain(json_text(value)) for value in known),
+    )
+
+
+def answered(episode: Episode, row: Mapping[str, Any] | None) -> Episode:
+    """Fill the facts of a row of `answers` into an episode, in place, and return it.
+
+    Without a row, as of an older run, what its `terminal_info` says of them is taken.
+    """
+    if row is None:
+        known = _said(episode.terminal_info)
+    else:
+        known = [None if row[name] is None else msgspec.json.decode(row[name]) for name in TASKED]
+        episode.mistake, episode.behaviour, episode.why = (row[name] or "" for name in ASSESSED)
+    episode.input, episode.target, episode.reference, episode.answer = known
+    return episode
+
+
+def _said(info: Mapping[str, Any]) -> list[Any]:
+    """Return what the `terminal_info` of an episode says of input, target, reference and answer."""
+    return [info.get("input"), info.get("expected", info.get("label")), None, info.get("answer")]
+
+
 def labels_text(labels: Mapping[str, str]) -> str | None:
     """Return the labels of a task as JSON text; None if it has none."""
     return json_text({plain(name): plain(value) for name, value in labels.items()}) if labels else None

@@ -315,6 +315,32 @@ scores = Table(
     sqlite_with_rowid=False,
 )
 
+# What the task of an episode asked, what was expected, what was given and why it was graded so (see core.episode): JSON
+# text, NULL where there is none. Only episodes with one of these have a row. `why`, `mistake` and `behaviour` come
+# first, so that grouping by them does not read long texts.
+answers = Table(
+    "answers",
+    metadata,
+    Column("episode_id", Word, ForeignKey(episodes.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("run_id", Word, nullable=False),
+    Column("mistake", Word),
+    Column("behaviour", Word),
+    Column("why", Text),
+    Column("input", Text),
+    Column("target", Text),
+    Column("reference", Text),
+    Column("answer", Text),
+)
+
+MISTAKEN = text("mistake IS NOT NULL")
+"""Predicate of the index for kinds of mistakes; a query must repeat it to use the index."""
+
+BEHAVED = text("behaviour IS NOT NULL")
+"""Predicate of the index for behaviours; a query must repeat it to use the index."""
+
+Index("ix_answers_mistake", answers.c.run_id, answers.c.mistake, sqlite_where=MISTAKEN)
+Index("ix_answers_behaviour", answers.c.run_id, answers.c.behaviour, sqlite_where=BEHAVED)
+
 event_chunks = Table(
     "event_chunks",
     metadata,

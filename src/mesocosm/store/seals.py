@@ -18,7 +18,8 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from mesocosm.core.episode import FINISHED
 from mesocosm.store.database import batches
-from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.rows import TASKED
+from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
 
 _FINISHED = sorted(status.value for status in FINISHED)
 HALF = 32
@@ -63,12 +64,18 @@ def read_chain(text: str | None) -> Chain | None:
     return Chain(int(length), head) if length.isdecimal() else None
 
 
-def row_checksum(row: Row, score_rows: Iterable[Row]) -> str:
-    """Return the checksum of an episode's row (its columns before the checksum) and the rows of its scores."""
+def row_checksum(row: Row, score_rows: Iterable[Row], answer: Row | None = None) -> str:
+    """Return the checksum of an episode's row (its columns before the checksum) with its scores and its answer.
+
+    Of the row of its answer it covers what was recorded, not what was derived from it.
+    """
     listed = [_plain(score) for score in score_rows]
     if len(listed) > 1:
         listed.sort(key=_NAME)
-    return _digest(_encode([_plain(row), listed]))
+    recorded = () if answer is None else answer[-len(TASKED) :]
+    if all(value is None for value in recorded):
+        return _digest(_encode([_plain(row), listed]))
+    return _digest(_encode([_plain(row), listed, recorded]))
 
 
 def trace_checksum(chunks: Iterable[Row], before: str = "") -> str:
@@ -104,8 +111,8 @@ def reseal(connection: Connection, run_id: str, ids: Sequence[str]) -> None:
     """
     for some in batches(ids):
         found = {
-            episode_id: row_checksum(row[:-SEALED], listed)
-            for episode_id, row, listed in stored_rows(connection, some)
+            episode_id: row_checksum(row[:-SEALED], listed, answer)
+            for episode_id, row, listed, answer in stored_rows(connection, some)
             if row[-SEALED]
         }
         known = {key: sealed for key, (sealed, _link) in seals_of(connection, list(found)).items()}
@@ -116,13 +123,16 @@ def reseal(connection: Connection, run_id: str, ids: Sequence[str]) -> None:
     connection.execute(update(runs).where(runs.c.id == run_id).values(chain=None))
 
 
-def stored_rows(connection: Connection, ids: Sequence[str]) -> Iterator[tuple[str, Row, list[Row]]]:
-    """Yield id, row and score rows of the given episodes."""
+def stored_rows(connection: Connection, ids: Sequence[str]) -> Iterator[tuple[str, Row, list[Row], Row | None]]:
+    """Yield id, row, score rows and answer row of the given episodes."""
     listed: dict[str, list[Row]] = {}
     for score in connection.execute(select(scores).where(scores.c.episode_id.in_(ids))):
         listed.setdefault(score.episode_id, []).append(tuple(score))
+    given = {
+        row.episode_id: tuple(row) for row in connection.execute(select(answers).where(answers.c.episode_id.in_(ids)))
+    }
     for row in connection.execute(select(episodes).where(episodes.c.id.in_(ids))).all():
-        yield row.id, tuple(row), listed.get(row.id, [])
+        yield row.id, tuple(row), listed.get(row.id, []), given.get(row.id)
 
 
 def seals_of(connection: Connection, ids: Sequence[str]) -> dict[str, tuple[str, int | None]]:
@@ -139,12 +149,12 @@ def seal_new(connection: Connection, run_id: str, ids: Sequence[str], links: Map
     """
     sealed: dict[str, str] = {}
     for some in batches(ids):
-        for episode_id, row, listed in stored_rows(connection, some):
+        for episode_id, row, listed, answer in stored_rows(connection, some):
             if row[5] not in _FINISHED:
                 continue
             wanted = select(event_chunks).where(event_chunks.c.episode_id == episode_id).order_by(event_chunks.c.seq)
             trace = trace_checksum(connection.execute(wanted))
-            sealed[episode_id] = row_checksum(row[:-SEALED], listed) + trace
+            sealed[episode_id] = row_checksum(row[:-SEALED], listed, answer) + trace
     last = connection.scalar(select(func.max(episodes.c.link)).where(episodes.c.run_id == run_id))
     place = count(0 if last is None else last + 1)
     new = [{"key": key, "new": value, "place": links.get(key, next(place))} for key, value in sealed.items()]

@@ -91,13 +91,13 @@ class Verification:
         damages = [*self._chain(run_id, head)]
         finished = covered = 0
         for some in batches(ids):
-            for episode_id, row, listed in self._database.read(partial(_rows, ids=some)):
+            for episode_id, row, listed, answer in self._database.read(partial(_rows, ids=some)):
                 if row[5] not in FINISHED:
                     continue
                 finished += 1
                 sealed = str(row[-SEALED] or "")
                 covered += bool(sealed)
-                found = self._episode(episode_id, sealed, row_checksum(row[:-SEALED], listed))
+                found = self._episode(episode_id, sealed, row_checksum(row[:-SEALED], listed, answer))
                 damages += [Damage(run_id, episode_id, int(row[4]), what) for what in found]
         damages += [Damage(run_id, "", None, what) for what in self._blobs(run_id)]
         return Verified(run_id, finished, covered, tuple(damages))
@@ -150,7 +150,7 @@ class Verification:
                     yield f"the content {digest} that its traces refer to is damaged"
 
 
-def _rows(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Row, list[Row]]]:
+def _rows(connection: Connection, ids: Sequence[str]) -> list[tuple[str, Row, list[Row], Row | None]]:
     return list(stored_rows(connection, ids))
 
 

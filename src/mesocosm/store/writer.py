@@ -16,9 +16,9 @@ from mesocosm.store.blobs import blob_rows, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database, batches
 from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
-from mesocosm.store.rows import episode_row, holder_from, json_text, score_rows
+from mesocosm.store.rows import answer_row, episode_row, holder_from, json_text, score_rows
 from mesocosm.store.run_index import refresh_index_row
-from mesocosm.store.schema import episodes, event_chunks, runs, scores
+from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
 from mesocosm.store.seals import (
     SEALED,
     Chain,
@@ -43,6 +43,7 @@ class Batch:
     episodes: dict[str, Episode] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
     scores: dict[str, list[Row]] = field(default_factory=dict)
+    answers: dict[str, Row] = field(default_factory=dict)
     chunks: list[Row] = field(default_factory=list)
     traces: dict[str, str] = field(default_factory=dict)
     chain: Chain = field(default_factory=Chain)
@@ -144,8 +145,11 @@ class Writer:
             try:
                 row = episode_row(episode, self._primary)
                 listed = batch.scores[episode_id] = score_rows(episode_id, self._run_id, episode.scores)
+                answer = None
+                if episode.status in FINISHED and (answer := answer_row(episode)) is not None:
+                    batch.answers[episode_id] = answer
                 if episode.status not in _OPEN:
-                    checksum = row_checksum(row[:-SEALED], listed) + self._trace(batch, episode_id)
+                    checksum = row_checksum(row[:-SEALED], listed, answer) + self._trace(batch, episode_id)
                     row = (*row[:-SEALED], checksum, self._link)
                     self._link += 1
                     if episode.status in FINISHED:
@@ -167,6 +171,7 @@ class Writer:
         add(connection, episodes, [row for key, row in batch.rows.items() if key in self._open], known="replace")
         add(connection, event_chunks, batch.chunks)
         add(connection, scores, [row for rows in batch.scores.values() for row in rows])
+        add(connection, answers, list(batch.answers.values()))
         counted = _totals(batch.episodes.values(), self._open)
         totals = {"now": now(connection), "new_chain": str(batch.chain), **counted}
         self._check(connection, connection.execute(self._count, totals).rowcount)
@@ -182,6 +187,7 @@ class Writer:
         for some in batches(ids):
             connection.execute(delete(scores).where(scores.c.episode_id.in_(some)))
         add(connection, scores, [row for key in kept for row in batch.scores[key]])
+        add(connection, answers, [batch.answers[key] for key in kept if key in batch.answers], known="replace")
         recount(connection, self._run_id)
         batch.chain = rechain(connection, self._run_id)
         return kept.values()

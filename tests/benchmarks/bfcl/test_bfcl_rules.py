@@ -119,7 +119,7 @@ def test_optional_parameters_may_be_given_or_not(arguments: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("calls", "reason"),
     [
-        ([], "0 calls where 1"),
+        ([], "no calls where 1 is right"),
         ([("near", {"x": 1}), ("near", {"x": 1})], "2 calls where 1"),
         ([("near", {"x": 1}), ("far.away", {"x": "a"})], "2 calls where 1"),
         ([("far.away", {"x": 1})], "calls far.away"),

@@ -33,6 +33,10 @@ MARK = "[redacted: not visible on public gallery]"
 _SPOKEN = frozenset({"text", "reasoning", "tool_calls"})
 _FACTS = frozenset({"kind", "technique", "technique_id", "name", "role", "stream"})
 """Fields of techniques, tools and scores that are identifiers, not free text."""
+_ASKED = ("input", "target", "reference", "why", "mistake")
+"""Fields of an episode that tell what its task asks, or give the right answer away."""
+_GOLD = frozenset({"input", "expected", "label", "target"})
+"""Entries of an episode's `terminal_info` that do."""
 _FAILED = frozenset({"error", "message", "traceback", "detail", "stderr", "exception"})
 
 _ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}\b")
@@ -157,13 +161,17 @@ def redact_run(run: Run) -> Run:
 
 
 def redact_episode(episode: Episode) -> Episode:
-    """Return an episode without the messages of its failure and the explanations of its scores."""
+    """Return an episode without the messages of its failure, the explanations of its scores, and what its task asks.
+
+    A right answer that the public can read is no measure any more.
+    """
     failure = episode.failure
     return msgspec.structs.replace(
         episode,
         terminal_info=redact_info(episode.terminal_info),
         failure=None if failure is None else Failure(failure.cause, failure.boundary, MARK),
         scores=tuple(_score(score) for score in episode.scores),
+        **{name: MARK for name in _ASKED if getattr(episode, name) not in (None, "")},
     )
 
 
@@ -183,9 +191,9 @@ def redact_line(line: bytes) -> bytes:
 
 
 def redact_info(info: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `info` of a step or episode end without error messages and prompts."""
+    """Return the `info` of a step or episode end without error messages, prompts and right answers."""
     return {
-        name: MARK if value and (name.lower() in _FAILED or "prompt" in name.lower()) else value
+        name: MARK if value and (name.lower() in _FAILED | _GOLD or "prompt" in name.lower()) else value
         for name, value in info.items()
     }
 

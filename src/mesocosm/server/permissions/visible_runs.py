@@ -59,6 +59,7 @@ from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
+from mesocosm.store.wrong_answers import WrongGroup
 
 _PIECES = 50
 """Maximum number of pieces of output in an answer."""
@@ -347,6 +348,12 @@ class VisibleRun(GrantedObject):
         """Yield the finished episodes in the order of the plan, with their primary score."""
         return self._store.episodes.result_rows(self.id, primary)
 
+    def wrong_groups(self, by: str) -> tuple[WrongGroup, ...]:
+        """Return the wrong answers of the run grouped by `by`. Raises Refusal 403 for outsiders, UsageError."""
+        if not self._inside:
+            raise Refusal(403, f"run {self.id} belongs to another account; why answers are wrong is for its owners")
+        return self._store.episodes.wrong_groups(self.id, by)
+
     def played(self, digests: Sequence[str]) -> dict[str, PlayedTask]:
         """Return the tasks in `digests` that the run has finished, by task digest."""
         return self._store.episodes.played(self.id, digests)
@@ -398,7 +405,7 @@ class VisibleRun(GrantedObject):
 
     def _checked(self, wanted: EpisodeFilter | None) -> EpisodeFilter | None:
         """Return the filter. Raises Refusal 403 if an outsider filters by text, which would reveal hidden texts."""
-        if not self._inside and wanted is not None and wanted.text:
+        if not self._inside and wanted is not None and (wanted.text or wanted.mistake or wanted.behaviour):
             raise Refusal(403, "episodes of public runs cannot be searched by text; that is for those who own the run")
         return wanted
 

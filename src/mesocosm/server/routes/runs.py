@@ -11,14 +11,14 @@ from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.problems import refused
 from mesocosm.server.runs.episode_list import episode_page
-from mesocosm.server.runs.results import read_results, read_slices
+from mesocosm.server.runs.results import read_results, read_slices, read_wrong_answers
 from mesocosm.server.runs.run_detail import read_run, read_series
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.runs.running_metrics import GOING
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
-from mesocosm.server.schemas.results import RunResultsDocument, RunSlices
+from mesocosm.server.schemas.results import RunResultsDocument, RunSlices, WrongAnswersDocument
 from mesocosm.server.schemas.run import RunDetail, RunFacetsDocument, RunPage, RunSeriesDocument
 from mesocosm.server.web.answer import TAGGED, answer, raw, settled
 
@@ -87,6 +87,27 @@ def get_slices(
     run = grant.run(run_id)
     found = read_slices(run, by)
     return answer(found) if run.record.status in GOING else settled(request, found)
+
+
+@router.get(
+    "/{run_id}/wrong-answers", response_model=WrongAnswersDocument, responses=refused(400, 403), **access(Access.READER)
+)
+def get_wrong_answers(
+    run_id: str,
+    grant: Granted,
+    by: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=200,
+            description="`mistake`, `behaviour`, `why`, `answer`, `cause` (of a failure), `trial`, or `label:NAME`.",
+        ),
+    ] = "mistake",
+    against: Annotated[str, Query(max_length=200, description="A run to compare the shares with.")] = "",
+) -> Response:
+    """Return the wrong answers of a run, grouped; the agent's own failures are among them."""
+    run = grant.run(run_id)
+    return answer(read_wrong_answers(run, by, grant.run(against) if against else None))
 
 
 def document_of_run(

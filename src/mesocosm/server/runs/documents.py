@@ -5,11 +5,15 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES, Failure
+from mesocosm.core.one_line import answer_line, question_line
 from mesocosm.core.run import Run
+from mesocosm.core.score import Metric
+from mesocosm.core.verdict import passing_metric, verdict
 from mesocosm.server.schemas.document import discreet, instant, moment, shortened
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary, FailureDocument
 from mesocosm.server.schemas.metric import MetricDocument, ScoreDocument, UsageDocument
@@ -111,24 +115,43 @@ def failure_document(failure: Failure) -> FailureDocument:
     )
 
 
-def episode_summary(episode: Episode, primary: str = "", *, info: bool = False) -> EpisodeSummary:
-    """Return an episode as a row of a list; `primary` names the score that the primary metric is computed from."""
+def episode_summary(
+    episode: Episode, primary: str = "", passing: Metric | None = None, *, info: bool = False
+) -> EpisodeSummary:
+    """Return an episode as a row of a list.
+
+    `primary` names the score that the primary metric is computed from, `passing` says what passes.
+    """
     return EpisodeSummary(
-        **_episode_fields(episode, primary), terminal_info=shortened(episode.terminal_info) if info else None
+        **_episode_fields(episode, primary, passing), terminal_info=shortened(episode.terminal_info) if info else None
     )
 
 
-def episode_detail(episode: Episode, primary: str, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:
+def episode_detail(
+    episode: Episode, primary: str, passing: Metric | None, run: RunSummary, artifacts: Sequence[Artifact]
+) -> EpisodeDetail:
     """Return an episode with its run and its own files."""
     return EpisodeDetail(
-        **_episode_fields(episode, primary),
+        **_episode_fields(episode, primary, passing),
         terminal_info=shortened(episode.terminal_info),
+        input=episode.input,
+        target=episode.target,
+        reference=episode.reference,
+        answer=episode.answer,
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
         run=run,
     )
 
 
-def _episode_fields(episode: Episode, primary: str) -> dict[str, Any]:
+def passing_of(run: Run) -> Metric | None:
+    """Return the metric that says which episodes of a run pass; None if none is declared or can be read."""
+    try:
+        return passing_metric(run.terms.metrics)
+    except msgspec.ValidationError:  # An imported run may declare anything.
+        return None
+
+
+def _episode_fields(episode: Episode, primary: str, passing: Metric | None) -> dict[str, Any]:
     ended = episode.ended_at
     return {
         "id": episode.id,
@@ -151,5 +174,12 @@ def _episode_fields(episode: Episode, primary: str) -> dict[str, Any]:
         "started_at": moment(episode.started_at),
         "ended_at": moment(ended),
         "duration_s": None if ended is None or not episode.started_at else max(ended - episode.started_at, 0.0),
+        "verdict": verdict(episode, passing),
+        "question": discreet(question_line(episode.input)),
+        "expected": discreet(answer_line(episode.target)),
+        "given": discreet(answer_line(episode.answer)),
+        "why": discreet(episode.why),
+        "mistake": discreet(episode.mistake),
+        "behaviour": episode.behaviour,
         "labels": {discreet(name): discreet(value) for name, value in episode.labels.items()},
     }

@@ -3,7 +3,7 @@
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
-from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
+from mesocosm.server.runs.documents import episode_detail, episode_summary, passing_of, score_name
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
@@ -28,7 +28,8 @@ def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
         found, cursor = page.items, page.cursor
     whole = query.at is None and query.cursor is None and cursor is None
     total, exact = (len(found), True) if whole else _count(run, wanted)
-    items = [episode_summary(episode, name, info=query.info) for episode in found]
+    passing = passing_of(run.record)
+    items = [episode_summary(episode, name, passing, info=query.info) for episode in found]
     return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
 
 
@@ -55,6 +56,8 @@ def episode_filter(query: EpisodeFilterQuery) -> EpisodeFilter:
         score_high=query.high,
         task=query.task,
         label=query.label,
+        mistake=query.mistake,
+        behaviour=query.behaviour,
     )
 
 
@@ -74,4 +77,4 @@ def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
     run = episode.run
     (summary,) = summaries(runs, [run])
     score = score_name(run.record)
-    return episode_detail(episode.record, score, summary, run.artifacts())
+    return episode_detail(episode.record, score, passing_of(run.record), summary, run.artifacts())

@@ -6,6 +6,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.store.episodes import PlayedTask
+from mesocosm.store.wrong_answers import WrongGroup
 
 
 class RunReader:
@@ -25,6 +26,10 @@ class RunReader:
     def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:
         """Return those of the given tasks that a run has finished, by task digest."""
         return self._run(run_id).played(digests)
+
+    def wrong_groups(self, run_id: str, by: str) -> tuple[WrongGroup, ...]:
+        """Return the wrong answers of a run grouped by `by`."""
+        return self._run(run_id).wrong_groups(by)
 
     def _run(self, run_id: str) -> VisibleRun:
         if run_id not in self._runs:

@@ -5,6 +5,7 @@ from functools import partial
 from mesocosm.core.score import MetricResult
 from mesocosm.engine.results import RunResults, results
 from mesocosm.engine.slices import Slice, Slices, slices
+from mesocosm.engine.wrong_answers import wrong_answers
 from mesocosm.server.cache import Cache
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.runs.figures import figures_of, kept
@@ -24,10 +25,14 @@ from mesocosm.server.schemas.results import (
     SliceDocument,
     SpreadDocument,
     TokensDocument,
+    WrongAnswersDocument,
+    WrongKindDocument,
 )
+from mesocosm.stats.interval import Interval
 
 _results = Cache[RunResultsDocument](200)
 _slices = Cache[RunSlices](200)
+_wrong = Cache[WrongAnswersDocument](200)
 
 
 def read_results(run: VisibleRun) -> RunResultsDocument:
@@ -39,6 +44,43 @@ def read_results(run: VisibleRun) -> RunResultsDocument:
 def read_slices(run: VisibleRun, by: str) -> RunSlices:
     """Return the results of a run by the label `by`."""
     return kept(_slices, run, lambda: _slices_document(slices(run.record, RunReader(run), by)), by)
+
+
+def read_wrong_answers(run: VisibleRun, by: str, against: VisibleRun | None) -> WrongAnswersDocument:
+    """Return the wrong answers of a run by `by`, beside those of `against`. Raises UsageError, Refusal 403."""
+    beside = [] if against is None else [against]
+    name = f"{by} {'' if against is None else (against.id, against.record.counts.done, against.record.regraded)}"
+    return kept(
+        _wrong, run, lambda: _wrong_document(run, by, RunReader(run, *beside), [one.id for one in beside]), name
+    )
+
+
+def _wrong_document(run: VisibleRun, by: str, reader: RunReader, beside: list[str]) -> WrongAnswersDocument:
+    found = wrong_answers(reader, run.id, by, *beside)
+    scored = figures_of(run).metrics
+    primary = next((metric for metric in scored if metric.primary), None)
+    return WrongAnswersDocument(
+        by=by,
+        wrong=found.wrong,
+        measured=found.wrong if primary is None else primary.n_scored,
+        other_wrong=found.other_wrong,
+        kinds=[
+            WrongKindDocument(
+                value=None if kind.value is None else discreet(kind.value),
+                count=kind.count,
+                share=_interval(kind.share),
+                index=kind.first,
+                other=kind.other,
+                difference=None if kind.difference is None else _interval(kind.difference),
+            )
+            for kind in found.kinds
+        ],
+        more=found.more,
+    )
+
+
+def _interval(found: Interval) -> PartDocument:
+    return PartDocument(value=found.value, low=found.low, high=found.high, n=found.n)
 
 
 def _results_document(found: RunResults) -> RunResultsDocument:

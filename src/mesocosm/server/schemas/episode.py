@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from mesocosm.core.verdict import Verdict
 from mesocosm.server.schemas.document import Document, Json
 from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument
 from mesocosm.server.schemas.run import ArtifactDocument, RunSummary
@@ -45,6 +46,22 @@ class _EpisodeFields(Document):
     ended_at: datetime | None
     duration_s: float | None = Field(description="Seconds from start to end; null if it has not started.")
     labels: dict[str, str] = Field(description="Labels of the task, which results can be grouped by.")
+    verdict: Verdict | None = Field(
+        default=None,
+        description="`error`: it could not be measured. Null until it is finished, and for a score that neither passes "
+        "nor fails.",
+    )
+    question: str = Field(default="", description="What the task asks, as one line; empty if it asks nothing in words.")
+    expected: str = Field(default="", description="The right answer, as one line; empty if the task has none.")
+    given: str = Field(default="", description="The answer that was graded, as one line; empty if there is none.")
+    why: str = Field(
+        default="", description="Why the primary score is not the best one, in one sentence; empty if it is."
+    )
+    mistake: str = Field(default="", description="Kind of mistake, the same for like ones; empty if there is none.")
+    behaviour: str = Field(
+        default="",
+        description="`refused`, `empty`, `cut_off`, `looped`, `malformed` or `gave_up`, found by rules; else empty.",
+    )
 
 
 class EpisodeSummary(_EpisodeFields):
@@ -71,6 +88,10 @@ class EpisodeDetail(_EpisodeFields):
     """An episode in full, except its events."""
 
     terminal_info: dict[str, Json]
+    input: Json = Field(default=None, description="What the task asks; null if it is not recorded.")
+    target: Json = Field(default=None, description="The right answer; null if the task has none.")
+    reference: Json = Field(default=None, description="A worked solution; null if the task has none.")
+    answer: Json = Field(default=None, description="The answer that was graded; null if it is not recorded.")
     artifacts: list[ArtifactDocument]
     run: RunSummary
 

@@ -83,6 +83,8 @@ class EpisodeFilterQuery(_Query):
     high: float | None = Field(None, allow_inf_nan=False)
     task: str = Field("", description="Digest of a task.")
     label: str = Field("", max_length=1_000, description="Label of the task and its value, such as `difficulty=hard`.")
+    mistake: str = Field("", max_length=200, description="Kind of mistake of a wrong answer.")
+    behaviour: str = Field("", max_length=50, description="Behaviour of the model, such as `refused` or `cut_off`.")
     q: str = Field(
         "",
         max_length=1_000,

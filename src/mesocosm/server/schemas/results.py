@@ -149,6 +149,35 @@ class SliceDocument(Document):
     skipped: int
 
 
+class WrongKindDocument(Document):
+    """Wrong answers with one `value`; null: those without one.
+
+    `share` is that of the run's wrong answers, with its interval. `other` is their number in the run they are compared
+    with, `difference` that of the shares; both are null without one. `index` is the first one's in the plan.
+    """
+
+    value: str | None
+    count: int
+    share: PartDocument
+    index: int
+    other: int | None
+    difference: PartDocument | None
+
+
+class WrongAnswersDocument(Document):
+    """The wrong answers of a run by one field: the 50 kinds with most answers, and the number of `more` kinds.
+
+    `wrong` of the run's `measured` episodes are wrong, the agent's own failures among them.
+    """
+
+    by: str
+    wrong: int
+    measured: int
+    other_wrong: int | None = Field(description="Wrong answers of the run compared with; null without one.")
+    kinds: list[WrongKindDocument]
+    more: int
+
+
 class RunSlices(Document):
     """The results of a run by one label: the 50 values with most samples, and the number of `more` values."""
 

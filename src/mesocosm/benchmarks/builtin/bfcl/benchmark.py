@@ -7,7 +7,7 @@ from typing import Any
 
 from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall, calls_of
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, chosen
-from mesocosm.benchmarks.builtin.bfcl.checker import fault
+from mesocosm.benchmarks.builtin.bfcl.checker import fault, kind_of_fault
 from mesocosm.benchmarks.builtin.bfcl.files import Item, available, read_items
 from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answer
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
@@ -70,7 +70,9 @@ class FunctionCalling(NativeBenchmark):
         names = [self.descriptor.score.field, f"accuracy_{category.name}"]
         if category.expects == "calls":
             names.append(CALLS_SCORE)
-        return [Score(name, 0.0 if wrong else 1.0, explanation=wrong) for name in names]
+        value, expected = 0.0 if wrong else 1.0, self.best(task)
+        mistake = kind_of_fault(wrong)
+        return [Score(name, value, explanation=wrong, expected=expected, mistake=mistake) for name in names]
 
 
 def _task(category: Category, item: Item) -> Task:

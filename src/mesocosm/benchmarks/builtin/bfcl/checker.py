@@ -6,6 +6,7 @@ values, and omits only parameters that the key allows to be omitted. Several cal
 number must match the key.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,10 +22,36 @@ Key = Mapping[str, Mapping[str, Sequence[Any]]]
 _NESTED = ("array", "tuple")
 
 
+_KINDS = (
+    (re.compile(r"^(\d+|no) calls? where (\d+) (?:is|are) right$"), None),
+    (re.compile(r"where no function fits$"), "Calls something where no function fits"),
+    (re.compile(r"^calls none of the functions$"), "Calls none of the functions"),
+    (re.compile(r"^calls \S+, not "), "Calls another function"),
+    (re.compile(r"lacks (?:its required )?parameter"), "Leaves out a parameter"),
+    (re.compile(r"has a parameter \S+ that is not expected"), "Adds a parameter"),
+    (re.compile(r"which is not of type"), "Gives a value of the wrong type"),
+    (re.compile(r"which is not accepted"), "Gives a wrong value"),
+)
+
+
+def kind_of_fault(wrong: str) -> str:
+    """Return the kind of a fault, the same for like ones; empty for one that has no kind of its own."""
+    for pattern, kind in _KINDS:
+        found = pattern.search(wrong)
+        if found is None:
+            continue
+        if kind is not None:
+            return kind
+        given, right = 0 if found[1] == "no" else int(found[1]), int(found[2])
+        return "Makes no call" if not given else "Too many calls" if given > right else "Too few calls"
+    return ""
+
+
 def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Sequence[Key], language: Language) -> str:
     """Return what is wrong with the calls; empty if nothing is."""
     if len(calls) != len(keys):
-        return f"{len(calls)} calls where {len(keys)} are right"
+        made = f"{len(calls) or 'no'} {'call' if len(calls) == 1 else 'calls'}"
+        return f"{made} where {len(keys)} {'is' if len(keys) == 1 else 'are'} right"
     left = list(calls)
     for key in keys:
         faults = [_call_fault(functions, call, key, language) for call in left]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from mesocosm.benchmarks.builtin.gsm8k.calculations import calculations, wrong
 from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
@@ -41,17 +42,28 @@ class Gsm8k(NativeBenchmark):
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return 1 for a reply with the right final number, else 0."""
-        given = stated(read_answer(episode.terminal_info.get(ANSWER)).text)
-        explanation = "it states no single final number" if given is None else f"it states {given:.12g}"
-        right = same(given, float(task.target))
-        return [Score(self.descriptor.score.field, value=float(right), explanation="" if right else explanation)]
+        reply = read_answer(episode.terminal_info.get(ANSWER)).text
+        given = stated(reply)
+        name, stated_words = self.descriptor.score.field, None if given is None else f"{given:.12g}"
+        if same(given, float(task.target)):
+            return [Score(name, value=1.0, answer=stated_words)]
+        why, mistake = wrong(reply, given, str(task.input), str(task.reference or ""), float(task.target))
+        return [Score(name, value=0.0, explanation=why, answer=stated_words, mistake=mistake)]
 
 
 def _task(found: DatasetRows, place: int) -> Task:
     gold = _GOLD.search(found.text(place, "answer"))
     if gold is None:
         raise found.wrong(place, "its answer does not end in `####` and a number")
-    return Task(str(place), input=found.text(place, "question"), target=gold[1].replace(",", ""))
+    solution = found.text(place, "answer")[: gold.start()].rstrip()
+    steps = len(calculations(solution))
+    return Task(
+        str(place),
+        input=found.text(place, "question"),
+        target=gold[1].replace(",", ""),
+        reference=solution,
+        labels={"steps": str(steps)} if steps else {},
+    )
 
 
 open_benchmark = Gsm8k

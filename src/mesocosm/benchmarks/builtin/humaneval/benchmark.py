@@ -78,15 +78,18 @@ class HumanEval(NativeBenchmark):
         answer = read_answer(episode.terminal_info.get(ANSWER)).text
         found = programs(str(task.input), task.target["entry_point"], answer)
         if not found:
-            return [self._score(reason="the answer holds no code")]
+            reason = "the answer holds no code"
+            return [Score(self.descriptor.score.field, 0.0, explanation=reason, mistake="No code")]
         name, test = task.target["entry_point"], task.target["test"]
         # The prompt's helper functions are trusted: the tests use them.
         submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
         (reason,) = await check(submission, self._runner(), cpu_seconds=self._cpu_seconds, seconds=self._wall_seconds)
-        return [self._score(reason=reason) if reason else self._score(value=1.0)]
-
-    def _score(self, *, value: float = 0.0, reason: str = "") -> Score:
-        return Score(self.descriptor.score.field, value=value, explanation=reason)
+        solution = task.target["canonical_solution"]
+        return [
+            Score(
+                self.descriptor.score.field, float(not reason), explanation=reason, answer=found[0], expected=solution
+            )
+        ]
 
     @property
     def _cpu_seconds(self) -> int:

@@ -52,7 +52,8 @@ class Mmlu(NativeBenchmark):
         explanation = "it chooses no single option" if given is None else f"it chooses {given}"
         right = given == task.target
         names = (self.descriptor.score.field, str(task.metadata["area"]))
-        return [Score(name, value=float(right), explanation="" if right else explanation) for name in names]
+        wrong = explanation if given is None else f"{explanation}, expected {task.target}"
+        return [Score(name, float(right), explanation="" if right else wrong, answer=given) for name in names]
 
 
 open_benchmark = Mmlu
