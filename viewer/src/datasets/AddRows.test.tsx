@@ -56,6 +56,8 @@ it('adds the episodes that a filter lets through to a dataset of a workspace in 
     low: null,
     high: null,
     task: '',
+    mistake: '',
+    behaviour: '',
     q: '',
     sort: 'index',
   }

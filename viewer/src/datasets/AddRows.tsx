@@ -72,6 +72,8 @@ const ALL: NonNullable<Schema<'DatasetRowsInput'>['where']> = {
   high: null,
   task: '',
   label: '',
+  mistake: '',
+  behaviour: '',
   q: '',
   sort: 'index',
 }

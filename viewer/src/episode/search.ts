@@ -17,6 +17,8 @@ export interface ListSearch {
   high?: number
   task?: string
   label?: string
+  mistake?: string
+  behaviour?: string
   sort?: string
   /** The text that the list was searched for; `q` is what is searched inside the episode. */
   listq?: string
@@ -49,6 +51,8 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
     high: number(raw.high),
     task: text(raw.task),
     label: text(raw.label)?.slice(0, 1_000),
+    mistake: text(raw.mistake)?.slice(0, 200),
+    behaviour: text(raw.behaviour)?.slice(0, 50),
     sort: text(raw.sort),
     listq: text(raw.listq)?.slice(0, 1_000),
   })
@@ -56,8 +60,8 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
 
 /** Return the part of the address that says which list the reader came from. */
 export function listOf(search: EpisodeSearch): ListSearch {
-  const { state, cause, outcome, low, high, task, label, sort, listq } = search
-  return present({ state, cause, outcome, low, high, task, label, sort, listq })
+  const { state, cause, outcome, low, high, task, label, mistake, behaviour, sort, listq } = search
+  return present({ state, cause, outcome, low, high, task, label, mistake, behaviour, sort, listq })
 }
 
 /** Return the list as the API and the Run page are asked for it. */

@@ -6,6 +6,8 @@ interface SelectProps<Value extends string> {
   label: string
   /** Keep the label for those who cannot see the page only. */
   hideLabel?: boolean
+  /** Without a frame, beside the title of a panel. */
+  quiet?: boolean
   options: readonly { value: Value; label?: string }[]
   value: Value
   onChange: (value: Value) => void
@@ -15,6 +17,7 @@ interface SelectProps<Value extends string> {
 export function Select<Value extends string>({
   label,
   hideLabel = false,
+  quiet = false,
   options,
   value,
   onChange,
@@ -28,6 +31,7 @@ export function Select<Value extends string>({
       <select
         id={id}
         className={styles.select}
+        data-quiet={quiet || undefined}
         value={value}
         onChange={(event) => {
           const chosen = options.find((option) => option.value === event.target.value)

@@ -19,8 +19,8 @@ describe('EpisodeFilters', () => {
   it('keep the other filters when one is set', async () => {
     const search = vi.fn()
     await draw(<EpisodeFilters run={failed} search={{ q: 'seed' }} onSearch={search} total={total} />)
-    await userEvent.selectOptions(screen.getByRole('combobox', { name: 'Score' }), 'worst')
-    expect(search).toHaveBeenCalledWith({ q: 'seed', outcome: 'worst' })
+    await userEvent.click(screen.getByRole('button', { name: 'Not passed' }))
+    expect(search).toHaveBeenCalledWith({ q: 'seed', outcome: 'fail' })
   })
 
   it('say how many episodes fit', async () => {
@@ -52,6 +52,7 @@ describe('EpisodeFilters', () => {
       />,
     )
     expect(screen.queryByRole('option', { name: 'Passed' })).toBeNull()
+    expect(screen.queryByRole('button', { name: 'Passed' })).toBeNull()
   })
 
   it('offer causes that episodes failed of, and none of which only the score is missing', async () => {
@@ -63,7 +64,8 @@ describe('EpisodeFilters', () => {
   })
 
   it('offer samples that a grader skipped only where there are samples', async () => {
-    await draw(<EpisodeFilters run={run({ kind: 'rollout' })} search={{}} onSearch={() => {}} total={total} />)
+    const rewarded = run({ kind: 'rollout', primary: metric({ aggregation: 'mean' }) })
+    await draw(<EpisodeFilters run={rewarded} search={{}} onSearch={() => {}} total={total} />)
     expect(screen.getByRole('option', { name: 'Skipped by the grader' })).toBeTruthy()
     expect(screen.getByRole('searchbox', { name: 'Search samples' })).toBeTruthy()
   })

@@ -1,5 +1,6 @@
 /** What the episode table is filtered by. */
 
+import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import type { Schema } from '../api/types'
 import { EPISODE_STATES } from '../api/words'
@@ -8,6 +9,7 @@ import { count, interval, measure, plural } from '../format'
 import { Button } from '../parts/Button'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
+import { type Segment, Segments } from '../parts/Segments'
 import { Select } from '../parts/Select'
 import { keysOf } from '../search'
 import styles from './EpisodeFilters.module.css'
@@ -15,6 +17,10 @@ import { isRollout, thresholdOf, unitOf } from './results/rollout'
 import { justBelow } from './results/words'
 import { compact, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
 import { troubles } from './troubles'
+import { seriesQuery } from './useRun'
+import { type Choice, chosenVerdict, hasVerdicts, verdictCounts, withVerdict } from './verdicts'
+import { behaviourWords } from './wrong/words'
+import { wrongQuery } from './wrong/wrongQuery'
 
 interface EpisodeFiltersProps {
   run: Schema<'RunDetail'>
@@ -55,6 +61,7 @@ export function EpisodeFilters({ run, search, onSearch, total, children }: Episo
         value={search.q ?? ''}
         onChange={(q) => onSearch(compact({ ...search, q }), true)}
       />
+      <Verdicts run={run} search={search} onSearch={onSearch} />
       <MultiSelect
         label="State"
         options={keysOf(EPISODE_STATES)
@@ -71,19 +78,47 @@ export function EpisodeFilters({ run, search, onSearch, total, children }: Episo
           onChange={(cause) => set({ cause })}
         />
       )}
-      <Select
-        label="Score"
-        hideLabel
-        options={outcomesOf(run)}
-        value={search.outcome ?? 'any'}
-        onChange={(outcome) => set({ outcome: outcome === 'any' ? undefined : outcome })}
-      />
       <Removable threshold={thresholdOf(run)} search={search} set={set} onSearch={onSearch} />
       <p className={styles.total} role="status">
         {totalWords(total, isFiltered(search), counts.planned, unit)}
       </p>
       {children}
     </div>
+  )
+}
+
+/** The verdicts with their counts where every score is one; else what the scores of a run can be. */
+function Verdicts({ run, search, onSearch }: Pick<EpisodeFiltersProps, 'run' | 'search' | 'onSearch'>) {
+  const series = useQuery(seriesQuery(run.id))
+  const wrong = useQuery(wrongQuery(run.id, 'mistake'))
+  if (!hasVerdicts(run, series.data?.histogram ?? null)) {
+    return (
+      <Select
+        label="Score"
+        hideLabel
+        options={outcomesOf(run)}
+        value={search.outcome ?? 'any'}
+        onChange={(outcome) => onSearch(compact({ ...search, outcome: outcome === 'any' ? undefined : outcome }))}
+      />
+    )
+  }
+  const counts = wrong.data === undefined ? null : verdictCounts(run, wrong.data)
+  const segments: Segment<Choice>[] = [
+    { value: 'all', label: 'All', count: run.counts.planned },
+    { value: 'fail', label: 'Not passed', icon: 'close', tone: 'bad', count: counts?.not_passed },
+    { value: 'pass', label: 'Passed', icon: 'check', tone: 'good', count: counts?.passed },
+    { value: 'missing', label: 'Errors', icon: 'warning', tone: 'warn', count: counts?.error },
+  ]
+  if ((counts?.missing ?? 0) > 0) {
+    segments.push({ value: 'pending', label: 'Missing', icon: 'dash', count: counts?.missing })
+  }
+  return (
+    <Segments
+      label="Verdict"
+      segments={segments}
+      value={chosenVerdict(search)}
+      onChange={(choice) => onSearch(withVerdict(search, choice))}
+    />
   )
 }
 
@@ -118,6 +153,16 @@ function Removable({ search, set, onSearch, threshold }: RemovableProps) {
       {search.task !== undefined && (
         <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} title="Remove this filter">
           one task
+        </Button>
+      )}
+      {search.mistake !== undefined && (
+        <Button icon="close" look="quiet" onClick={() => set({ mistake: undefined })} title="Remove this filter">
+          {search.mistake}
+        </Button>
+      )}
+      {search.behaviour !== undefined && (
+        <Button icon="close" look="quiet" onClick={() => set({ behaviour: undefined })} title="Remove this filter">
+          {behaviourWords(search.behaviour)}
         </Button>
       )}
       {search.label !== undefined && (

@@ -6,12 +6,12 @@ import type { Schema } from '../api/types'
 import { Failure } from '../parts/Failure'
 import { useNarrow } from '../parts/useNarrow'
 import { VirtualTable } from '../parts/VirtualTable'
+import { keysOf } from '../search'
 import styles from './EpisodeTable.module.css'
-import { episodeColumns, narrowEpisodeColumns } from './episodeColumns'
+import { episodeColumns, narrowEpisodeColumns, type TaskFacts, taskFacts } from './episodeColumns'
 import { NoEpisodes } from './NoEpisodes'
-import type { Row } from './plan'
-import { isRollout, thresholdOf } from './results/rollout'
-import { narrowSampleColumns, sampleColumns } from './results/sampleColumns'
+import type { Episode, Row } from './plan'
+import { isRollout } from './results/rollout'
 import { episodeFilter, listSearch, type RunSearch, sorted } from './search'
 import { useEpisodes } from './useEpisodes'
 import { useRoomBelow } from './useRoomBelow'
@@ -42,13 +42,11 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
   const score = run.primary?.name ?? ''
   const trials = selectedTrials(run) > 1
   const samples = isRollout(run)
-  const threshold = useMemo(() => thresholdOf(run), [run])
-  const first = rows.rowAt(0)
-  const labelled = first?.kind === 'episode' && Object.keys(first.episode.labels).length > 0
-  const columns = useMemo(() => {
-    if (samples) return (narrow ? narrowSampleColumns : sampleColumns)({ score, filter, trials, threshold, labelled })
-    return (narrow ? narrowEpisodeColumns : episodeColumns)({ score, filter, trials })
-  }, [samples, narrow, score, filter, trials, threshold, labelled])
+  const has = useFacts(rows.rowAt, sight.first)
+  const columns = useMemo(
+    () => (narrow ? narrowEpisodeColumns : episodeColumns)({ score, filter, trials, samples, has }),
+    [samples, narrow, score, filter, trials, has],
+  )
   const open = (row: Row) => {
     if (row.kind !== 'episode') return
     void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: listSearch(filter) })
@@ -86,6 +84,30 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
       )}
     </div>
   )
+}
+
+/** Rows that are looked at to find out which columns have content. */
+const LOOKED_AT = 30
+
+/** What the tasks have. What once was there stays: columns must not come and go while one scrolls. */
+function useFacts(rowAt: (index: number) => Row | undefined, first: number): TaskFacts {
+  const [has, setHas] = useState<TaskFacts>(() => taskFacts([]))
+  const seen: Episode[] = []
+  for (let index = first; index < first + LOOKED_AT; index++) {
+    const row = rowAt(index)
+    if (row?.kind === 'episode') seen.push(row.episode)
+  }
+  const now = taskFacts(seen)
+  const added = keysOf(now).some((key) => now[key] && !has[key])
+  useEffect(() => {
+    if (added) setHas((before) => mapped(before, now))
+  })
+  return has
+}
+
+function mapped(before: TaskFacts, now: TaskFacts): TaskFacts {
+  const entries = keysOf(before).map((key) => [key, before[key] || now[key]] as const)
+  return Object.fromEntries(entries) as unknown as TaskFacts
 }
 
 function selectedTrials(run: Schema<'RunDetail'>): number {

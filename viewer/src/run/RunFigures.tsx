@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import type { Schema } from '../api/types'
-import { compact, count, duration, exact, measure, money } from '../format'
+import { capitalized, compact, count, duration, exact, measure, money, plural } from '../format'
 import { Progress } from '../parts/Progress'
 import { isGoing } from './headline'
 import { pace, remember, type Sighting } from './pace'
@@ -22,6 +22,22 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
   // As "What went wrong" counts them: an episode whose grader failed has no value, though nothing failed in playing it.
   const again = tried(run)
   const failed = troubles(run.failures, run.primary).reduce((sum, { count: some }) => sum + some, 0) - again
+  if (run.state === 'finished' && counts.owed === 0 && failed === 0 && again === 0) {
+    return (
+      <dl className={styles.line}>
+        <div>
+          <dt className="hidden-text">{capitalized(unitOf(run))}s</dt>
+          <dd>{plural(counts.done, unitOf(run))}</dd>
+        </div>
+        {figures.map(({ label, value, title }) => (
+          <div key={label} title={title}>
+            <dt>{label.toLowerCase()}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    )
+  }
   return (
     <div className={styles.figures}>
       <div className={styles.progress}>
@@ -65,7 +81,8 @@ function useFigures(run: Schema<'RunDetail'>): Figure[] {
         usage.cost_usd === null ? 'At least this much: some prices are unknown' : exact(usage.cost_usd, 'US dollars'),
     },
   ]
-  if (!isRollout(run)) {
+  // Of one question each, every episode has one step, and its score is the reward.
+  if (!isRollout(run) && run.mean_steps !== 1) {
     figures.push({ label: 'Mean reward', value: measure(run.mean_reward), title: exact(run.mean_reward) })
     figures.push({ label: 'Mean steps', value: measure(run.mean_steps), title: exact(run.mean_steps) })
   }

@@ -1,5 +1,6 @@
 /** A run on its page. */
 
+import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { lazy, Suspense, useCallback, useState } from 'react'
 import type { Schema } from '../api/types'
@@ -15,6 +16,7 @@ import { Configuration } from './Configuration'
 import { DistributionPanel } from './DistributionPanel'
 import { EpisodeFilters } from './EpisodeFilters'
 import { EpisodeTable } from './EpisodeTable'
+import { GroupPanel } from './GroupPanel'
 import { isGoing } from './headline'
 import { Notices } from './Notices'
 import { RunActions } from './RunActions'
@@ -22,10 +24,12 @@ import { RunFigures } from './RunFigures'
 import { RunNote } from './RunNote'
 import styles from './RunView.module.css'
 import { ResultsView } from './results/ResultsView'
+import { resultsQuery } from './results/resultsQuery'
 import { filterOfCause, hasOutput, isRollout, shownTab } from './results/rollout'
 import { ScorePanel } from './ScorePanel'
 import { compact, episodeFilter, type RunSearch, readRunSearch, type Tab, toggled } from './search'
 import { TroublePanel } from './TroublePanel'
+import { WrongPanel } from './wrong/WrongPanel'
 
 const ServerActions = lazy(async () => ({ default: (await import('./ServerActions')).ServerActions }))
 const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
@@ -73,7 +77,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       trail={<Link to="/">Runs</Link>}
       aside={
         <>
-          <Status state={run.state} stopping={run.stop_requested} />
+          {run.state !== 'finished' && <Status state={run.state} stopping={run.stop_requested} />}
           {run.tags.map((tag) => (
             <Badge key={tag}>
               <bdi>{tag}</bdi>
@@ -93,9 +97,12 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       <Notices run={run} />
       <RunFigures run={run} />
       <div className={styles.summary}>
-        <ScorePanel run={run} />
-        <TroublePanel run={run} chosen={search.cause ?? []} onChoose={chooseCause} />
-        <DistributionPanel run={run} search={search} onSearch={list} />
+        <div className={styles.scored}>
+          <ScorePanel run={run} />
+          <TroublePanel run={run} chosen={search.cause ?? []} onChoose={chooseCause} />
+        </div>
+        <WrongPanel run={run} search={search} onSearch={list} />
+        <ByLabel run={run} search={search} onSearch={list} />
       </div>
       <Tabs
         label="Sections of the run"
@@ -107,6 +114,14 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       </Tabs>
     </Page>
   )
+}
+
+/** The score by a label of the tasks; where they have none, how it is spread. */
+function ByLabel({ run, search, onSearch }: ContentProps) {
+  const { data } = useQuery(resultsQuery(run.id))
+  if (data === undefined) return <Skeleton height="14rem" />
+  if (data.labels.length === 0) return <DistributionPanel run={run} search={search} onSearch={onSearch} />
+  return <GroupPanel run={run} labels={data.labels} search={search} onSearch={onSearch} />
 }
 
 /** On a server only those whose run it is can do something, and in its words. */

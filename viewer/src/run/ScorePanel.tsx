@@ -1,5 +1,6 @@
 /** The headline score: large, with its interval, and in words what it counts. */
 
+import { useQuery } from '@tanstack/react-query'
 import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { count, exact, interval, measure, signed } from '../format'
@@ -11,6 +12,10 @@ import { gist } from './gist'
 import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
 import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
+import { Tally } from './Tally'
+import { seriesQuery } from './useRun'
+import { hasVerdicts, verdictCounts } from './verdicts'
+import { wrongQuery } from './wrong/wrongQuery'
 
 export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
   const { metric, note, sentences } = headline(run)
@@ -30,6 +35,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
               n = {metric.n_scored.toLocaleString('en')}/{metric.n_planned.toLocaleString('en')}
             </span>
           </p>
+          <Outcomes run={run} />
           <ul className={styles.words}>
             {sentences.map((sentence) => (
               <li key={sentence}>{sentence}</li>
@@ -58,6 +64,14 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
       )}
     </Panel>
   )
+}
+
+/** How many passed, where every score says whether it did. */
+function Outcomes({ run }: { run: Schema<'RunDetail'> }) {
+  const series = useQuery(seriesQuery(run.id))
+  const { data } = useQuery(wrongQuery(run.id, 'mistake'))
+  if (data === undefined || !hasVerdicts(run, series.data?.histogram ?? null)) return null
+  return <Tally counts={verdictCounts(run, data)} />
 }
 
 /** Why a metric lacks values that the one that ranks has, as when only one of two graders failed. */

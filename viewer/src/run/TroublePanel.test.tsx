@@ -78,6 +78,6 @@ describe('TroublePanel', () => {
         onChoose={() => {}}
       />,
     )
-    expect(screen.getByText('No episodes have failed so far; 96 are still pending.').className).toBe('muted')
+    expect(screen.getByText('0 so far; 96 are still to play.').className).toBe('muted')
   })
 })

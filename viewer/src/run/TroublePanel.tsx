@@ -5,7 +5,6 @@ import type { Schema } from '../api/types'
 import { causeWords } from '../cause'
 import { count, plural } from '../format'
 import { Button } from '../parts/Button'
-import { Icon } from '../parts/Icon'
 import { Panel } from '../parts/Panel'
 import { EpisodeLink } from './EpisodeLink'
 import { gist } from './gist'
@@ -37,7 +36,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   const shown = all ? found : found.slice(0, SHOWN)
   return (
     <Panel
-      title="Failures"
+      title="Errors"
       note={total > 0 ? `${count(total)} of ${plural(run.counts.done + again, unitOf(run))}` : undefined}
     >
       {found.length === 0 && <Nothing run={run} />}
@@ -62,13 +61,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
 }
 
 function Nothing({ run }: { run: Schema<'RunDetail'> }) {
-  const { words, good } = withoutTrouble(run)
-  if (!good) return <p className="muted">{words}</p>
-  return (
-    <p className={styles.fine}>
-      <Icon name="check" /> {words}
-    </p>
-  )
+  return <p className="muted">{withoutTrouble(run)}</p>
 }
 
 interface TroubleRowProps {

@@ -1,6 +1,7 @@
 /** The columns of the episode table. */
 
 import { memo, type ReactNode } from 'react'
+import { causeWords } from '../cause'
 import { count, MISSING, plural } from '../format'
 import type { Column } from '../parts/column'
 import { Duration } from '../parts/Duration'
@@ -8,6 +9,7 @@ import { Money } from '../parts/Money'
 import { Num } from '../parts/Num'
 import { Status } from '../parts/Status'
 import { Tokens } from '../parts/Tokens'
+import { Verdict } from '../parts/Verdict'
 import { EpisodeLink } from './EpisodeLink'
 import { EpisodeScore } from './EpisodeScore'
 import styles from './EpisodeTable.module.css'
@@ -21,24 +23,108 @@ export interface EpisodeColumnsProps {
   filter: EpisodeFilter
   /** Whether tasks are played more than once. */
   trials: boolean
+  /** Whether they are samples of a rollout: tasks are rows, and the score is a reward. */
+  samples: boolean
+  /** What the tasks of this run have: words that ask, a right answer, an answer, scores that are no verdict. */
+  has: TaskFacts
+}
+
+/** Which columns have something to show. */
+export interface TaskFacts {
+  question: boolean
+  expected: boolean
+  given: boolean
+  number: boolean
+  seed: boolean
+  labels: boolean
+  cost: boolean
+  retries: boolean
+}
+
+/** What some episodes have, so that a column without content leaves its room to others. */
+export function taskFacts(episodes: readonly Episode[]): TaskFacts {
+  return {
+    question: episodes.some(({ question }) => question !== ''),
+    expected: episodes.some(({ expected }) => expected !== ''),
+    given: episodes.some(({ given }) => given !== ''),
+    number: episodes.some(({ score }) => score !== null && score !== 0 && score !== 1),
+    seed: episodes.some(({ seed }) => seed !== null),
+    labels: episodes.some(({ labels }) => Object.keys(labels).length > 0),
+    cost: episodes.some(({ usage }) => usage.cost_usd !== 0),
+    retries: episodes.some(({ retries }) => retries > 0),
+  }
 }
 
 /** Columns for a wide window. */
 export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
-  const columns = [...identity(props), ...outcome(props), ...amounts()]
-  return props.trials ? columns : columns.filter(({ key }) => key !== 'trial')
+  const { has, trials, samples } = props
+  const columns = [...identity(props), ...answers(props), ...outcome(props), why, ...amounts(), labels]
+  const hidden = new Set([
+    ...(trials ? [] : ['trial']),
+    ...(has.question ? ['task', 'seed', 'reward', 'steps'] : ['question']),
+    ...(samples ? ['seed', 'reward', 'steps'] : []),
+    ...(has.labels && !has.question ? [] : ['labels']),
+    ...(has.cost ? [] : ['cost']),
+    ...(has.retries ? [] : ['retries']),
+    ...(has.expected ? [] : ['expected']),
+    ...(has.given ? [] : ['given']),
+    ...(has.number ? [] : ['score']),
+    ...(has.seed ? [] : ['seed']),
+  ])
+  return columns.filter(({ key }) => !hidden.has(key))
 }
 
-function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
+function answers({ filter }: EpisodeColumnsProps): Column<Row>[] {
+  return [
+    {
+      key: 'question',
+      header: 'Question',
+      width: 180,
+      grow: 3,
+      render: drawn((row) => <Question row={row} filter={filter} />),
+    },
+    {
+      key: 'expected',
+      header: 'Expected',
+      title: 'The right answer; the model does not see it',
+      width: 96,
+      grow: 0.5,
+      align: 'end',
+      priority: 2,
+      render: played(({ expected }) => <Line words={expected} strong />),
+    },
+    {
+      key: 'given',
+      header: 'Given',
+      title: 'The answer that was graded',
+      width: 96,
+      grow: 0.6,
+      align: 'end',
+      priority: 2,
+      render: played(({ given }) => <Line words={given} />),
+    },
+  ]
+}
+
+const why: Column<Row> = {
+  key: 'why',
+  header: 'Why',
+  width: 150,
+  grow: 2,
+  priority: 2,
+  render: played((episode) => <Why episode={episode} />),
+}
+
+function identity({ filter, samples }: EpisodeColumnsProps): Column<Row>[] {
   return [
     {
       key: 'index',
-      header: '#',
-      title: 'Position in the plan',
-      width: 72,
+      header: samples ? 'Row' : '#',
+      title: samples ? 'Row of the dataset, starting at 0' : 'Position in the plan',
+      width: 64,
       align: 'end',
       sort: 'index',
-      render: drawn((row) => <Index row={row} />),
+      render: drawn((row) => <Index row={row} samples={samples} />),
     },
     { key: 'task', header: 'Task', width: 146, grow: 1, render: drawn((row) => <Task row={row} filter={filter} />) },
     {
@@ -61,17 +147,27 @@ function identity({ filter }: EpisodeColumnsProps): Column<Row>[] {
   ]
 }
 
-function outcome({ score }: EpisodeColumnsProps): Column<Row>[] {
+const labels: Column<Row> = {
+  key: 'labels',
+  header: 'Labels',
+  width: 120,
+  grow: 0.8,
+  priority: 5,
+  render: played(({ labels: given }) => <LabelWords labels={given} />),
+}
+
+function outcome({ score, has, samples }: EpisodeColumnsProps): Column<Row>[] {
   return [
     {
-      key: 'state',
-      header: 'State',
-      width: 120,
-      render: drawn((row) => <Status of="episode" state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
+      key: 'verdict',
+      header: 'Verdict',
+      width: 124,
+      sort: has.number ? undefined : 'score',
+      render: drawn((row) => <Outcome row={row} />),
     },
     {
       key: 'score',
-      header: 'Score',
+      header: samples ? 'Reward' : 'Score',
       width: 76,
       align: 'end',
       sort: 'score',
@@ -137,50 +233,83 @@ export function amounts(): Column<Row>[] {
       priority: 7,
       render: played(({ retries }) => (retries > 0 ? count(retries) : '')),
     },
-    {
-      key: 'failure',
-      header: 'Failure',
-      width: 180,
-      grow: 2.4,
-      priority: 2,
-      render: played(({ failure }) => <FailureCell failure={failure} />),
-    },
   ]
 }
 
 /** Columns for a phone: two lines a row. */
-export function narrowEpisodeColumns({ score, filter }: EpisodeColumnsProps): Column<Row>[] {
+export function narrowEpisodeColumns({ score, filter, has }: EpisodeColumnsProps): Column<Row>[] {
   return [
     {
       key: 'task',
-      header: 'Task',
+      header: has.question ? 'Question' : 'Task',
       sort: 'index',
       width: 120,
       grow: 1,
       render: (row) => (
         <span className={styles.lines}>
           <span className={styles.line}>
-            <Task row={row} filter={filter} />
+            {has.question ? <Question row={row} filter={filter} /> : <Task row={row} filter={filter} />}
           </span>
           <span className={styles.second}>{row.kind === 'episode' && <Second episode={row.episode} />}</span>
         </span>
       ),
     },
-    {
-      key: 'state',
-      header: 'State',
-      width: 118,
-      render: drawn((row) => <Status of="episode" state={row.kind === 'episode' ? row.episode.state : 'pending'} />),
-    },
-    {
-      key: 'score',
-      header: 'Score',
-      width: 76,
-      align: 'end',
-      sort: 'score',
-      render: played((episode) => <EpisodeScore episode={episode} name={score} />),
-    },
+    has.number
+      ? {
+          key: 'score',
+          header: 'Score',
+          width: 76,
+          align: 'end',
+          sort: 'score',
+          render: played((episode) => <EpisodeScore episode={episode} name={score} />),
+        }
+      : { key: 'verdict', header: 'Verdict', width: 112, sort: 'score', render: drawn((row) => <Outcome row={row} />) },
   ]
+}
+
+/** The verdict; before there is one, or where there is none, what became of the episode. */
+function Outcome({ row }: { row: Row }) {
+  if (row.kind === 'owed') return <span className="muted">not played</span>
+  const { verdict, state, why: reason } = row.episode
+  if (verdict !== null) return <Verdict name={verdict} title={reason} />
+  return state === 'completed' ? null : <Status of="episode" state={state} />
+}
+
+function Question({ row, filter }: { row: Row; filter: EpisodeFilter }) {
+  if (row.kind === 'owed') return <span className="muted">not played yet</span>
+  const { id, task_id: task, question } = row.episode
+  return (
+    <EpisodeLink id={id} filter={filter} title={question}>
+      {question || task.slice(0, 200) || `#${row.index}`}
+    </EpisodeLink>
+  )
+}
+
+function LabelWords({ labels: given }: { labels: Episode['labels'] }) {
+  const words = Object.entries(given).map(([name, value]) => `${name}: ${value}`)
+  return (
+    <span className="muted" title={words.join('\n')}>
+      {Object.values(given).join(' · ')}
+    </span>
+  )
+}
+
+function Line({ words, strong = false }: { words: string; strong?: boolean }) {
+  const shown = <bdi>{words}</bdi>
+  return <span title={words}>{strong ? <strong>{shown}</strong> : shown}</span>
+}
+
+/** Why an episode failed or fell short, in one sentence. */
+function Why({ episode: { failure, why: reason, scores } }: { episode: Episode }) {
+  if (failure !== null) return <FailureCell failure={failure} />
+  if (reason !== '') return <Line words={reason} />
+  const missing = scores.find((score) => score.missing !== null)
+  if (missing?.missing == null) return null
+  return (
+    <span title={missing.explanation.slice(0, 1_000)}>
+      {causeWords(missing.missing).name} <span className="muted">{missing.explanation.slice(0, 200)}</span>
+    </span>
+  )
 }
 
 export function played(draw: (episode: Episode) => ReactNode): Column<Row>['render'] {
@@ -204,8 +333,9 @@ const Cell = memo(
   (before, after) => before.draw === after.draw && sameRow(before.row, after.row),
 )
 
-function Index({ row }: { row: Row }) {
-  return <span className="muted">{count(row.index)}</span>
+function Index({ row, samples }: { row: Row; samples: boolean }) {
+  const task = samples && row.kind === 'episode' ? row.episode.task_id : ''
+  return <span className="muted">{task === '' ? count(row.index) : task.slice(0, 20)}</span>
 }
 
 function Task({ row, filter }: { row: Row; filter: EpisodeFilter }) {
@@ -220,6 +350,13 @@ function Task({ row, filter }: { row: Row; filter: EpisodeFilter }) {
 
 function Second({ episode }: { episode: Episode }) {
   if (episode.failure !== null) return <FailureCell failure={episode.failure} />
+  if (episode.expected !== '' && episode.given !== '') {
+    return (
+      <>
+        expected {episode.expected}, given {episode.given}
+      </>
+    )
+  }
   return (
     <>
       {plural(episode.steps, 'step')} · <Duration seconds={episode.duration_s} />

@@ -128,6 +128,13 @@ export function episode(given: Partial<Schema<'EpisodeSummary'>> = {}): Schema<'
     ended_at: '2026-11-21T12:00:05Z',
     duration_s: 5,
     labels: {},
+    verdict: 'passed',
+    question: '',
+    expected: '',
+    given: '',
+    why: '',
+    mistake: '',
+    behaviour: '',
     terminal_info: null,
     ...given,
   }

@@ -28,18 +28,25 @@ export interface RunSearch {
   task?: string
   /** A label with its value, `difficulty=hard`. */
   label?: string
+  /** Kind of mistake of wrong answers. */
+  mistake?: string
+  behaviour?: string
   q?: string
   sort?: EpisodeSort
   /** The label by which the results of a rollout are sliced. */
   slice?: string
   /** The order of the slices. */
   slices?: SliceSort
+  /** What wrong answers are grouped by; their kind unless named. */
+  wrong?: string
+  /** The run whose wrong answers they are held against. */
+  against?: string
 }
 
 /** The part of the search that chooses and orders episodes; the Episode page takes it for "next with this filter". */
-export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices'>
+export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices' | 'wrong' | 'against'>
 
-const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'q'] as const
+const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'mistake', 'behaviour', 'q'] as const
 
 /** Read search parameters from a URL; invalid ones are ignored. */
 export function readRunSearch(raw: Record<string, unknown>): RunSearch {
@@ -52,10 +59,14 @@ export function readRunSearch(raw: Record<string, unknown>): RunSearch {
     high: number(raw.high),
     task: text(raw.task),
     label: text(raw.label)?.slice(0, 1_000),
+    mistake: text(raw.mistake)?.slice(0, 200),
+    behaviour: text(raw.behaviour)?.slice(0, 50),
     q: text(raw.q)?.slice(0, 1_000),
     sort: readOrder(raw.sort, EPISODE_SORT_KEYS),
     slice: text(raw.slice)?.slice(0, 200),
     slices: readOrder(raw.slices, SLICE_KEYS),
+    wrong: text(raw.wrong)?.slice(0, 200),
+    against: text(raw.against)?.slice(0, 200),
   }
   if (found.tab === 'episodes') found.tab = undefined
   if (found.sort === 'index') found.sort = undefined
@@ -71,7 +82,8 @@ export function compact<T extends object>(search: T): T {
 }
 
 /** Only what filters and orders episodes. */
-export function episodeFilter({ tab: _tab, slice: _slice, slices: _slices, ...filter }: RunSearch): EpisodeFilter {
+export function episodeFilter(search: RunSearch): EpisodeFilter {
+  const { tab: _tab, slice: _slice, slices: _slices, wrong: _wrong, against: _against, ...filter } = search
   return compact(filter)
 }
 
@@ -95,8 +107,8 @@ export function isPlanOrder(search: RunSearch): boolean {
 
 /** The search without its filters. */
 export function unfiltered(search: RunSearch): RunSearch {
-  const { tab, sort, slice, slices } = search
-  return compact({ tab, sort, slice, slices })
+  const { tab, sort, slice, slices, wrong, against } = search
+  return compact({ tab, sort, slice, slices, wrong, against })
 }
 
 /** The search in another order; a word that nothing is sorted by means the order of the plan. */

@@ -3,6 +3,7 @@
 import type { Schema } from '../api/types'
 import { count } from '../format'
 import { isGoing } from './headline'
+import { unitOf } from './results/rollout'
 
 type FailureGroup = Schema<'FailureGroup'>
 type Metric = Schema<'MetricDocument'>
@@ -50,22 +51,16 @@ export function tried({ failures, counts }: Pick<Schema<'RunDetail'>, 'failures'
   return Math.min(Math.max(all - counts.failed, 0), counts.owed)
 }
 
-/** What can be said of a run without any trouble; `good` only when all of it was played and its score is not zero. */
-export function withoutTrouble(run: Pick<Schema<'RunDetail'>, 'state' | 'counts' | 'primary'>) {
+/** What can be said of a run without any error: that is no praise, for its answers may all be wrong. */
+export function withoutTrouble(run: Pick<Schema<'RunDetail'>, 'state' | 'counts' | 'kind'>): string {
   const { done, owed, truncated, timeout } = run.counts
   const going = isGoing(run)
-  if (done === 0) return { words: `No episodes were played ${going ? 'yet' : 'in this run'}.`, good: false }
-  const open = owed > 0 || run.state !== 'finished'
-  const rest = owed > 0 ? `; ${count(owed)} ${owed === 1 ? 'is' : 'are'} still pending` : ''
+  if (done === 0) return `No ${unitOf(run)}s were played ${going ? 'yet' : 'in this run'}.`
+  const rest = owed > 0 ? `; ${count(owed)} ${owed === 1 ? 'is' : 'are'} still to play` : ''
   const cut = [
     truncated > 0 ? `${count(truncated)} reached the step limit` : '',
     timeout > 0 ? `${count(timeout)} reached the time limit` : '',
   ].filter(Boolean)
-  const failed = open
-    ? 'No episodes have failed so far'
-    : done === 1
-      ? 'The only episode did not fail'
-      : `None of the ${count(done)} episodes failed`
-  const words = `${failed}${cut.length > 0 ? `, ${cut.join(' and ')}` : ''}${rest}.`
-  return { words, good: !open && cut.length === 0 && Boolean(run.primary?.value) }
+  const none = owed > 0 || run.state !== 'finished' ? '0 so far' : `0. Every ${unitOf(run)} got a reply`
+  return `${none}${cut.length > 0 ? `, ${cut.join(' and ')}` : ''}${rest}.`
 }

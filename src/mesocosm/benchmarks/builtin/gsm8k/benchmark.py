@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from mesocosm.benchmarks.builtin.gsm8k.calculations import calculations, wrong
+from mesocosm.benchmarks.builtin.gsm8k.calculations import wrong
 from mesocosm.benchmarks.builtin.gsm8k.grading import same, stated
 from mesocosm.benchmarks.dataset import DatasetRows, HubDataset, read_rows
 from mesocosm.benchmarks.native import LoadedTasks, NativeBenchmark
@@ -56,7 +56,7 @@ def _task(found: DatasetRows, place: int) -> Task:
     if gold is None:
         raise found.wrong(place, "its answer does not end in `####` and a number")
     solution = found.text(place, "answer")[: gold.start()].rstrip()
-    steps = len(calculations(solution))
+    steps = sum(1 for line in solution.splitlines() if line.strip())
     return Task(
         str(place),
         input=found.text(place, "question"),
