@@ -112,7 +112,9 @@ function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: st
 function explanations(episode: Schema<'EpisodeDetail'>): { name: string; text: string }[] {
   const found = new Map<string, string[]>()
   for (const { name, explanation } of episode.scores) {
+    // The strip on top says why the primary score is what it is.
     if (!explanation || explanation === episode.failure?.message) continue
+    if (explanation.toLowerCase() === episode.why.toLowerCase()) continue
     found.set(explanation, [...(found.get(explanation) ?? []), name])
   }
   return [...found].map(([text, names]) => ({ name: names.slice(0, 3).join(', '), text }))

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense } from 'react'
 import type { Schema } from '../api/types'
+import { count } from '../format'
 import { Page } from '../parts/Page'
 import { Unfinished } from '../parts/Unfinished'
 import { place } from '../place'
@@ -8,12 +9,19 @@ import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
 import { isRollout, unitOf } from '../run/results/rollout'
 import { ModelName } from '../runs/ModelName'
+import { isOneTurn } from './answer/oneTurn'
 import { EpisodeFacts } from './EpisodeFacts'
 import { EpisodeState } from './EpisodeState'
 import { NeighbourLinks } from './NeighbourLinks'
 import { type EpisodeSearch, listQuery } from './search'
 
 const AddRows = lazy(async () => ({ default: (await import('../datasets/AddRows')).AddRows }))
+
+/** What an episode is called: a row, a question where its task has only a number, else its task. */
+function taskName({ run, task_id: task, question, index }: Schema<'EpisodeDetail'>): string {
+  if (isRollout(run)) return `Row ${task}`
+  return question !== '' && /^\d+$/.test(task) ? `Question ${count(index + 1)}` : task
+}
 
 interface EpisodeHeadProps {
   episode: Schema<'EpisodeDetail'>
@@ -26,7 +34,7 @@ interface EpisodeHeadProps {
 /** The top of the page: which episode of which run, its state and numbers, the way to its neighbours. */
 export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadProps) {
   const run = episode.run
-  const task = isRollout(run) ? `Row ${episode.task_id}` : episode.task_id
+  const task = taskName(episode)
   const runName = run.name || run.benchmark_title || run.benchmark
   return (
     <Page
@@ -41,7 +49,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
           <Unfinished run={run} />
         </nav>
       }
-      aside={<EpisodeState episode={episode} />}
+      aside={episode.state !== 'completed' && <EpisodeState episode={episode} />}
       actions={
         <>
           {place.mode === 'server' && (
@@ -53,9 +61,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
         </>
       }
     >
-      <div aria-busy={loading}>
-        <EpisodeFacts episode={episode} />
-      </div>
+      <div aria-busy={loading}>{!isOneTurn(episode) && <EpisodeFacts episode={episode} />}</div>
       {children}
     </Page>
   )

@@ -1,8 +1,15 @@
-import { useCallback, useRef } from 'react'
+import { type CSSProperties, useCallback, useRef } from 'react'
 import { Button } from '../parts/Button'
 import { useSize } from '../parts/useSize'
 import { FailureView } from '../renderers/FailureView'
 import { isRollout } from '../run/results/rollout'
+import { Against } from './answer/Against'
+import answerStyles from './answer/answer.module.css'
+import { FactsPanel } from './answer/FactsPanel'
+import { OneTurn } from './answer/OneTurn'
+import { isOneTurn } from './answer/oneTurn'
+import { Strip } from './answer/Strip'
+import { useSticks } from './answer/useSticks'
 import { CallDialog } from './CallDialog'
 import { EpisodeTimeline, type EpisodeTimelineHandle } from './EpisodeTimeline'
 import { Player } from './Player'
@@ -19,13 +26,18 @@ const GAP = 8
 /** Everything below the numbers: the failure, the outline, the timeline or the player. */
 export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
   const toolbar = useRef<HTMLDivElement>(null)
+  const strip = useRef<HTMLDivElement>(null)
   const { height } = useSize(toolbar)
+  const { height: stripHeight } = useSize(strip)
+  const sticks = useSticks()
+  const above = sticks && stripHeight > 0 ? stripHeight + GAP : 0
   const timeline = useRef<EpisodeTimelineHandle>(null)
   const place = usePlace({ episode, search, change }, timeline)
-  const { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, replay } = place
+  const { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, view } = place
   const openCall = useCallback((call: number) => change({ call }, false), [change])
   return (
-    <>
+    <div className={styles.view} style={{ '--strip': `${above}px` } as CSSProperties}>
+      <Strip ref={strip} episode={episode} />
       {episode.failure && (
         <FailureView failure={episode.failure}>
           <Button icon="arrowDown" onClick={() => void toError()}>
@@ -33,9 +45,16 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
           </Button>
         </FailureView>
       )}
-      {isRollout(episode.run) && !replay && <SampleView episode={episode} highlight={search.q ?? ''} />}
+      {isRollout(episode.run) && view === 'timeline' && (
+        <>
+          <Against episode={episode} />
+          <SampleView episode={episode} highlight={search.q ?? ''} />
+        </>
+      )}
       <Toolbar
         ref={toolbar}
+        view={view}
+        oneTurn={isOneTurn(episode)}
         search={search}
         change={change}
         step={step}
@@ -47,9 +66,21 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
         follow={place.follow}
         onFollow={place.setFollow}
       />
-      {replay ? (
+      {view === 'conversation' && (
+        <div className={answerStyles.columns}>
+          <div className={answerStyles.main}>
+            <OneTurn episode={episode} onCall={openCall} />
+            <Against episode={episode} />
+          </div>
+          <aside className={answerStyles.main} aria-label="Facts">
+            <FactsPanel episode={episode} />
+          </aside>
+        </div>
+      )}
+      {view === 'replay' && (
         <Player episode={episode} step={Math.min(search.step ?? 0, lastStep)} lastStep={lastStep} onStep={toStep} />
-      ) : (
+      )}
+      {view === 'timeline' && (
         <div className={styles.columns}>
           <SidePanel
             episode={episode}
@@ -65,7 +96,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
             ref={timeline}
             episode={episode}
             search={search}
-            top={BAR + (height || 60) + GAP}
+            top={BAR + above + (height || 60) + GAP}
             marked={hits.items[hitAt]?.seq}
             onStep={setStep}
             onCall={openCall}
@@ -73,6 +104,6 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
         </div>
       )}
       <CallDialog episodeId={episode.id} seq={search.call} onClose={() => change({ call: undefined })} />
-    </>
+    </div>
   )
 }

@@ -3,7 +3,10 @@ import { useNavigate } from '@tanstack/react-router'
 import { documentQuery } from '../api/query'
 import type { Query } from '../api/types'
 import { useShortcut } from '../keys/useShortcut'
+import { Button } from '../parts/Button'
+import { Icon } from '../parts/Icon'
 import { IconButton } from '../parts/IconButton'
+import { Key } from '../parts/Key'
 import styles from './head.module.css'
 import { type EpisodeSearch, listOf, listQuery } from './search'
 import { usePressed } from './usePressed'
@@ -35,21 +38,28 @@ export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
   useShortcut('[', 'Previous episode', () => press('previous'), { group: 'Episode' })
   useShortcut(']', 'Next episode', () => press('next'), { group: 'Episode' })
   const which = filtered ? ' of the filtered list' : ''
+  const wrong = search.outcome === 'fail'
   return (
     <span className={styles.neighbours}>
-      {filtered && <span className={styles.filtered}>filtered list</span>}
+      {filtered && !wrong && <span className={styles.filtered}>filtered list</span>}
       <IconButton
         icon="chevronLeft"
-        label={`Previous episode${which} ([)`}
+        label={wrong ? 'Previous wrong answer ([)' : `Previous episode${which} ([)`}
         disabled={!data?.previous}
         onClick={() => go(data?.previous)}
       />
-      <IconButton
-        icon="chevronRight"
-        label={`Next episode${which} (])`}
-        disabled={!data?.next}
-        onClick={() => go(data?.next)}
-      />
+      {wrong ? (
+        <Button look="primary" disabled={!data?.next} onClick={() => go(data?.next)}>
+          Next wrong answer <Icon name="chevronRight" size={13} /> <Key keys="]" />
+        </Button>
+      ) : (
+        <IconButton
+          icon="chevronRight"
+          label={`Next episode${which} (])`}
+          disabled={!data?.next}
+          onClick={() => go(data?.next)}
+        />
+      )}
     </span>
   )
 }

@@ -6,11 +6,14 @@ import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { kindName } from './labels'
 import styles from './page.module.css'
-import { type EpisodeSearch, KINDS, type Kind } from './search'
+import { type EpisodeSearch, type EpisodeView, KINDS, type Kind } from './search'
 import type { Hits } from './useHits'
 
 interface ToolbarProps {
   ref?: Ref<HTMLDivElement>
+  view: EpisodeView
+  /** Whether there is a conversation of one turn to show. */
+  oneTurn: boolean
   search: EpisodeSearch
   change: (part: Partial<EpisodeSearch>) => void
   step: number
@@ -27,6 +30,8 @@ interface ToolbarProps {
 /** What stays in sight while one reads: which step, which view, what is looked for. */
 export function Toolbar({
   ref,
+  view,
+  oneTurn,
   search,
   change,
   step,
@@ -38,15 +43,28 @@ export function Toolbar({
   follow,
   onFollow,
 }: ToolbarProps) {
-  const replay = search.view === 'replay'
   return (
     <div ref={ref} className={styles.toolbar} data-toolbar>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset would be announced as a form */}
       <div className={styles.switch} role="group" aria-label="View">
-        <Button look="quiet" aria-pressed={!replay} onClick={() => change({ view: undefined, step })}>
+        {oneTurn && (
+          <Button
+            look="quiet"
+            aria-pressed={view === 'conversation'}
+            onClick={() => change({ view: 'conversation', step: undefined })}
+          >
+            Conversation
+          </Button>
+        )}
+        <Button look="quiet" aria-pressed={view === 'timeline'} onClick={() => change({ view: 'timeline', step })}>
           Timeline
         </Button>
-        <Button look="quiet" icon="play" aria-pressed={replay} onClick={() => change({ view: 'replay', step })}>
+        <Button
+          look="quiet"
+          icon="play"
+          aria-pressed={view === 'replay'}
+          onClick={() => change({ view: 'replay', step })}
+        >
           Replay
         </Button>
       </div>
@@ -55,7 +73,7 @@ export function Toolbar({
           {follow ? 'Following' : 'Follow'}
         </Button>
       )}
-      {!replay && (
+      {view === 'timeline' && (
         <>
           <StepPlace step={step} lastStep={lastStep} toStep={toStep} />
           <SearchField

@@ -12,7 +12,7 @@ test('an address that nobody wrote by hand is read back', () => {
 })
 
 test('nonsense is left out', () => {
-  expect(readEpisodeSearch({ step: '-1', kind: 'nonsense', view: 'timeline', call: 'x', low: 'many' })).toEqual({})
+  expect(readEpisodeSearch({ step: '-1', kind: 'nonsense', view: 'film', call: 'x', low: 'many' })).toEqual({})
 })
 
 test('the list behind the episode goes along, with its text kept apart from what is searched inside', () => {

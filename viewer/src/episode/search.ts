@@ -2,7 +2,7 @@
 import { EVENTS } from '../api/words'
 import { index, keysOf, number, oneOf, type RawSearch, text, texts } from '../search'
 
-const VIEWS = ['timeline', 'replay'] as const
+const VIEWS = ['conversation', 'timeline', 'replay'] as const
 export type EpisodeView = (typeof VIEWS)[number]
 
 export const KINDS = keysOf(EVENTS)
@@ -42,7 +42,7 @@ export function readEpisodeSearch(raw: RawSearch): EpisodeSearch {
     step: index(raw.step),
     q: text(raw.q)?.slice(0, 1_000),
     kind: kinds.length ? kinds : undefined,
-    view: view === 'timeline' ? undefined : view,
+    view,
     call: index(raw.call),
     state: texts(raw.state),
     cause: texts(raw.cause),

@@ -1,6 +1,7 @@
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import type { Schema } from '../api/types'
 import { useShortcut } from '../keys/useShortcut'
+import { viewOf } from './answer/oneTurn'
 import type { EpisodeTimelineHandle } from './EpisodeTimeline'
 import { goesOn } from './goesOn'
 import { errorIn } from './locate'
@@ -24,7 +25,8 @@ export function usePlace(
   const [follow, setFollow] = useState(false)
   const lastStep = useLastStep(episode)
   const hits = useHits(episode.id, search.q ?? '')
-  const replay = search.view === 'replay'
+  const view = viewOf(episode, search)
+  const replay = view === 'replay'
 
   const toStep = (wanted: number) => {
     const next = Math.max(0, Math.min(wanted, lastStep))
@@ -46,7 +48,7 @@ export function usePlace(
   const toError = async () => {
     const seq = await errorIn(episode.id, episode.events)
     if (seq === null) return
-    if (replay) change({ view: undefined })
+    if (view !== 'timeline') change({ view: 'timeline' })
     else timeline.current?.goToEvent(seq)
   }
   const growing = goesOn(episode)
@@ -58,12 +60,12 @@ export function usePlace(
     if (follow && growing) latest.current(lastStep)
   }, [follow, growing, lastStep])
   usePlaceKeys(episode, { step, toStep, hits: hits.items.length, hitAt, toHit, toError })
-  useShortcut('v', 'Timeline or replay', () => change({ view: replay ? undefined : 'replay', step }), {
+  useShortcut('v', 'Timeline or replay', () => change({ view: replay ? 'timeline' : 'replay', step }), {
     group: 'Episode',
   })
   // Once there will be no newer step, there is none to follow.
   const following = growing ? follow : undefined
-  return { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, replay, follow: following, setFollow }
+  return { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, view, follow: following, setFollow }
 }
 
 interface Ways {

@@ -10,7 +10,7 @@ export interface DiffLine {
   words?: Word[]
 }
 
-interface Word {
+export interface Word {
   text: string
   changed: boolean
 }
@@ -193,4 +193,28 @@ function search(a: string[], b: string[]): Map<number, number>[] | null {
     }
   }
   return null
+}
+
+/** Return the words of two texts; those that are not in the other one are marked as changed. */
+export function wordDifference(before: string, after: string): { before: Word[]; after: Word[] } {
+  const a = before.match(WORDS) ?? []
+  const b = after.match(WORDS) ?? []
+  const edits = script(a, b)
+  return {
+    before: joined(edits.filter((edit) => edit.kind !== 'added').map((edit) => word(a[edit.a], edit.kind))),
+    after: joined(edits.filter((edit) => edit.kind !== 'removed').map((edit) => word(b[edit.b], edit.kind))),
+  }
+}
+
+/** Words as people compare them: with the space after them, so that marks do not fall apart. */
+const WORDS = /\w+\s*|[^\w\s]\s*|\s+/gu
+
+function joined(words: Word[]): Word[] {
+  const found: Word[] = []
+  for (const one of words) {
+    const last = found.at(-1)
+    if (last !== undefined && last.changed === one.changed) last.text += one.text
+    else found.push({ ...one })
+  }
+  return found
 }

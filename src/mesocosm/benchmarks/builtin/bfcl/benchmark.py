@@ -17,7 +17,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
-from mesocosm.core.turn import Turn, read_answer
+from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 CALLS_SCORE = "accuracy_calls"
 _BY_NAME = {category.name: category for category in CATEGORIES}
@@ -66,13 +66,16 @@ class FunctionCalling(NativeBenchmark):
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
         """Return 1 for right calls and 0 for wrong ones, as the overall score and that of the category."""
         category = _BY_NAME[task.metadata["category"]]
-        wrong = _fault(category, task, episode.terminal_info.get("answer"))
+        action = episode.terminal_info.get("answer")
+        wrong, made = _fault(category, task, action), _made(task, action)
         names = [self.descriptor.score.field, f"accuracy_{category.name}"]
         if category.expects == "calls":
             names.append(CALLS_SCORE)
         value, expected = 0.0 if wrong else 1.0, self.best(task)
         mistake = kind_of_fault(wrong)
-        return [Score(name, value, explanation=wrong, expected=expected, mistake=mistake) for name in names]
+        return [
+            Score(name, value, explanation=wrong, answer=made, expected=expected, mistake=mistake) for name in names
+        ]
 
 
 def _task(category: Category, item: Item) -> Task:
@@ -82,6 +85,13 @@ def _task(category: Category, item: Item) -> Task:
     turn = Turn(said, tools, system=system or None)
     target = {"functions": item.functions, "calls": item.keys}
     return Task(item.id, turn.data(), target, metadata={"category": category.name, "expects": category.expects})
+
+
+def _made(task: Task, action: Any) -> Any:
+    """Return an answer with the calls that its text spells as calls; without any the answer as it is."""
+    names = own_names(task.target["functions"])
+    calls = [CalledTool(names.get(one.name, one.name), one.arguments) for one in calls_of(read_answer(action), names)]
+    return Answer(tool_calls=tuple(calls)).data() if calls else None
 
 
 def _fault(category: Category, task: Task, action: Any) -> str:

@@ -84,11 +84,9 @@ class HumanEval(NativeBenchmark):
         # The prompt's helper functions are trusted: the tests use them.
         submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
         (reason,) = await check(submission, self._runner(), cpu_seconds=self._cpu_seconds, seconds=self._wall_seconds)
-        solution = task.target["canonical_solution"]
+        solution, written = task.target["canonical_solution"], found[0].removeprefix(str(task.input)).strip("\n")
         return [
-            Score(
-                self.descriptor.score.field, float(not reason), explanation=reason, answer=found[0], expected=solution
-            )
+            Score(self.descriptor.score.field, float(not reason), explanation=reason, answer=written, expected=solution)
         ]
 
     @property

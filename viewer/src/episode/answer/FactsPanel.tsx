@@ -1,0 +1,92 @@
+/** The facts of an episode with one turn, beside its conversation. */
+
+import type { Schema } from '../../api/types'
+import { count, exact, measure } from '../../format'
+import { CopyButton } from '../../parts/CopyButton'
+import { Duration } from '../../parts/Duration'
+import { Money } from '../../parts/Money'
+import { Panel } from '../../parts/Panel'
+import { When } from '../../parts/When'
+import { Marked } from '../../renderers/Marked'
+import styles from './answer.module.css'
+
+export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
+  const { usage } = episode
+  return (
+    <Panel title="Facts">
+      <dl className={styles.facts}>
+        {episode.scores.map((score) => (
+          <div key={score.name}>
+            <dt>
+              <Marked text={score.name} />
+            </dt>
+            <dd title={score.value === null ? score.explanation : exact(score.value)}>
+              {score.value === null ? (score.worst ? 'worst' : 'missing') : measure(score.value)}
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Trial</dt>
+          <dd>{count(episode.trial + 1)}</dd>
+        </div>
+        {usage.total > 0 && (
+          <div>
+            <dt>Tokens</dt>
+            <dd>
+              {count(usage.prompt)} in, {count(usage.completion)} out
+            </dd>
+          </div>
+        )}
+        {usage.cost_usd !== 0 && (
+          <div>
+            <dt>Cost</dt>
+            <dd>
+              <Money usd={usage.cost_usd} />
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>Duration</dt>
+          <dd>
+            <Duration seconds={episode.duration_s} />
+          </dd>
+        </div>
+        {episode.retries > 0 && (
+          <div>
+            <dt>Retries</dt>
+            <dd>{count(episode.retries)}</dd>
+          </div>
+        )}
+        <div>
+          <dt>Started</dt>
+          <dd>
+            <When at={episode.started_at} />
+          </dd>
+        </div>
+        {Object.entries(episode.labels).map(([name, value]) => (
+          <div key={name}>
+            <dt>
+              <Marked text={name} />
+            </dt>
+            <dd>
+              <Marked text={value} />
+            </dd>
+          </div>
+        ))}
+        <div>
+          <dt>Task</dt>
+          <dd title={`${episode.task_id}, digest ${episode.task_digest}`}>
+            <code>{episode.task_digest.slice(0, 8)}</code>{' '}
+            <CopyButton text={episode.task_digest} label="Copy task digest" />
+          </dd>
+        </div>
+        <div>
+          <dt>Episode</dt>
+          <dd title={episode.id}>
+            <code>{episode.id.slice(0, 8)}</code> <CopyButton text={episode.id} label="Copy episode ID" />
+          </dd>
+        </div>
+      </dl>
+    </Panel>
+  )
+}

@@ -1,0 +1,18 @@
+/** Tasks with one turn: a question and one reply to it. */
+
+import type { Schema } from '../../api/types'
+import { isRollout } from '../../run/results/rollout'
+import type { EpisodeSearch, EpisodeView } from '../search'
+
+/** Whether an episode is one question with one reply; a rollout shows its conversation itself. */
+export function isOneTurn({ question, steps, run }: Schema<'EpisodeDetail'>): boolean {
+  return question !== '' && steps <= 1 && !isRollout(run)
+}
+
+/** What the page shows: what its address says; else the conversation of one turn, unless a step or words are sought. */
+export function viewOf(episode: Schema<'EpisodeDetail'>, { view, step, q, kind }: EpisodeSearch): EpisodeView {
+  const oneTurn = isOneTurn(episode)
+  if (view !== undefined && (view !== 'conversation' || oneTurn)) return view
+  const sought = step !== undefined || q !== undefined || kind !== undefined
+  return oneTurn && !(sought && view === undefined) ? 'conversation' : 'timeline'
+}
