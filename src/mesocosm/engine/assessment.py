@@ -35,11 +35,14 @@ def assess(
     task: Task,
     metrics: Sequence[Metric],
     behaviour: Behaviour | None,
+    *,
+    said: str = "",
     stored: Callable[[Any], Any] = lambda value: value,
 ) -> None:
     """Set `input`, `target`, `reference`, `answer`, `why`, `mistake` and `behaviour` of an episode that was graded.
 
-    Removes from its scores what belongs to the episode. `stored` returns a value, or a reference to it if it is large.
+    `said` is the model's last reply: where a task has a right answer and nothing else is known as the answer, that is
+    it. Removes from its scores what belongs to the episode. `stored` returns a value, or a reference to it if it is large.
     """
     metric = next((one for one in metrics if one.primary), None)
     score = primary_of(episode.scores, metric)
@@ -49,6 +52,8 @@ def assess(
     if given is None:
         given = next((info[name] for name in _ANSWERS if info.get(name) not in (None, "")), None)
     right = task.target if expected is None else expected
+    if given is None and right is not None:
+        given = said or episode.answer
     episode.input, episode.target = stored(task.input), stored(right)
     episode.reference, episode.answer = stored(task.reference), stored(given)
     episode.behaviour = behaviour or ""

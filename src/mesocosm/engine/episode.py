@@ -63,8 +63,9 @@ class Player:
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode, judge))
             if context.judge_calls:
                 episode.terminal_info = _with_counts(episode.terminal_info, {JUDGE_CALLS: context.judge_calls})
-            behaviour = behaviour_of(context.replies, context.malformed)
-            assess(episode, task, self._parts.benchmark.info.metrics, behaviour, recorder.outline)
+            behaviour, said = behaviour_of(context.replies, context.malformed), context.replies.text
+            metrics = self._parts.benchmark.info.metrics
+            assess(episode, task, metrics, behaviour, said=said, stored=recorder.outline)
             leave_unscored_pending(episode, recorder)
             write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):
@@ -201,7 +202,7 @@ async def record_lost(session: ExecutorSession, planned: Planned, error: Episode
     end_by_failure(episode, recorder, error)
     benchmark = session.parts.benchmark
     episode.scores = tuple(await grade(benchmark, planned.task, episode))
-    assess(episode, planned.task, benchmark.info.metrics, None, recorder.outline)
+    assess(episode, planned.task, benchmark.info.metrics, None, stored=recorder.outline)
     write_end(episode, recorder)
     return episode
 

@@ -14,6 +14,7 @@ taking its files, because this one is marked as not dumpable before the other is
 output counts only with the token, which is read here after the fork.
 """
 
+import ast
 import builtins
 import ctypes
 import json
@@ -181,7 +182,7 @@ def results(item: dict[str, Any], answer: AnswerProcess) -> list[str]:
         try:
             check(item, test, answer)
         except BaseException as error:  # noqa: BLE001 -- any exception is the program's failure
-            found.append(reason(error))
+            found.append(reason(error, test.get("code", "")))
         else:
             found.append("")
     return found
@@ -203,12 +204,29 @@ def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> 
     assert given == test["expected"], f"{test['call']} gave {given!r:.200}"
 
 
-def reason(error: BaseException) -> str:
-    """Return why a test failed."""
+def reason(error: BaseException, code: str = "") -> str:
+    """Return why a test failed: of an assertion of `code` without a message, what was asserted of."""
     if isinstance(error, AnswerEnded):
         return "the program ended, was ended at a limit, or said too much"
-    said = str(error)[:300]
-    return said if isinstance(error, Missing) else f"{type(error).__name__}: {said}"
+    said, name = str(error)[:300], type(error).__name__
+    if isinstance(error, AssertionError) and not said:
+        return f"a test fails: {_asserted(error, code)}"
+    return said if isinstance(error, Missing) or said.startswith(f"{name}:") else f"{name}: {said}"
+
+
+def _asserted(error: BaseException, code: str) -> str:
+    """Return what the failed assertion is about, without the value that it expects."""
+    number, trace = 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "test.py":
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Assert) and node.lineno <= number <= (node.end_lineno or node.lineno):
+            compared = isinstance(node.test, ast.Compare)
+            subject = ast.unparse(node.test.left if isinstance(node.test, ast.Compare) else node.test)[:200]
+            return f"{subject} is another value" if compared else f"{subject} does not hold"
+    return "an assertion does not hold"
 
 
 def main() -> None:

@@ -3,8 +3,9 @@
 import pytest
 from tests.store.conftest import Samples
 
+from mesocosm.core.event import Event, Kind
 from mesocosm.core.run import RAN_ON
-from mesocosm.server.auth.redaction import public
+from mesocosm.server.auth.redaction import MARK, public, redact_event
 
 
 def test_machines_that_played_episodes_have_numbers_instead_of_names() -> None:
@@ -16,3 +17,9 @@ def test_machines_that_played_episodes_have_numbers_instead_of_names() -> None:
 def test_what_a_pushed_run_says_instead_of_machines_is_not_shown(odd: object) -> None:
     run = Samples().run(provenance={RAN_ON: odd})
     assert public(run).provenance == {}
+
+
+def test_the_right_answer_in_what_a_rollout_ended_with_is_hidden() -> None:
+    ended = {"data": {"label": "42", "messages": []}, "info": {"expected": "42", "turns": 3}}
+    shown = redact_event(Event(0, 1, 0.0, Kind.OBSERVATION, ended)).payload
+    assert shown == {"data": {"label": MARK, "messages": []}, "info": {"expected": MARK, "turns": 3}}

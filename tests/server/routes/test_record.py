@@ -1,8 +1,10 @@
 """The record of runs, read by people who may see all, some or none of it."""
 
+import io
 import json
 import shutil
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -313,3 +315,40 @@ def test_what_is_read_for_a_list_does_not_grow_with_the_orders_of_others(world: 
         for statement, parameters in lists:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
             assert not [row for row in plan if row[3].startswith("SCAN orders")], statement
+
+
+CANARY = "canary-of-a-right-answer"
+
+
+def read(content: bytes) -> str:
+    """Return the text of an answer, of a bundle that of everything inside."""
+    if not content.startswith(b"PK"):
+        return content.decode("utf-8", "replace")
+    with zipfile.ZipFile(io.BytesIO(content)) as bundle:
+        return "".join(bundle.read(name).decode("utf-8", "replace") for name in bundle.namelist())
+
+
+def test_the_public_never_sees_what_a_task_asks_or_its_right_answer(world: World) -> None:
+    store = world.hosted.service.store
+    (episode, *_) = store.episodes.list(world.public).items
+    episode.input, episode.target, episode.reference = f"{CANARY}?", CANARY, [CANARY]
+    episode.why, episode.mistake = f"expected {CANARY}", f"not {CANARY}"
+    store.episodes.save_assessments(world.public, [episode])
+    pages = [
+        *(
+            f"/api/runs/{world.public}{path}"
+            for path in ("/episodes?info=true", "/export", "/episodes.csv", "/results")
+        ),
+        f"/api/export?run={world.public}",
+        f"/api/episodes/{episode.id}",
+        f"/api/episodes/{episode.id}/replay",
+        f"/api/runs/{world.public}/wrong-answers",
+        f"/api/runs/{world.public}/episodes?mistake=not%20{CANARY}",
+    ]
+    assert all(CANARY in read(world.ann.get(page).content) for page in (pages[0], f"/api/export?run={world.public}"))
+    for person in (world.bob, world.guest, world.nobody):
+        for page in pages:
+            answer = person.get(page)
+            assert CANARY not in read(answer.content), page
+    assert world.nobody.get(f"/api/runs/{world.public}/wrong-answers").status_code == 403
+    assert world.ann.get(f"/api/runs/{world.public}/wrong-answers").status_code == 200

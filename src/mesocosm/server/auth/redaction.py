@@ -260,7 +260,10 @@ def _action(payload: Mapping[str, Any]) -> dict[str, Any]:
 
 def _seen(payload: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {name: (MARK if name == "system_prompt" else value) for name, value in payload.items()}
-    info = payload.get("info")
+    info, data = payload.get("info"), payload.get("data")
+    if isinstance(data, Mapping) and data.keys() & _GOLD:
+        # What a rollout ended with holds the right answer.
+        found["data"] = {name: (MARK if name in _GOLD and value else value) for name, value in data.items()}
     return {**found, "info": redact_info(info)} if isinstance(info, Mapping) else found
 
 

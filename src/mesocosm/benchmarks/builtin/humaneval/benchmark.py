@@ -85,9 +85,10 @@ class HumanEval(NativeBenchmark):
         submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
         (reason,) = await check(submission, self._runner(), cpu_seconds=self._cpu_seconds, seconds=self._wall_seconds)
         solution, written = task.target["canonical_solution"], found[0].removeprefix(str(task.input)).strip("\n")
-        return [
-            Score(self.descriptor.score.field, float(not reason), explanation=reason, answer=written, expected=solution)
-        ]
+        field = self.descriptor.score.field
+        if not reason:
+            return [Score(field, 1.0, answer=written, expected=solution)]
+        return [Score(field, 0.0, explanation=reason, answer=written, expected=solution, mistake=_kind(reason))]
 
     @property
     def _cpu_seconds(self) -> int:
@@ -109,6 +110,14 @@ class HumanEval(NativeBenchmark):
             allowance = replace(SMALL, cpu_seconds=2 * self._cpu_seconds + 5, memory_bytes=memory)
             self._runners[loop] = Programs(allowance, unsafe=self.parameters["sandbox"] == UNSAFE)
         return self._runners[loop]
+
+
+def _kind(reason: str) -> str:
+    """Return the kind of a failure: a test that fails, the type of an exception, or the reason itself."""
+    if reason.startswith("a test fails"):
+        return "A test fails"
+    name, colon, _said = reason.partition(":")
+    return f"Raises {name}" if colon and name.isidentifier() else reason[:1].upper() + reason[1:]
 
 
 open_benchmark = HumanEval
