@@ -33,13 +33,15 @@ def failed(cause: Cause, boundary: Boundary) -> Episode:
         (ended(Score("right", missing=Cause.GRADER_ERROR)), MEAN, Verdict.ERROR),
         (ended(Score("right", missing=Cause.SKIPPED)), MEAN, Verdict.MISSING),
         (ended(Score("other", 1.0)), MEAN, Verdict.ERROR),
+        (ended(Score("a", 1.0), Score("b", 1.0)), None, None),
+        (ended(Score("a", 1.0)), None, Verdict.PASSED),
         (ended(Score("right", 1.0), status=EpisodeStatus.RUNNING), MEAN, None),
         (ended(Score("loss", 1.0)), Metric("loss", "loss", higher_is_better=False, primary=True), None),
         (failed(Cause.MODEL_UNAVAILABLE, Boundary.MODEL), MEAN, Verdict.ERROR),
         (failed(Cause.MALFORMED_ACTION, Boundary.AGENT), MEAN, Verdict.NOT_PASSED),
     ],
 )
-def test_every_end_has_its_verdict(episode: Episode, metric: Metric, expected: Verdict | None) -> None:
+def test_every_end_has_its_verdict(episode: Episode, metric: Metric | None, expected: Verdict | None) -> None:
     assert verdict(episode, metric) is expected
 
 

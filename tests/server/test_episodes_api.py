@@ -307,3 +307,80 @@ async def test_content_is_downloaded_under_a_name(writer: "ApiClient", digests: 
 
 def test_unknown_content_is_404(client: "ApiClient") -> None:
     assert client.get("/api/blobs/none").status_code == 404
+
+
+@pytest.fixture
+async def answered(changing: Store, records: "Records") -> list[str]:
+    """Two runs of the same three tasks; what they answered and why it is wrong."""
+    ids = []
+    for model, wrong in (("m1", (0, 1)), ("m2", (1,))):
+        run = records.run(model=model, counts=Counts(planned=3, completed=3))
+        episodes = [
+            records.episode(
+                run,
+                index=index,
+                task_digest=f"{index}" * 32,
+                scores=(Score("solved", 0.0 if index in wrong else 1.0),),
+                input={"question": f"{index} + 1?"},
+                target=str(index + 1),
+                answer=f"{model} says",
+                why=f"it says {model}" if index in wrong else "",
+                mistake=f"kind {index}" if index in wrong else "",
+            )
+            for index in range(3)
+        ]
+        await records.write(changing, run, episodes)
+        ids.append(run.id)
+    return ids
+
+
+def test_a_row_says_question_expected_given_verdict_and_why(writer: "ApiClient", answered: list[str]) -> None:
+    first, _, last = writer.get(f"/api/runs/{answered[0]}/episodes").json()["items"]
+    told = [first[name] for name in ("question", "expected", "given", "verdict", "why", "mistake")]
+    assert told == ["0 + 1?", "1", "m1 says", "not_passed", "it says m1", "kind 0"]
+    assert [last[name] for name in ("verdict", "why")] == ["passed", ""]
+
+
+def test_an_episode_has_them_whole(writer: "ApiClient", answered: list[str]) -> None:
+    (item, *_) = writer.get(f"/api/runs/{answered[0]}/episodes").json()["items"]
+    found = writer.get(f"/api/episodes/{item['id']}").json()
+    asked = [found[name] for name in ("input", "target", "reference", "answer")]
+    assert asked == [{"question": "0 + 1?"}, "1", None, "m1 says"]
+
+
+def test_wrong_answers_are_counted_beside_another_run(writer: "ApiClient", answered: list[str]) -> None:
+    one, other = answered
+    found = writer.get(f"/api/runs/{one}/wrong-answers", params={"against": other}).json()
+    assert (found["wrong"], found["other_wrong"], found["more"]) == (2, 1, 0)
+    kinds = {kind["value"]: kind for kind in found["kinds"]}
+    assert [(name, kind["count"], kind["other"]) for name, kind in kinds.items()] == [
+        ("kind 0", 1, 0),
+        ("kind 1", 1, 1),
+    ]
+    # Newcombe's interval of 1/2 - 1/1.
+    assert {name: round(kinds["kind 1"]["difference"][name], 3) for name in ("value", "low", "high")} == {
+        "value": -0.5,
+        "low": -0.905,
+        "high": 0.391,
+    }
+
+
+def test_an_unknown_field_of_wrong_answers_is_refused_with_the_known_ones(
+    writer: "ApiClient", answered: list[str]
+) -> None:
+    refused = writer.get(f"/api/runs/{answered[0]}/wrong-answers", params={"by": "colour"})
+    assert refused.status_code == 400
+    assert "mistake, behaviour" in refused.json()["detail"]
+
+
+def test_episodes_are_filtered_by_their_mistake(writer: "ApiClient", answered: list[str]) -> None:
+    found = writer.get(f"/api/runs/{answered[0]}/episodes", params={"mistake": "kind 1"}).json()
+    assert [item["index"] for item in found["items"]] == [1]
+    assert found["total"] == 1
+
+
+def test_a_task_is_told_in_all_runs(writer: "ApiClient", answered: list[str]) -> None:
+    (item, *_) = writer.get(f"/api/runs/{answered[0]}/episodes").json()["items"]
+    found = writer.get(f"/api/episodes/{item['id']}/attempts").json()
+    assert {(one["model"], one["verdict"]) for one in found["items"]} == {("m1", "not_passed"), ("m2", "passed")}
+    assert (found["passed"], found["judged"], found["whole"]) == (1, 2, True)

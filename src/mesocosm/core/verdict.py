@@ -39,7 +39,8 @@ def verdict(episode: Episode, metric: Metric | None) -> Verdict | None:
         return Verdict.NOT_PASSED if episode.valid else Verdict.ERROR
     score = _score(episode.scores, metric)
     if score is None:
-        return Verdict.ERROR if episode.scores else None
+        # Without a metric, several scores say nothing; a score that the metric needs and is not there was not given.
+        return Verdict.ERROR if metric is not None else None
     if score.worst:
         return Verdict.NOT_PASSED
     if score.value is None:

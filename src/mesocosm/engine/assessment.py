@@ -42,7 +42,7 @@ def assess(
     """Set `input`, `target`, `reference`, `answer`, `why`, `mistake` and `behaviour` of an episode that was graded.
 
     `said` is the model's last reply: where a task has a right answer and nothing else is known as the answer, that is
-    it. Removes from its scores what belongs to the episode. `stored` returns a value, or a reference to it if it is large.
+    it. Removes from its scores what belongs to the episode. `stored` returns a value, or a reference to a large one.
     """
     metric = next((one for one in metrics if one.primary), None)
     score = primary_of(episode.scores, metric)

@@ -329,6 +329,15 @@ class Episodes:
         wanted = select(episodes).where(episodes.c.run_id == run_id, *here).order_by(*PLAN).limit(BATCH * 2)
         return self._database.read(lambda connection: with_scores(connection, wanted))
 
+    def of_task(self, run_ids: Sequence[str], digest: str) -> tuple[Episode, ...]:
+        """Return the finished episodes of one task in some runs, in the order of their trials."""
+        found: tuple[Episode, ...] = ()
+        for some in batches(run_ids):
+            mine = (episodes.c.run_id.in_(some), episodes.c.task_digest == plain(digest))
+            wanted = select(episodes).where(*mine, episodes.c.status.in_(_FINISHED)).order_by(episodes.c.trial)
+            found += self._database.read(partial(with_scores, wanted=wanted))
+        return found
+
     def failures(self, run_id: str) -> tuple[tuple[str, int, Episode], ...]:
         """Return (cause, number, first episode) for each cause of failed episodes, most frequent first."""
         wanted = (

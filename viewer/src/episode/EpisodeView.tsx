@@ -4,6 +4,7 @@ import { useSize } from '../parts/useSize'
 import { FailureView } from '../renderers/FailureView'
 import { isRollout } from '../run/results/rollout'
 import { Against } from './answer/Against'
+import { Attempts } from './answer/Attempts'
 import answerStyles from './answer/answer.module.css'
 import { FactsPanel } from './answer/FactsPanel'
 import { OneTurn } from './answer/OneTurn'
@@ -71,6 +72,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
           <div className={answerStyles.main}>
             <OneTurn episode={episode} onCall={openCall} />
             <Against episode={episode} />
+            <Attempts episode={episode} />
           </div>
           <aside className={answerStyles.main} aria-label="Facts">
             <FactsPanel episode={episode} />

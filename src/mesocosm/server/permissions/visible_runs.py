@@ -465,6 +465,10 @@ class VisibleEpisode(GrantedObject):
         return self._traces.messages(self.id, indexes, before_seq, limit=limit, budget_s=budget_s)
 
 
+_OF_TASK = 50
+"""Runs that are looked through for episodes of one task."""
+
+
 class VisibleRuns(GrantedObject):
     """All runs that the caller may read."""
 
@@ -498,6 +502,19 @@ class VisibleRuns(GrantedObject):
         page = self._store.runs.list(self._narrowed(wanted, whose), cursor=cursor, limit=limit, sort=sort)
         requests = {} if self._viewer.local else self._service.store.run_requests.of([run.id for run in page.items])
         return VisibleRunPage(tuple(self._visible(run, requests.get(run.id)) for run in page.items), page.cursor)
+
+    def of_task(self, benchmark: str, digest: str) -> tuple[list["VisibleEpisode"], bool]:
+        """Return the finished episodes of a task in the newest 50 runs of its benchmark, and whether those are all."""
+        page = self.page(RunFilter(benchmarks=(benchmark,)), limit=_OF_TASK)
+        found = self._store.episodes.of_task([run.id for run in page.items], digest)
+        granted = []
+        for run_id in [run.id for run in page.items]:
+            mine = [one for one in found if one.run_id == run_id]
+            if mine:
+                # A run in a list does not say what passes.
+                run = self.get(run_id)
+                granted += [run._granted(one) for one in mine]  # noqa: SLF001 - a run grants its episodes
+        return granted, page.cursor is None
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
         """Return the number of matching runs, and whether it is exact. Raises Refusal as `page` does."""

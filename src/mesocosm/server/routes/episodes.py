@@ -8,10 +8,17 @@ from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
-from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode
+from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode, task_attempts
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.trace import event_page, read_call
-from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EventPageDocument, Neighbours, StepPage
+from mesocosm.server.schemas.episode import (
+    CallDocument,
+    EpisodeDetail,
+    EventPageDocument,
+    Neighbours,
+    StepPage,
+    TaskAttempts,
+)
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EventQuery, StepQuery
 from mesocosm.server.web.answer import TAGGED, answer, known, raw, settled
 
@@ -32,6 +39,12 @@ def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()
     episode = grant.episode(episode_id)
     before, after = episode.run.neighbours(episode.id, episode_filter(query), episode_sort(query))
     return answer(Neighbours(previous=before, next=after))
+
+
+@router.get("/{episode_id}/attempts", response_model=TaskAttempts, **access(Access.READER))
+def list_attempts(episode_id: str, grant: Granted) -> Response:
+    """Return the episodes of the same task in all runs of its benchmark: other models, other trials."""
+    return answer(task_attempts(grant.episode(episode_id), grant.runs()))
 
 
 @router.get("/{episode_id}/events", response_model=EventPageDocument, responses=TAGGED, **access(Access.READER))

@@ -2,10 +2,12 @@
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.verdict import Verdict
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail, episode_summary, passing_of, score_name
 from mesocosm.server.runs.run_list import summaries
-from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage
+from mesocosm.server.schemas.document import discreet
+from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, TaskAttempt, TaskAttempts
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
 from mesocosm.store.filters import EpisodeFilter
 
@@ -70,6 +72,26 @@ def _by_place(query: EpisodePageQuery, wanted: EpisodeFilter) -> None:
         problems.append(Problem("query.at", "only the whole list, sorted by index, has places of the plan"))
     if problems:
         raise InvalidInput("the page", problems)
+
+
+def task_attempts(episode: VisibleEpisode, runs: VisibleRuns) -> TaskAttempts:
+    """Return all episodes of an episode's task that the caller may see, in every run of its benchmark."""
+    found, whole = runs.of_task(episode.run.record.benchmark, episode.record.task_digest)
+    items = [_attempt(one) for one in found]
+    judged = [one.verdict for one in items if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED}]
+    return TaskAttempts(items=items, passed=judged.count(Verdict.PASSED), judged=len(judged), whole=whole)
+
+
+def _attempt(one: VisibleEpisode) -> TaskAttempt:
+    run, summary = one.run.record, episode_summary(one.record, score_name(one.run.record), passing_of(one.run.record))
+    return TaskAttempt(
+        episode_id=summary.id,
+        run_id=summary.run_id,
+        run_name=run.name,
+        model=discreet(run.model),
+        agent=run.agent,
+        **{name: getattr(summary, name) for name in ("trial", "verdict", "score", "given", "why", "started_at")},
+    )
 
 
 def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:

@@ -96,6 +96,34 @@ class EpisodeDetail(_EpisodeFields):
     run: RunSummary
 
 
+class TaskAttempt(Document):
+    """An episode of a task in one of the runs that play it."""
+
+    episode_id: str
+    run_id: str
+    run_name: str
+    model: str
+    agent: str
+    trial: int
+    verdict: Verdict | None
+    score: float | None
+    given: str
+    why: str
+    started_at: datetime | None
+
+
+class TaskAttempts(Document):
+    """The episodes of one task, those of the newest run first; `whole` if no older run was left out.
+
+    `passed` of the `judged` ones passed.
+    """
+
+    items: list[TaskAttempt]
+    passed: int
+    judged: int
+    whole: bool
+
+
 class Neighbours(Document):
     """The previous and the next episode, under the same filter and order."""
 
