@@ -68,6 +68,13 @@ def test_the_same_action_three_times_in_a_row_is_a_loop() -> None:
     assert said("go north", "go south", "go north", "go south") is None
 
 
+def test_equal_replies_to_a_program_are_no_loop() -> None:
+    replies = Replies()
+    for _ in range(5):
+        replies.add("yes", (), "stop")
+    assert behaviour_of(replies, in_turn=False) is None
+
+
 def test_the_same_tool_with_other_arguments_is_no_loop() -> None:
     replies = Replies()
     for number in range(4):

@@ -19,7 +19,8 @@ ASKED = [{"role": "system", "content": "be brief"}, {"role": "user", "content": 
         ({"messages": ASKED, "tools": []}, "1 + 1?"),
         ([*ASKED, {"role": "assistant", "content": "2"}], "1 + 1?"),
         ({"role": "user", "content": [{"type": "text", "text": "look"}, {"type": "image", "data": "…"}]}, "look "),
-        ({"a": 1}, '{"a": 1}'),
+        ({"premise": "it rains", "score": 1}, '{"premise": "it rains", "score": 1}'),
+        ({"benchmark": "tiny", "knobs": {"style": "plain"}}, ""),
         (["x", 1], '["x", 1]'),
     ],
 )

@@ -260,10 +260,10 @@ def test_next_and_previous_stay_within_the_filter_of_the_run(page: Page, server:
     page.goto(f"{server.url}/runs/{run}?outcome=fail")
     page.get_by_role("grid", name="Episodes").get_by_role("link", name=first, exact=True).click()
     expect(page.get_by_role("heading", level=1, name=first)).to_be_visible()
-    expect(page.get_by_role("button", name="Previous episode of the filtered list ([)")).to_be_disabled()
-    page.get_by_role("button", name="Next episode of the filtered list (])").click()
+    expect(page.get_by_role("button", name="Previous wrong answer ([)")).to_be_disabled()
+    page.get_by_role("button", name="Next wrong answer").click()
     expect(page.get_by_role("heading", level=1, name=second)).to_be_visible()
-    expect(page.get_by_role("button", name="Previous episode of the filtered list ([)")).to_be_enabled()
+    expect(page.get_by_role("button", name="Previous wrong answer ([)")).to_be_enabled()
     page.keyboard.press("[")
     expect(page.get_by_role("heading", level=1, name=first)).to_be_visible()
 

@@ -61,7 +61,7 @@ def results(page: Page, server: Server) -> None:
 
 def samples(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/runs/{run_of(server)}?tab=samples")
-    expect(rows(page).first).to_contain_text("completed")
+    expect(rows(page).first).to_contain_text("What is 51 + 6?")
 
 
 def sample(page: Page, server: Server) -> None:
@@ -137,7 +137,7 @@ def test_samples_that_did_not_pass_are_shown(page: Page, rollouts: Server) -> No
     expect(page.get_by_role("status").filter(has_text="of 120")).to_have_text(f"{amount} of 120")
     expect(page.get_by_role("button", name="score < 1.000")).to_be_visible()
     for row in rows(page).all():
-        expect(row).to_contain_text("no")
+        expect(row).to_contain_text("Not passed")
 
 
 def test_the_label_of_the_slices_and_their_order_live_in_the_address(page: Page, rollouts: Server) -> None:
@@ -172,9 +172,9 @@ def test_a_slice_leads_to_its_samples_and_their_neighbours(page: Page, rollouts:
 
 def test_a_sample_has_its_row_trial_and_labels(page: Page, rollouts: Server) -> None:
     samples(page, rollouts)
-    expect(page.get_by_role("columnheader")).to_have_text(
-        [re.compile(name) for name in ("Row", "Trial", "State", "Reward", "Passed", "Tokens", "Cost", "Duration")]
-        + [re.compile(name) for name in ("Retries", "Cause", "Labels")]
+    expect(page.get_by_role("grid", name="Samples").get_by_role("columnheader")).to_have_text(
+        [re.compile(name) for name in ("Row", "Trial", "Question", "Expected", "Given", "Verdict", "Reward", "Why")]
+        + [re.compile(name) for name in ("Tokens", "Cost", "Duration", "Labels")]
     )
     expect(rows(page).first).to_contain_text("plus · easy")
 

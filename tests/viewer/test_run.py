@@ -55,7 +55,7 @@ def test_the_score_has_its_interval_and_both_denominators(small: Page) -> None:
 def test_episodes_that_have_no_score_are_counted_with_their_cause(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/runs/{find_run(server.results, 'content-gallery', 'builtin')}")
     expect(page.get_by_role("region", name="mean_reward").first).to_contain_text("n = 1/2")
-    trouble = page.get_by_role("region", name="Failures")
+    trouble = page.get_by_role("region", name="Errors")
     expect(trouble.get_by_role("button", name=re.compile("Environment error"))).to_contain_text("excluded")
 
 
@@ -133,7 +133,7 @@ def test_why_an_episode_failed_is_three_clicks_from_home(page: Page, server: Ser
 
 
 def test_the_example_of_a_cause_leads_to_the_failed_episode(small: Page) -> None:
-    small.get_by_role("region", name="Failures").get_by_role("link").first.click()
+    small.get_by_role("region", name="Errors").get_by_role("link").first.click()
     expect(small.get_by_role("main").get_by_text("malformed_action", exact=True).first).to_be_visible()
 
 

@@ -62,10 +62,11 @@ class Replies(msgspec.Struct):
         self.text, self.calls, self.finish_reason = text, calls, finish_reason
 
 
-def behaviour_of(replies: Replies, malformed: int = 0) -> Behaviour | None:
+def behaviour_of(replies: Replies, malformed: int = 0, *, in_turn: bool = True) -> Behaviour | None:
     """Return the behaviour that the replies of an episode show; None if none is recognised or there is no reply.
 
-    `malformed` is the number of replies in which no valid action was found. English wording only is recognised.
+    `malformed` is the number of replies in which no valid action was found. Not `in_turn`: a program asked for them, so
+    equal ones may be of conversations that have nothing to do with each other. English wording only is recognised.
     """
     if not replies.count:
         return None
@@ -76,7 +77,7 @@ def behaviour_of(replies: Replies, malformed: int = 0) -> Behaviour | None:
         return Behaviour.LOOPED if _loops(text) else Behaviour.CUT_OFF
     if not text and not replies.calls:
         return Behaviour.EMPTY
-    if replies.most_repeated >= REPEATS or _loops(text):
+    if (in_turn and replies.most_repeated >= REPEATS) or _loops(text):
         return Behaviour.LOOPED
     if malformed:
         return Behaviour.MALFORMED

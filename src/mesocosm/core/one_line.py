@@ -48,7 +48,10 @@ def question_text(value: Any) -> str:
         if "role" in value and "content" in value:
             return _content(value["content"])
         name = next((name for name in _ASKING if value.get(name)), "")
-        return question_text(value[name]) if name else _text(value)
+        if name:
+            return question_text(value[name])
+        # A flat row can be read; what is nested is parameters rather than words.
+        return "" if any(isinstance(one, Mapping | list) for one in value.values()) else _text(value)
     if isinstance(value, Sequence) and not isinstance(value, str) and value and _is_message(value[-1]):
         asked = [one for one in value if _is_message(one) and one["role"] == "user"]
         return question_text((asked or value)[-1])

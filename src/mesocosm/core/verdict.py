@@ -6,6 +6,12 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.score import Metric, Score
 
+LABEL = "label:"
+"""Prefix of a label's name among what wrong answers are grouped by."""
+
+GROUPED_BY = ("mistake", "behaviour", "why", "answer", "cause", "trial")
+"""What wrong answers can be grouped by, beside labels."""
+
 
 class Verdict(StrEnum):
     """How an episode came out. `error`: it could not be measured; `missing`: its grader skipped it."""

@@ -26,7 +26,7 @@ _BEHAVED = {
     Behaviour.MALFORMED: "A reply held no valid action",
     Behaviour.GAVE_UP: "The model gave up",
 }
-_ANSWERS = ("answer", "patch", "result")
+_ANSWERS = ("answer", "patch")
 """Keys of an episode's terminal info that hold what was graded, in order of preference."""
 
 

@@ -63,7 +63,8 @@ class Player:
             episode.scores = tuple(await grade(self._parts.benchmark, task, episode, judge))
             if context.judge_calls:
                 episode.terminal_info = _with_counts(episode.terminal_info, {JUDGE_CALLS: context.judge_calls})
-            behaviour, said = behaviour_of(context.replies, context.malformed), context.replies.text
+            behaviour = behaviour_of(context.replies, context.malformed, in_turn=not context.program)
+            said = context.replies.text
             metrics = self._parts.benchmark.info.metrics
             assess(episode, task, metrics, behaviour, said=said, stored=recorder.outline)
             leave_unscored_pending(episode, recorder)

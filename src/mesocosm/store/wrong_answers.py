@@ -8,17 +8,12 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.one_line import answer_line
+from mesocosm.core.verdict import GROUPED_BY, LABEL
 from mesocosm.store.database import Database
 from mesocosm.store.episode_query import episode_query
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import labels_from
 from mesocosm.store.schema import answers, episodes
-
-LABEL = "label:"
-"""Prefix of a label's name among what wrong answers are grouped by."""
-
-GROUPED_BY = ("mistake", "behaviour", "why", "answer", "cause", "trial")
-"""What wrong answers can be grouped by, beside labels."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -350,5 +350,6 @@ def test_the_public_never_sees_what_a_task_asks_or_its_right_answer(world: World
         for page in pages:
             answer = person.get(page)
             assert CANARY not in read(answer.content), page
-    assert world.nobody.get(f"/api/runs/{world.public}/wrong-answers").status_code == 403
+    assert world.nobody.get(f"/api/runs/{world.public}/wrong-answers").status_code == 401
+    assert world.bob.get(f"/api/runs/{world.public}/wrong-answers").status_code == 403
     assert world.ann.get(f"/api/runs/{world.public}/wrong-answers").status_code == 200

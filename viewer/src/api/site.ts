@@ -20,6 +20,8 @@ const ROUTES: Routes = {
   '/api/runs/{run_id}/series': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/series`),
   '/api/runs/{run_id}/results': async ({ run_id }) => readFile(`runs/${await runName(run_id)}/results`),
   '/api/runs/{run_id}/slices': async ({ run_id }, query) => readSlices(await runName(run_id), query?.by ?? ''),
+  '/api/runs/{run_id}/wrong-answers': async ({ run_id }, query) =>
+    readWrong(await runName(run_id), query?.by ?? 'mistake'),
   '/api/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
   '/api/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
   '/api/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
@@ -45,6 +47,15 @@ async function readSlices(run: string, by: string): Promise<Schema<'RunSlices'>>
   const place = labels.findIndex((label) => label.name === by)
   if (place < 0) throw absent(`the label ${by}`)
   return readFile(`runs/${run}/slices-${place}`)
+}
+
+/** Return the wrong answers of a run by a field. */
+async function readWrong(run: string, by: string): Promise<Schema<'WrongAnswersDocument'>> {
+  if (!by.startsWith('label:')) return readFile(`runs/${run}/wrong-${by}`)
+  const { labels } = await readFile<Schema<'RunResultsDocument'>>(`runs/${run}/results`)
+  const place = labels.findIndex(({ name }) => by === `label:${name}`)
+  if (place < 0) throw absent(`the label ${by}`)
+  return readFile(`runs/${run}/wrong-label-${place}`)
 }
 
 /** Reads files below `data/`; nothing can be changed, and nothing is live. */

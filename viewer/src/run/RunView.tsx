@@ -77,7 +77,11 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
       trail={<Link to="/">Runs</Link>}
       aside={
         <>
-          {run.state !== 'finished' && <Status state={run.state} stopping={run.stop_requested} />}
+          {run.state === 'finished' ? (
+            <span className="hidden-text">finished</span>
+          ) : (
+            <Status state={run.state} stopping={run.stop_requested} />
+          )}
           {run.tags.map((tag) => (
             <Badge key={tag}>
               <bdi>{tag}</bdi>

@@ -63,7 +63,7 @@ export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
     ...(trials ? [] : ['trial']),
     ...(has.question ? ['task', 'seed', 'reward', 'steps'] : ['question']),
     ...(samples ? ['seed', 'reward', 'steps'] : []),
-    ...(has.labels && !has.question ? [] : ['labels']),
+    ...(has.labels && (samples || !has.question) ? [] : ['labels']),
     ...(has.cost ? [] : ['cost']),
     ...(has.retries ? [] : ['retries']),
     ...(has.expected ? [] : ['expected']),

@@ -107,6 +107,8 @@ function fits(row: Row, query: Filter): boolean {
     takes(query.state, row.state) &&
     takes(query.cause, row.failure?.cause ?? null) &&
     (!query.task || row.task_digest === query.task) &&
+    (!query.mistake || row.mistake === query.mistake) &&
+    (!query.behaviour || row.behaviour === query.behaviour) &&
     (!query.label || Object.entries(row.labels).some(([name, value]) => `${name}=${value}` === query.label)) &&
     (low === null || low === undefined || (row.score !== null && row.score >= low)) &&
     (high === null || high === undefined || (row.score !== null && row.score <= high)) &&

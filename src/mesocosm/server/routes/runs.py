@@ -90,7 +90,7 @@ def get_slices(
 
 
 @router.get(
-    "/{run_id}/wrong-answers", response_model=WrongAnswersDocument, responses=refused(400, 403), **access(Access.READER)
+    "/{run_id}/wrong-answers", response_model=WrongAnswersDocument, responses=refused(400, 403), **access(Access.HOLDER)
 )
 def get_wrong_answers(
     run_id: str,

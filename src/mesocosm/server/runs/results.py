@@ -46,7 +46,7 @@ def read_slices(run: VisibleRun, by: str) -> RunSlices:
     return kept(_slices, run, lambda: _slices_document(slices(run.record, RunReader(run), by)), by)
 
 
-def read_wrong_answers(run: VisibleRun, by: str, against: VisibleRun | None) -> WrongAnswersDocument:
+def read_wrong_answers(run: VisibleRun, by: str, against: VisibleRun | None = None) -> WrongAnswersDocument:
     """Return the wrong answers of a run by `by`, beside those of `against`. Raises UsageError, Refusal 403."""
     beside = [] if against is None else [against]
     name = f"{by} {'' if against is None else (against.id, against.record.counts.done, against.record.regraded)}"

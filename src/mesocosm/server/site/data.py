@@ -11,6 +11,7 @@ import msgspec
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.run import Run
+from mesocosm.core.verdict import GROUPED_BY, LABEL
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
@@ -20,7 +21,7 @@ from mesocosm.server.runs.comparison import compare_visible
 from mesocosm.server.runs.documents import episode_summary, passing_of, score_name
 from mesocosm.server.runs.episode_list import read_episode
 from mesocosm.server.runs.outline import step_page
-from mesocosm.server.runs.results import read_results, read_slices
+from mesocosm.server.runs.results import read_results, read_slices, read_wrong_answers
 from mesocosm.server.runs.run_detail import read_run, read_series
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.runs.trace import read_lines
@@ -128,6 +129,9 @@ def _write_results(run: VisibleRun, place: str, put: Put) -> None:
     for number, label in enumerate(found.labels):
         with suppress(UnknownName):
             put(f"{place}/slices-{number}.json", _json(read_slices(run, label.name)))
+        put(f"{place}/wrong-label-{number}.json", _json(read_wrong_answers(run, f"{LABEL}{label.name}")))
+    for by in GROUPED_BY:
+        put(f"{place}/wrong-{by}.json", _json(read_wrong_answers(run, by)))
 
 
 def _rows(rows: list[Any], *, more: bool) -> bytes:

@@ -52,6 +52,7 @@ def _listen(runs: VisibleRuns) -> None:
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.get": lambda runs, world: _all(world, lambda name: runs.get(world.runs[name])),
     "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", *get_args(Whose))],
+    "VisibleRuns.of_task": lambda runs, _world: runs.of_task("words", "0" * 32),
     "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
     "VisibleRuns.facets": lambda runs, _world: runs.facets(),
     "VisibleRuns.changes": lambda runs, _world: runs.changes(0.0),
@@ -90,6 +91,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.score_rows": lambda run, _world: [*run.score_rows(), *run.score_rows("solved")],
     "VisibleRun.result_rows": lambda run, _world: run.result_rows("solved"),
     "VisibleRun.played": lambda run, _world: run.played([run.episodes().items[0].task_digest]),
+    "VisibleRun.wrong_groups": lambda run, _world: run.wrong_groups("mistake"),
     "VisibleRun.entries": lambda run, _world: run.entries(),
     "VisibleRun.blobs": lambda run, _world: run.blobs(),
     "VisibleRun.get": lambda run, world: _all(world, lambda name: run.get(world.blobs[name])),

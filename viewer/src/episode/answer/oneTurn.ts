@@ -6,8 +6,11 @@ import type { EpisodeSearch, EpisodeView } from '../search'
 
 /** Whether an episode is one question with one reply; a rollout shows its conversation itself. */
 export function isOneTurn({ question, steps, run }: Schema<'EpisodeDetail'>): boolean {
-  return question !== '' && steps <= 1 && !isRollout(run)
+  return question !== '' && steps <= 1 && !isRollout(run) && run.agent !== PROGRAM
 }
+
+/** The agent of benchmarks that play by themselves: their calls are many, and not one conversation. */
+const PROGRAM = 'program'
 
 /** What the page shows: what its address says; else the conversation of one turn, unless a step or words are sought. */
 export function viewOf(episode: Schema<'EpisodeDetail'>, { view, step, q, kind }: EpisodeSearch): EpisodeView {

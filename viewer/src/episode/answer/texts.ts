@@ -10,7 +10,9 @@ export function questionText(value: unknown): string {
   if (isObject(value)) {
     if ('role' in value && 'content' in value) return contentText(value.content)
     const name = ASKING.find((key) => value[key] !== undefined && value[key] !== null && value[key] !== '')
-    return name === undefined ? '' : questionText(value[name])
+    if (name !== undefined) return questionText(value[name])
+    // A flat row can be read; what is nested is parameters rather than words.
+    return Object.values(value).some((one) => typeof one === 'object' && one !== null) ? '' : JSON.stringify(value)
   }
   if (Array.isArray(value)) {
     const messages = value.filter((one) => isObject(one) && 'role' in one && 'content' in one)

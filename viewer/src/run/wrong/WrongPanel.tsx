@@ -2,7 +2,9 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { ApiError } from '../../api/error'
 import { documentQuery } from '../../api/query'
+import { source } from '../../api/source'
 import type { Schema } from '../../api/types'
 import { count, plural } from '../../format'
 import { Button } from '../../parts/Button'
@@ -31,6 +33,8 @@ const NOBODY = ''
 export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
   const by = search.wrong ?? 'mistake'
   const { data, error, refetch } = useQuery(wrongQuery(run.id, by, search.against))
+  // Why answers are wrong gives right answers away, so the public is not told.
+  if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return null
   const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
   return (
     <Panel
@@ -41,7 +45,7 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
         data.wrong > 0 && (
           <>
             <By run={run} by={by} onChange={(wrong) => set({ wrong: wrong === 'mistake' ? undefined : wrong })} />
-            <Against run={run} value={search.against} onChange={(against) => set({ against })} />
+            {source.live && <Against run={run} value={search.against} onChange={(against) => set({ against })} />}
           </>
         )
       }
