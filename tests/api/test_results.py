@@ -79,7 +79,7 @@ def test_an_episode_has_question_answer_and_score() -> None:
 
 def test_why_groups_what_went_wrong() -> None:
     (row,) = evaluated(agent=half, model=None).why()
-    assert (row["cause"], row["episodes"], row["share"]) == ("wrong answer", 3, "50%")
+    assert (row["cause"], row["episodes"], row["share"]) == ("Another answer", 3, "50%")
     assert "(nothing)" in repr(evaluated().why())
 
 

@@ -114,6 +114,7 @@ def test_a_pass_has_none_whatever_its_value() -> None:
         ("it states 4, expected 18", "it states …, expected …"),
         ("parameter 'unit' is 'metres'", "parameter … is …"),
         ("don't use 3 eggs", "don't use … eggs"),
+        ("'5' is not '7'", "Another answer"),
         ("row_2 is missing", "row_2 is missing"),
         ("[1, 2, 3] is too long", "[…] is too long"),
     ],

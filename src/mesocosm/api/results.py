@@ -407,18 +407,18 @@ class Run:
         )
 
     def why(self) -> Table:
-        """Return what went wrong, grouped by cause: how many episodes, their share, an example."""
+        """Return what went wrong, grouped by cause or kind of mistake: how many episodes, their share, an example."""
         groups: Counter[str] = Counter()
         examples: dict[str, str] = {}
         total = 0
         for episode in self.episodes():
             total += 1
             pending = "" if episode.status in _GRADED else NOT_RUN
-            reason = episode.cause or pending or ("" if self._right(episode) else "wrong answer")
+            reason = episode.cause or pending or ("" if self._right(episode) else episode.mistake or "wrong answer")
             if reason:
                 groups[reason] += 1
                 task = f"task {episode.task}" if reason == NOT_RUN else f"task {episode.task}: {episode.answer!r}"
-                said = episode.error or episode.explanation or task
+                said = episode.error or episode.why or episode.explanation or task
                 examples.setdefault(reason, said.partition("\n")[0][:100])
         return Table(
             {"cause": reason, "episodes": count, "share": f"{count / total:.0%}", "example": examples[reason]}

@@ -18,6 +18,10 @@ _SHORT = 60
 _QUOTED = re.compile(r"`[^`\n]*`|\"[^\"\n]*\"|(?<![\w])'[^'\n]*'(?!\w)")
 _NUMBER = re.compile(r"(?<![A-Za-z_])[-+\u2212]?\d(?:[\d,.\u202f]*\d)?(?:e[-+]?\d+)?", re.IGNORECASE)
 
+_WORD = re.compile(r"[^\W\d_]{4,}")
+"""A word that says something of a sentence without its numbers and quoted words."""
+_OTHER = "Another answer"
+
 _BEHAVED = {
     Behaviour.REFUSED: "The model refused to answer",
     Behaviour.EMPTY: "The last reply is empty",
@@ -97,6 +101,8 @@ def falls_short(episode: Episode, score: Score | None, metric: Metric | None) ->
 def kind_of(sentence: str) -> str:
     """Return a sentence without what differs between like mistakes: its numbers and quoted words."""
     kept = _NUMBER.sub("…", _QUOTED.sub("…", sentence))
+    if "…" in kept and not _WORD.search(kept):
+        return _OTHER
     return cut(re.sub(r"…(?:\W*…)+", "…", kept), _KIND)
 
 
@@ -117,7 +123,7 @@ def _reason(
     if given not in (None, "") and right not in (None, ""):
         return (
             f"It gives {answer_line(given, _SHORT)}, expected {answer_line(right, _SHORT)}",
-            mistake or "Another answer",
+            mistake or _OTHER,
         )
     return _ended(episode, score, mistake)
 
