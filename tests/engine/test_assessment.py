@@ -121,3 +121,10 @@ def test_a_pass_has_none_whatever_its_value() -> None:
 )
 def test_like_sentences_are_of_one_kind(sentence: str, kind: str) -> None:
     assert kind_of(sentence) == kind
+
+
+def test_what_an_environment_calls_answer_is_not_the_answer_given() -> None:
+    info = {"answer": "the word to guess", "guesses": 7, "found": False, "total_tokens": 90}
+    episode = assessed(Score("right", 0.0), task=Task("7", seed=7), steps=7, terminal_info=info)
+    assert episode.answer is None
+    assert episode.why == "It ended after 7 steps with right 0 (guesses 7, found false)"

@@ -1,7 +1,7 @@
 """What an episode's task asked, what was expected, what was given, and why it was graded so: in its own row."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mesocosm.core.behaviour import Behaviour
@@ -30,6 +30,8 @@ _BEHAVED = {
     Behaviour.MALFORMED: "A reply held no valid action",
     Behaviour.GAVE_UP: "The model gave up",
 }
+_OWN = frozenset({"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode"})
+_MOST_FACTS = 4
 _ANSWERS = ("answer", "patch")
 """Keys of an episode's terminal info that hold what was graded, in order of preference."""
 
@@ -53,7 +55,8 @@ def assess(
     expected = None if score is None else score.expected
     given = None if score is None else score.answer
     info = episode.terminal_info
-    if given is None:
+    if given is None and (task.input is not None or task.target is not None):
+        # Where a task is only a seed, these are the environment's own: `answer` may be the word to guess.
         given = next((info[name] for name in _ANSWERS if info.get(name) not in (None, "")), None)
     right = task.target if expected is None else expected
     if given is None and right is not None:
@@ -146,7 +149,17 @@ def _ended(episode: Episode, score: Score | None, mistake: str) -> tuple[str, st
     if isinstance(reason, str) and reason:
         named = cut(reason.replace("_", " "), _KIND)
         return f"It ended {steps}{value}: {named}", mistake or kind_of(named)
-    return f"It ended {steps}{value}", mistake or "Ended without success"
+    return f"It ended {steps}{value}{_facts(episode.terminal_info)}", mistake or "Ended without success"
+
+
+def _facts(info: Mapping[str, Any]) -> str:
+    """Return a few facts that an environment gave at the end, such as ` (guesses 7, found false)`."""
+    told = [
+        f"{cut(name.replace('_', ' '), _SHORT)} {str(value).lower() if isinstance(value, bool) else f'{value:g}'}"
+        for name, value in info.items()
+        if isinstance(value, bool | int | float) and name not in _OWN
+    ]
+    return f" ({', '.join(told[:_MOST_FACTS])})" if told else ""
 
 
 def _sentence(text: str) -> str:

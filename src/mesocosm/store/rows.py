@@ -337,7 +337,9 @@ def answered(episode: Episode, row: Mapping[str, Any] | None) -> Episode:
 
 def _said(info: Mapping[str, Any]) -> list[Any]:
     """Return what the `terminal_info` of an episode says of input, target, reference and answer."""
-    return [info.get("input"), info.get("expected", info.get("label")), None, info.get("answer")]
+    asked, expected = info.get("input"), info.get("expected", info.get("label"))
+    # Of an environment, `answer` may be the word to guess.
+    return [asked, expected, None, None if asked is None and expected is None else info.get("answer")]
 
 
 def labels_text(labels: Mapping[str, str]) -> str | None:
