@@ -289,6 +289,7 @@ METHODS: Mapping[str, str] = {
     "influence": "interval from influence values",
     "pearson": "Fisher z interval of Pearson's r",
     "spearman": "Fisher z interval of Spearman's rho",
+    "lang-reiczigel": "Lang-Reiczigel interval",
     "none": "no interval",
 }
 """How an interval was computed."""

@@ -5,6 +5,16 @@ the p values of several comparisons.
 """
 
 from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
+from mesocosm.stats.agreement import (
+    Agreement,
+    Confusion,
+    agreement,
+    alpha_interval,
+    cohen_kappa,
+    corrected_rate,
+    fit,
+    krippendorff_alpha,
+)
 from mesocosm.stats.bootstrap import bootstrap, bootstrap_clustered
 from mesocosm.stats.difference import (
     DifferenceTest,
@@ -35,6 +45,8 @@ from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sig
 __all__ = [
     "AGGREGATIONS",
     "LARGEST",
+    "Agreement",
+    "Confusion",
     "DifferenceTest",
     "Flip",
     "Interval",
@@ -44,12 +56,18 @@ __all__ = [
     "Significance",
     "Verdict",
     "aggregate",
+    "agreement",
+    "alpha_interval",
     "bootstrap",
     "bootstrap_clustered",
     "clustered",
+    "cohen_kappa",
+    "corrected_rate",
     "fewest_pairs",
     "fisher",
+    "fit",
     "holm",
+    "krippendorff_alpha",
     "mcnemar",
     "median_clustered",
     "median_interval",

@@ -41,16 +41,19 @@ def bootstrap_clustered(
     resamples: int = 10_000,
     seed: int = 0,
     level: float = 0.95,
+    undefined: float = 0.0,
 ) -> Interval:
     """Return the percentile interval of `statistic` over all values, drawing whole clusters.
 
     Davison & Hinkley, Bootstrap Methods and their Application, 1997, section 3.8. A single cluster gives `[-inf, inf]`.
-    Raise ValueError for no values, no resamples, or if the statistic of a resample is NaN.
+    `undefined` is the share of the resamples whose statistic may be NaN: these are left out, and more of them give
+    `[-inf, inf]`. Raise ValueError for no values, no resamples, or, unless `undefined`, if the statistic of a resample
+    is NaN.
     """
     rng = random.Random(seed)
     k = len(values_by_cluster)
     draws = (list(chain.from_iterable(rng.choices(values_by_cluster, k=k))) for _ in range(resamples))
-    return _percentile(list(chain.from_iterable(values_by_cluster)), k, draws, statistic, level)
+    return _percentile(list(chain.from_iterable(values_by_cluster)), k, draws, statistic, level, undefined)
 
 
 def _percentile(
@@ -59,6 +62,7 @@ def _percentile(
     draws: Iterator[Sequence[T]],
     statistic: Callable[[Sequence[T]], float],
     level: float,
+    undefined: float = 0.0,
 ) -> Interval:
     check_level(level)
     if not values:
@@ -69,9 +73,12 @@ def _percentile(
     replicates = [statistic(draw) for draw in draws]
     if not replicates:
         raise ValueError("there is no resample; ask for 1,000 or more")
-    if any(map(math.isnan, replicates)):
+    defined = [replicate for replicate in replicates if not math.isnan(replicate)]
+    if undefined and len(defined) < (1 - undefined) * len(replicates):
+        return Interval(estimate, -math.inf, math.inf, len(values), "bootstrap", level)
+    if not undefined and len(defined) < len(replicates):
         raise ValueError("the statistic of a resample is NaN; let it return a number for every choice of the values")
-    replicates.sort()
+    replicates = sorted(defined)
     # Integer ranks, rounded outwards, because interpolation next to an infinite replicate would fail.
     last = len(replicates) - 1
     low = replicates[math.floor(last * (1 - level) / 2)]

@@ -18,7 +18,7 @@ NORMAL_FROM = 30
 
 Method = Literal[
     "wilson", "wilson clustered", "student", "normal", "clustered", "bootstrap", "exact bootstrap", "woodruff",
-    "newcombe", "newcombe paired", "welch", "influence", "pearson", "spearman", "none",
+    "newcombe", "newcombe paired", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "none",
 ]  # fmt: skip
 """How an interval was computed."""
 
