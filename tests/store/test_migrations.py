@@ -35,7 +35,7 @@ from mesocosm.store.tenancy import TABLES
 from mesocosm.store.views import VIEWS, drop_views
 
 RELEASED = Path(__file__).parent / "released"
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0015")
 RUN = "019a0000-0000-7000-8000-000000000001"
 
 NEXT = '''

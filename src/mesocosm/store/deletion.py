@@ -11,6 +11,7 @@ from mesocosm.store.blobs import drop_orphans
 from mesocosm.store.database import Database
 from mesocosm.store.episodes import COUNTERS
 from mesocosm.store.leases import Leases
+from mesocosm.store.reviews import drop_empty_rounds
 from mesocosm.store.run_index import remember_deletion, write_state
 from mesocosm.store.run_requests import DECLARED, PUBLIC
 from mesocosm.store.schema import answers, episodes, event_chunks, run_blobs, runs, scores
@@ -80,5 +81,6 @@ def _delete_slice(connection: Connection, run_id: str) -> int:
 def _delete_row(connection: Connection, run_id: str) -> None:
     blobs = list(connection.scalars(select(run_blobs.c.digest).where(run_blobs.c.run_id == run_id)))
     connection.execute(delete(runs).where(runs.c.id == run_id))
+    drop_empty_rounds(connection)
     remember_deletion(connection, run_id)
     drop_orphans(connection, blobs)

@@ -389,3 +389,67 @@ artifacts = Table(
     Index(None, "episode_id"),
     Index(None, "digest"),
 )
+
+# core.review.Round; `document` has what is neither listed nor changed.
+review_rounds = Table(
+    "review_rounds",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("created_by", Word, nullable=False),
+    Column("created_by_name", Text, nullable=False),
+    Column("closed_at", Double),
+    Column("document", Text, nullable=False),
+    Index(None, "created_at", "id"),
+)
+
+review_items = Table(
+    "review_items",
+    metadata,
+    Column("round_id", Word, ForeignKey(review_rounds.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), nullable=False),
+    Column("episode_id", Word, ForeignKey(episodes.c.id, ondelete="CASCADE"), nullable=False),
+    UniqueConstraint("round_id", "episode_id"),
+    Index(None, "run_id", "round_id"),
+    Index(None, "episode_id"),
+    sqlite_with_rowid=False,
+)
+
+# Who has an item before them, until when, and who skipped it.
+review_claims = Table(
+    "review_claims",
+    metadata,
+    Column("round_id", Word, ForeignKey(review_rounds.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("author", Word, primary_key=True),
+    Column("until", Double, nullable=False),
+    Column("skipped", Boolean, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# core.review.Verdict; rows are only ever added. `round_id` is empty outside of rounds. That nobody replaces what was
+# replaced already is left to the constraint, so no verdict is lost between two windows of one person.
+verdicts = Table(
+    "verdicts",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("episode_id", Word, ForeignKey(episodes.c.id, ondelete="CASCADE"), nullable=False),
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), nullable=False),
+    Column("round_id", Word, nullable=False),
+    Column("author", Word, nullable=False),
+    Column("author_name", Text, nullable=False),
+    Column("at", Double, nullable=False),
+    Column("answer", Word, nullable=False),
+    Column("grader", Word, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("step", Text, nullable=False),
+    Column("settles", Boolean, nullable=False),
+    Column("withdrawn", Boolean, nullable=False),
+    Column("replaces", Word, nullable=False),
+    UniqueConstraint("episode_id", "round_id", "author", "replaces"),
+    Index(None, "run_id"),
+    Index(None, "round_id"),
+)

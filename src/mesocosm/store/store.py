@@ -30,6 +30,7 @@ from mesocosm.store.personal_tokens import PersonalTokens
 from mesocosm.store.queue import RunQueue
 from mesocosm.store.rate_limits import RateLimits
 from mesocosm.store.repositories import Syncs, WorkspaceRepositories
+from mesocosm.store.reviews import Reviews
 from mesocosm.store.run_imports import RunImports
 from mesocosm.store.run_output import RunOutput
 from mesocosm.store.run_requests import RunRequests
@@ -65,6 +66,7 @@ class Store:
         self.traces: Traces = Traces(database)
         self.blobs: Blobs = Blobs(database)
         self.artifacts: Artifacts = Artifacts(database)
+        self.reviews: Reviews = Reviews(database)
         self.bundles: Bundles = Bundles(database, self.episodes, self.traces)
         self.verification: Verification = Verification(database, self.traces)
         self.legacy_views: LegacyViews = LegacyViews(database)
