@@ -19,6 +19,7 @@ from mesocosm.engine.assessment import assess
 from mesocosm.engine.episode import grade
 from mesocosm.engine.metrics import PARTS, outcome, so_far
 from mesocosm.engine.plan import part_sizes, planned
+from mesocosm.engine.reviewing import HUMAN, of_people
 
 GROUP = 500
 """Episodes per write when rescoring."""
@@ -35,7 +36,11 @@ async def rescore(
     """
     _check_tasks(run, benchmark, store)
     sizes = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
+    # What people said of the episodes is not for the benchmark to say again.
+    kept = of_people(run)
     run.info = {**benchmark.info.document(), **({PARTS: sizes} if sizes else {})}
+    if kept:
+        run.info["metrics"] = [*run.info.get("metrics", []), *msgspec.to_builtins(kept)]
     versions = {"rescored_with": benchmark.info.digest, "graded_with": benchmark.info.digest}
     run.provenance = {**run.provenance, **versions, RESCORING: True}
     # Before the scores: the description decides which score is copied into an episode's row, and readers must know that
@@ -56,13 +61,14 @@ async def rescore(
             graded(done)
 
     for task, episode in _with_tasks(run, benchmark, store):
+        said = [score for score in episode.scores if kept and score.name == HUMAN]
         before = {name: getattr(episode, name) for name in ("input", "target", "reference")}
         episode.scores = tuple(await grade(benchmark, task, episode))
         assess(episode, task, benchmark.info.metrics, Behaviour(episode.behaviour) if episode.behaviour else None)
         # What was recorded has no secrets, and what is large is stored by reference.
         for name, recorded in before.items():
             setattr(episode, name, getattr(episode, name) if recorded is None else recorded)
-        scored.append((episode.id, episode.scores))
+        scored.append((episode.id, (*episode.scores, *said)))
         assessed.append(episode)
         if len(scored) >= GROUP:
             save()
@@ -100,6 +106,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: Run
     two metrics have the same name or the primary metric does not read the same score as before.
     """
     run = store.runs.get(run.id)
+    metrics = (*metrics, *(metric for metric in of_people(run) if metric not in metrics))
     _check_metrics(run, metrics)
     run.spec = spec or run.spec
     graded_with = run.regraded or run.benchmark_digest

@@ -201,6 +201,10 @@ class Episodes:
 
         return self._database.read(work)
 
+    def several(self, ids: Sequence[str]) -> tuple[Episode, ...]:
+        """Return episodes with their scores, in the order of `ids`; those that are gone are left out."""
+        return self._database.read(partial(episodes_by_id, ids=ids))
+
     def means(self, run_id: str) -> tuple[float | None, float | None]:
         """Return mean reward and mean steps over the episodes that did not fail; None if there are none."""
         kept = select(runs.c.mean_reward, runs.c.mean_steps).where(runs.c.id == run_id, runs.c.mean_of == _ORDINARY)
