@@ -76,9 +76,10 @@ def _end(end: float | None, unbounded: str) -> str:
 class Round(msgspec.Struct, frozen=True, kw_only=True):
     """A review round: a set of episodes that people judge.
 
-    Each episode needs `reviews` verdicts. `drawn` says in words which episodes they are. A `blind` round hides model,
-    grader and other people's verdicts from those who have yet to judge. `bar` is the lower end of kappa from which a
-    judge is fit. Times are UNIX seconds; `created_by` is an author as in `Verdict`.
+    Each episode needs `reviews` verdicts. `drawn` says in words which episodes they are, `random` whether they stand
+    for all episodes of the runs: all of them, or drawn from them without a filter. A `blind` round hides model, grader
+    and other people's verdicts from those who have yet to judge. `bar` is the lower end of kappa from which a judge is
+    fit. Times are UNIX seconds; `created_by` is an author as in `Verdict`.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     closed_at: float | None = None
     runs: tuple[str, ...] = ()
     drawn: str = ""
+    random: bool = False
     seed: int = 0
     order: Order = "drawn"
     reviews: int = 2
@@ -148,8 +150,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     A later verdict of the same author, in the same round or outside of rounds (`round_id` empty), replaces an earlier
     one (`replaces`), which stays in the history; one that is `withdrawn` says nothing any more. `answer` is about the
-    answer, `grader` about the grader's score. `settles`: it decides an item on which the others disagree. `author` is
-    `user:ID` on a server and `person:NAME` on a laptop.
+    answer, `grader` about the grader's score. `settles`: it decides an item on which people disagree, and replaces
+    only earlier ones that do. `author` is `user:ID` on a server and `person:NAME` on a laptop.
     """
 
     id: str = ""
@@ -189,3 +191,22 @@ def current(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
     """Return the verdicts that hold, in their order: not replaced by their author, and not withdrawn."""
     replaced = {verdict.replaces for verdict in verdicts}
     return tuple(verdict for verdict in verdicts if verdict.id not in replaced and not verdict.withdrawn)
+
+
+DEFAULT_LABELS = (
+    Label(
+        "cause",
+        "choice",
+        "What went wrong first?",
+        (
+            LabelOption("misread", "Misread the question", "q"),
+            LabelOption("wrong_step", "Wrong step", "w"),
+            LabelOption("left_out", "Left out a step", "e"),
+            LabelOption("slip", "Slip of fact or number", "r"),
+            LabelOption("stopped_early", "Stopped early", "t"),
+            LabelOption("format_only", "Format only", "y"),
+        ),
+        required="wrong",
+    ),
+)
+"""Labels of a round that names none."""

@@ -12,7 +12,7 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ports import EngineStore
-from mesocosm.core.review import Item, Order, Round, Verdict
+from mesocosm.core.review import Answer, Item, Order, Round, Verdict
 from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED, Metric, Score
 from mesocosm.engine.metrics import so_far
@@ -124,12 +124,12 @@ class Judged:
     graders: dict[str, bool]
 
     @property
-    def answers(self) -> list[str]:
+    def answers(self) -> list[Answer]:
         """What each person says of the answer, also that they cannot tell."""
         return [verdict.answer for verdict in self.verdicts]
 
     @property
-    def called(self) -> str:
+    def called(self) -> Answer:
         """The word of the people."""
         if self.settled is not None:
             return self.settled.answer

@@ -34,7 +34,7 @@ from mesocosm.server.web.body_limits import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
-EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
+EAGER = (runs, live, export, episodes, blobs, compare, benchmarks, reviews)
 """Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (

@@ -136,7 +136,7 @@ class Reviews:
             wanted, at = _round_from(row).reviews, now(connection)
             given = _current_of(connection, round_id)
             done = Counter(verdict.episode_id for verdict in given if not verdict.settles)
-            judged = {verdict.episode_id for verdict in given if verdict.author == author}
+            judged = {verdict.episode_id for verdict in given if verdict.author == author and not verdict.settles}
             claims = connection.execute(select(review_claims).where(review_claims.c.round_id == round_id)).all()
             held = Counter(one.number for one in claims if one.author != author and one.until > at)
             own = {one.number: one for one in claims if one.author == author}
@@ -161,7 +161,7 @@ class Reviews:
         self._database.write(lambda connection: self._claim(connection, round_id, number, author, 0.0, skipped=True))
 
     def save(self, said: Verdict, after: str | None = None) -> Verdict:
-        """Add a verdict, which replaces the author's last one, and return it with its id and time.
+        """Add a verdict, which replaces the author's last one of its kind, and return it with its id and time.
 
         With `after`, that must be the id of the author's last verdict, or empty if they have none: Superseded
         otherwise. Raises UnknownName if the episode is gone.
@@ -176,6 +176,7 @@ class Reviews:
                 verdicts.c.episode_id == said.episode_id,
                 verdicts.c.round_id == said.round_id,
                 verdicts.c.author == said.author,
+                verdicts.c.settles.is_(said.settles),
             )
             earlier = {row["id"]: row for row in connection.execute(mine).mappings()}
             if verdict_id in earlier:

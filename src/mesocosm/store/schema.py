@@ -449,7 +449,7 @@ verdicts = Table(
     Column("settles", Boolean, nullable=False),
     Column("withdrawn", Boolean, nullable=False),
     Column("replaces", Word, nullable=False),
-    UniqueConstraint("episode_id", "round_id", "author", "replaces"),
+    UniqueConstraint("episode_id", "round_id", "author", "settles", "replaces"),
     Index(None, "run_id"),
     Index(None, "round_id"),
 )

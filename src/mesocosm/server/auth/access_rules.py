@@ -125,6 +125,17 @@ class Viewer:
         role = self.roles.get(request.workspace_id)
         return self.sees_all or role in {"admin", "owner"} or (role == "member" and self.is_owner(request))
 
+    def may_judge_run(self, request: OwnedRequest | None) -> bool:
+        """Return whether the caller may say what they think of a run's episodes: a member who may work with the run.
+
+        Guests may not, nor may viewers of its workspace.
+        """
+        if self.local:
+            return True
+        if not self.caller.member or request is None or request.workspace_id is None:
+            return self.caller.member and self.may_change(request)
+        return self.sees_all or self.roles.get(request.workspace_id) in {"member", "admin", "owner"}
+
     def sees_inside(self, request: OwnedRequest | None) -> bool:
         """Return whether the caller may read everything of a run, also prompts, replies and files."""
         if request is None or request.workspace_id is None:

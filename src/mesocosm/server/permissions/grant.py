@@ -30,6 +30,7 @@ from mesocosm.server.permissions.domains import OwnedDomain, VisibleDomain, Visi
 from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
+from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
 from mesocosm.server.permissions.route_access import Served, principal_of
 from mesocosm.server.permissions.run_imports import OwnRunImport, OwnRunImports
 from mesocosm.server.permissions.system import SystemInfo
@@ -101,6 +102,29 @@ class Grant:
     def episode(self, episode_id: str) -> VisibleEpisode:
         """Return an episode of a run that the caller may read. Raises UnknownName for any other run."""
         return self._runs.episode(episode_id)
+
+    def reviews_of(self, episode_id: str) -> EpisodeReviews:
+        """Return the verdicts of people on an episode. Raises UnknownName; Refusal 403 for outsiders of its run."""
+        return EpisodeReviews.find(self._service, self._viewer, episode_id)
+
+    def rounds(self) -> VisibleRounds:
+        """Return the review rounds of runs that the caller sees all of."""
+        return VisibleRounds(self._service, self._viewer)
+
+    def round(self, round_id: str, reviewer: str = "") -> VisibleRound:
+        """Return a review round of runs that the caller sees all of. Raises UnknownName; Refusal 401, 403 for guests.
+
+        `reviewer` is the caller's name where there are no accounts.
+        """
+        return VisibleRound.find(self._service, self._viewer, round_id, reviewer=reviewer)
+
+    def working_round(self, round_id: str, reviewer: str = "") -> WorkingRound:
+        """Return a review round in which the caller may judge. Raises as `round`, and Refusal 403."""
+        return WorkingRound.find(self._service, self._viewer, round_id, reviewer=reviewer)
+
+    def own_round(self, round_id: str, reviewer: str = "") -> OwnedRound:
+        """Return a review round that the caller may change. Raises as `round`, and Refusal 403."""
+        return OwnedRound.find(self._service, self._viewer, round_id, reviewer=reviewer)
 
     def domains(self) -> VisibleDomains:
         """Return the domains that the caller may read."""

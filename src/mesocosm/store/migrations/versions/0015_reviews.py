@@ -62,7 +62,8 @@ def upgrade() -> None:
         _reference("verdicts", "episode_id", "episodes"),
         _reference("verdicts", "run_id", "runs"),
         sa.UniqueConstraint(
-            "episode_id", "round_id", "author", "replaces", name="uq_verdicts_episode_id_round_id_author_replaces"
+            *("episode_id", "round_id", "author", "settles", "replaces"),
+            name="uq_verdicts_episode_id_round_id_author_settles_replaces",
         ),
     )
     op.create_index("ix_verdicts_run_id", "verdicts", ["run_id"])

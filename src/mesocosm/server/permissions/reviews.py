@@ -1,0 +1,880 @@
+"""Reviews: verdicts of people on episodes, and rounds of them.
+
+Who sees all of a run sees its reviews; guests and outsiders see none, also of public runs. Judging is for members who
+may work with the run: a viewer of its workspace may only look on. A person's verdicts are theirs alone; rounds are
+changed by who created them, and by those who may change all of their runs.
+"""
+
+import os
+import subprocess
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import cache, cached_property
+from typing import Any, NamedTuple, Self
+
+import msgspec
+
+from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.event import Kind
+from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.review import DEFAULT_LABELS, Item, Label, Round, Verdict, current
+from mesocosm.engine.reviewing import (
+    Judged,
+    Passing,
+    draw,
+    human_score,
+    judged,
+    most_disputed,
+    report,
+    take_as_scores,
+)
+from mesocosm.server.auth.access_rules import Viewer
+from mesocosm.server.cache import Cache
+from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, readable_run
+from mesocosm.server.refusal import Refusal
+from mesocosm.server.schemas.document import discreet, instant, moment
+from mesocosm.server.schemas.review import (
+    AgreementDocument,
+    AgreementItem,
+    ConfusionDocument,
+    EpisodeVerdicts,
+    GraderWord,
+    HumanScore,
+    HumanScores,
+    IntervalDocument,
+    JudgeDocument,
+    PairDocument,
+    Reviewer,
+    ReviewerProgress,
+    ReviewItem,
+    ReviewLabel,
+    ReviewLine,
+    ReviewTurn,
+    RoundChange,
+    RoundDocument,
+    RoundInput,
+    RoundList,
+    SavedVerdict,
+    VerdictDocument,
+    VerdictInput,
+)
+from mesocosm.server.service import Service
+from mesocosm.stats import Agreement, Interval
+from mesocosm.store.filters import EpisodeFilter
+from mesocosm.store.reviews import Superseded
+from mesocosm.store.run_requests import RunRequest
+
+MOST = 10_000
+"""Maximum number of episodes of a round."""
+MOST_MATCHING = 100_000
+"""Maximum number of matching episodes that a sample is drawn from."""
+_PAGE = 1_000
+_LINES = 400
+_LETTERS = 20_000
+"""Maximum number of parts of an item, and of characters in each."""
+_QUESTION = 2_000
+_FIRST_EVENTS, _EVENTS = 40, 20_000
+"""Maximum number of events that are read for the question, and for an item."""
+_TAGS = 30
+_RATED = 200_000
+"""Maximum number of episodes of which a grader's share is computed."""
+_GIT_S = 2.0
+
+_UNKNOWN = "there is no review round {!r} that you may see; `mesocosm review list` shows those that you may"
+_REPORTS = Cache[AgreementDocument](50)
+
+
+class Author(NamedTuple):
+    """A person who judges: their id in the store, and the name that others see."""
+
+    id: str
+    name: str
+
+
+@cache
+def _machine_user() -> str:
+    """Return the name of the user of this machine: that of Git, else that of the login."""
+    with suppress(OSError, subprocess.SubprocessError):
+        said = subprocess.run(
+            ["git", "config", "--global", "user.name"],  # noqa: S607 - the user's own Git
+            capture_output=True,
+            text=True,
+            timeout=_GIT_S,
+            check=False,
+        )
+        if name := said.stdout.strip():
+            return name[:100]
+    return os.environ.get("USER") or os.environ.get("USERNAME") or "you"
+
+
+def _author(viewer: Viewer, given: str) -> Author:
+    """Return the caller as an author. Raises Refusal 401 without a login, 403 for guests."""
+    if not _nameless(viewer):
+        user_id = viewer.user_id
+        return Author(f"user:{user_id}", viewer.caller.username or f"user {user_id}")
+    name = " ".join(given.split()) or _machine_user()
+    return Author(f"person:{name.casefold()}", name)
+
+
+def _nameless(viewer: Viewer) -> bool:
+    """Return whether there are no accounts, so that people say who they are."""
+    return viewer.local or viewer.caller.way == "open"
+
+
+def _reviewer(viewer: Viewer, given: str) -> Reviewer:
+    return Reviewer(name=_author(viewer, given).name, changeable=_nameless(viewer))
+
+
+class EpisodeReviews(GrantedObject):
+    """The verdicts on an episode of a run that the caller sees all of."""
+
+    def __init__(self, service: Service, viewer: Viewer, episode: VisibleEpisode, request: RunRequest | None) -> None:
+        super().__init__(service, viewer)
+        self._episode = episode
+        self._request = request
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, episode_id: str) -> Self:
+        """Return the reviews of an episode. Raises UnknownName; Refusal 403 for outsiders of a public run."""
+        episode = VisibleRuns(service, viewer).episode(episode_id)
+        _, request = readable_run(service, viewer, episode.run.id)
+        if not viewer.sees_inside(request):
+            raise Refusal(403, f"run {episode.run.id} belongs to another account; its reviews are for who owns the run")
+        return cls(service, viewer, episode, request)
+
+    def document(self, reviewer: str = "") -> EpisodeVerdicts:
+        """Return the verdicts that the caller may see."""
+        found = self._store.reviews.of_episode(self._episode.id)
+        may_judge = self._viewer.may_judge_run(self._request)
+        author = _author(self._viewer, reviewer) if may_judge else Author("", "")
+        shown = [one for one in found if self._shown(one, author, found)]
+        holding = {one.id for one in current(found)}
+        mine = [one for one in found if one.author == author.id and not one.round_id]
+        documents = {one.id: self._document(one, author, holding) for one in shown}
+        held = next((documents[one.id] for one in reversed(mine) if one.id in holding), None)
+        return EpisodeVerdicts(
+            items=list(documents.values()),
+            hidden=len(found) - len(shown),
+            mine=held,
+            last=mine[-1].id if mine else "",
+            labels=self._labels(),
+            graders=_grader_words(self._episode.record, _passing([self._episode.run])),
+            reviewer=_reviewer(self._viewer, reviewer) if may_judge else Reviewer(name="", changeable=False),
+            may_judge=may_judge,
+        )
+
+    def save(self, given: VerdictInput) -> EpisodeVerdicts:
+        """Save the caller's verdict outside of rounds, or take it back if it says nothing.
+
+        Raises Refusal: 403 for who may only read, 409 for a verdict of another window meanwhile; UsageError.
+        """
+        if not self._viewer.may_judge_run(self._request):
+            raise _only_looks(self._episode.run.id)
+        author = _author(self._viewer, given.reviewer)
+        said = _verdict(given, author, self._episode.id).redacted()
+        if said.settles:
+            raise UsageError("a verdict outside of rounds settles nothing; settle it in its round")
+        answer = said.answer or self._answer_by(said.grader)
+        said = msgspec.structs.replace(said, answer=answer, withdrawn=said.empty)
+        _save(self._service, said, given.after)
+        return self.document(given.reviewer)
+
+    def _answer_by(self, grader: str) -> Any:
+        """Return what a verdict on the grader says of the answer; empty where its score is not right or wrong."""
+        run = self._episode.run
+        passing = _passing([run])
+        passed = passing.verdicts(self._episode.record).get(passing.primary.get(run.id, ""))
+        if passed is None or grader not in {"right", "wrong"}:
+            return ""
+        return "right" if passed == (grader == "right") else "wrong"
+
+    def _shown(self, said: Verdict, author: Author, found: Sequence[Verdict]) -> bool:
+        """Return whether a verdict is no secret any more."""
+        made = self._rounds.get(said.round_id)
+        if made is None or not made.blind or made.closed_at is not None or said.author == author.id:
+            return True
+        done = [one for one in current(tuple(found)) if one.round_id == made.id and not one.settles]
+        return len(done) >= made.reviews
+
+    @cached_property
+    def _rounds(self) -> dict[str, Round]:
+        return {made.id: made for made in self._store.reviews.list(self._episode.run.id)}
+
+    def _document(self, said: Verdict, author: Author, holding: set[str]) -> VerdictDocument:
+        made = self._rounds.get(said.round_id)
+        # The names of the others' rounds over several runs are for who sees those runs.
+        return _verdict_document(said, author, holding, made.name if made is not None else "")
+
+    def _labels(self) -> list[str]:
+        given = current(self._store.reviews.of_run(self._episode.run.id))
+        tags = Counter(name for one in given if not one.round_id for name, value in one.labels.items() if value is True)
+        return [name for name, _ in tags.most_common(_TAGS)]
+
+
+class VisibleRounds(GrantedObject):
+    """The review rounds of runs that the caller sees all of."""
+
+    def list(self, run_id: str = "", reviewer: str = "") -> RoundList:
+        """Return rounds, the newest first; with `run_id` those with an episode of this run. Raises Refusal 401, 403."""
+        if run_id:
+            run_id = VisibleRuns(self._service, self._viewer).get(run_id).id
+        found = []
+        for made in self._store.reviews.list(run_id):
+            with suppress(UnknownName, Refusal):
+                found.append(VisibleRound(self._service, self._viewer, made, reviewer=reviewer).document())
+        return RoundList(items=found, reviewer=_reviewer(self._viewer, reviewer))
+
+    def add(self, given: RoundInput) -> RoundDocument:
+        """Create a round. Raises UnknownName, UsageError; Refusal: 403 for who may not judge all of the runs, 422."""
+        runs = [VisibleRuns(self._service, self._viewer).get(run_id) for run_id in dict.fromkeys(given.runs)]
+        for run in runs:
+            _, request = readable_run(self._service, self._viewer, run.id)
+            if not self._viewer.may_judge_run(request):
+                raise _only_looks(run.id)
+        author = _author(self._viewer, given.reviewer)
+        wanted = _episode_filter(given)
+        episodes = [episode for run in runs for episode in _finished(run, wanted)]
+        earlier = [one for run in runs for one in current(self._store.reviews.of_run(run.id))]
+        passing = _passing(runs)
+        ids = draw(episodes, sample=given.sample, seed=given.seed, order=given.order, passing=passing, earlier=earlier)
+        if len(ids) > MOST:
+            raise Refusal(422, f"{len(ids):,} episodes match; give a sample of at most {MOST:,}", field="sample")
+        words, random = _drawn(given, len(episodes), len(ids))
+        labels = DEFAULT_LABELS if given.labels is None else _labels(given.labels)
+        made = Round(
+            id="",
+            name=given.name.strip() or _name(runs, words),
+            created_by=author.id,
+            created_by_name=author.name,
+            drawn=words,
+            random=random,
+            seed=given.seed,
+            order=given.order,
+            reviews=given.reviews,
+            labels=labels,
+            guide={str(answer): words for answer, words in given.guide.items()},
+            blind=given.blind,
+            bar=given.bar,
+        )
+        found = self._store.reviews.add(made.checked(), ids)
+        return VisibleRound(self._service, self._viewer, found, reviewer=given.reviewer).document()
+
+
+class VisibleRound(GrantedObject):
+    """A review round over runs that the caller sees all of."""
+
+    def __init__(self, service: Service, viewer: Viewer, made: Round, *, reviewer: str = "") -> None:
+        super().__init__(service, viewer)
+        self._author = _author(viewer, reviewer)
+        self._round = made
+        runs = {}
+        requests = {}
+        for run_id in made.runs:
+            try:
+                record, request = readable_run(service, viewer, run_id)
+            except UnknownName:
+                if _exists(service, run_id):
+                    raise
+                continue
+            if not viewer.sees_inside(request):
+                raise UnknownName(_UNKNOWN.format(made.id))
+            runs[run_id] = VisibleRun(service, viewer, record, request)
+            requests[run_id] = request
+        self._runs = runs
+        self._requests = requests
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
+        """Return a round. Raises UnknownName for one that the caller may not see; Refusal 401, 403 for guests."""
+        _author(viewer, reviewer)
+        if not viewer.local and len(round_id) != _ID:
+            raise UnknownName(_UNKNOWN.format(round_id[:_ID]))
+        try:
+            return cls(service, viewer, service.store.reviews.get(round_id), reviewer=reviewer)
+        except UnknownName:
+            if viewer.local:
+                raise
+            raise UnknownName(_UNKNOWN.format(round_id)) from None
+
+    @property
+    def id(self) -> str:
+        """The id of the round."""
+        return self._round.id
+
+    def document(self) -> RoundDocument:
+        """Return the round with its progress."""
+        made, given = self._round, [one for one in self._given if not one.settles]
+        done = Counter(one.episode_id for one in given)
+        mine = sum(one.author == self._author.id for one in given)
+        people: dict[str, str] = {one.author: one.author_name for one in given}
+        counts = Counter(one.author for one in given)
+        return RoundDocument(
+            id=made.id,
+            name=made.name,
+            created_at=instant(made.created_at),
+            created_by=made.created_by_name,
+            closed_at=moment(made.closed_at),
+            runs=[] if self._hides_models else list(self._runs),
+            drawn=made.drawn,
+            random=made.random,
+            order=made.order,
+            seed=str(made.seed),
+            reviews=made.reviews,
+            labels=[ReviewLabel.model_validate(msgspec.to_builtins(label)) for label in made.labels],
+            guide=made.guide,
+            blind=made.blind,
+            bar=made.bar,
+            items=len(self._items),
+            done=sum(done.values()),
+            complete=sum(done[item.episode_id] >= made.reviews for item in self._items),
+            mine=mine,
+            people=[ReviewerProgress(name=name, done=counts[author]) for author, name in people.items()],
+            may_judge=all(map(self._viewer.may_judge_run, self._requests.values())),
+            may_change=self._may_change,
+        )
+
+    def item(self, number: int) -> ReviewItem:
+        """Return an item, as who judges or settles it sees it. Raises Refusal 404."""
+        item = self._item(number)
+        episode = self._episode(item)
+        lines, more = _lines(episode)
+        shown = [one for one in self._history if one.episode_id == item.episode_id and self._may_see(one)]
+        return ReviewItem(
+            number=item.number,
+            question=_question(episode),
+            expected=None,
+            given=None,
+            lines=lines,
+            more=more,
+            verdicts=[self._verdict_document(one) for one in shown],
+            episode_id=None if self._hides_models else item.episode_id,
+        )
+
+    def agreement(self) -> AgreementDocument:
+        """Return the agreement of the round."""
+        # Verdicts are only ever added, so their number tells whether anything was said meanwhile.
+        said = (len(self._history), len(self._items), self._round.closed_at)
+        graded = tuple(repr(run.record.metrics) for run in self._runs.values())
+        key = (self._store.place, self._round.id, self._author.id, said, graded)
+        document = self.document()
+        found = _REPORTS.get(key, self._agreement)
+        return found.model_copy(update={"round": document})
+
+    def export(self) -> Iterator[dict[str, Any]]:
+        """Yield one flat record for each verdict that the caller may see, the oldest first."""
+        holding = {one.id for one in self._given}
+        numbers = {item.episode_id: item.number for item in self._items}
+        names = [label.name for label in self._round.labels]
+        for one in self._history:
+            if not self._may_see(one) or one.episode_id not in numbers:
+                continue
+            told = not self._hides_models
+            yield {
+                "round": self._round.id,
+                "item": numbers[one.episode_id],
+                "run": one.run_id if told else "",
+                "episode": one.episode_id if told else "",
+                "author": one.author_name,
+                "at": instant(one.at).isoformat(),
+                "answer": one.answer,
+                "grader": one.grader,
+                **{f"label_{name}": one.labels.get(name) for name in names},
+                "step": one.step,
+                "note": one.note,
+                "settles": one.settles,
+                "withdrawn": one.withdrawn,
+                "current": one.id in holding,
+            }
+
+    @cached_property
+    def _items(self) -> tuple[Item, ...]:
+        return self._store.reviews.items(self._round.id)
+
+    @cached_property
+    def _history(self) -> tuple[Verdict, ...]:
+        return self._store.reviews.of_round(self._round.id)
+
+    @cached_property
+    def _given(self) -> tuple[Verdict, ...]:
+        return current(self._history)
+
+    @property
+    def _may_change(self) -> bool:
+        if self._round.created_by == self._author.id or self._viewer.sees_all:
+            return True
+        return bool(self._requests) and all(map(self._viewer.may_change_run, self._requests.values()))
+
+    @property
+    def _hides_models(self) -> bool:
+        return self._round.blind and self._round.closed_at is None
+
+    @cached_property
+    def _complete(self) -> frozenset[str]:
+        """The episodes of which no verdict is a secret any more."""
+        if not self._hides_models:
+            return frozenset(item.episode_id for item in self._items)
+        done = Counter(one.episode_id for one in self._given if not one.settles)
+        return frozenset(episode_id for episode_id, count in done.items() if count >= self._round.reviews)
+
+    def _may_see(self, said: Verdict) -> bool:
+        return said.author == self._author.id or said.episode_id in self._complete
+
+    def _item(self, number: int) -> Item:
+        found = next((item for item in self._items if item.number == number), None)
+        if found is None:
+            raise Refusal(404, f"round {self._round.id} has no item {number}; it has {len(self._items)}")
+        return found
+
+    def _episode(self, item: Item) -> VisibleEpisode:
+        return self._runs[item.run_id].episode(item.episode_id)
+
+    def _verdict_document(self, said: Verdict) -> VerdictDocument:
+        return _verdict_document(said, self._author, {one.id for one in self._given}, self._round.name)
+
+    def _judged(self, items: Sequence[Item]) -> tuple[Judged, ...]:
+        episodes = self._store.episodes.several([item.episode_id for item in items])
+        return judged(items, episodes, self._given, self._passing)
+
+    @cached_property
+    def _passing(self) -> Passing:
+        return _passing(list(self._runs.values()))
+
+    def _agreement(self) -> AgreementDocument:
+        items = self._judged([item for item in self._items if item.episode_id in self._complete])
+        found = report(self._round, items, self._passing, self._rate)
+        shown = [item for item in most_disputed(items) if item.verdicts]
+        return AgreementDocument(
+            round=self.document(),
+            over=len(items),
+            alpha=_interval(found.alpha),
+            pairs=[_pair(found.people[pair.one], found.people[pair.other], pair.agreement) for pair in found.pairs],
+            judges=[
+                JudgeDocument(
+                    pair=_pair("people", one.name, one.agreement),
+                    primary=one.primary,
+                    fit=one.fit,
+                    verdict=_fitness(one.agreement, self._round.bar),
+                    confusion=ConfusionDocument(
+                        right_right=one.confusion.yes_yes,
+                        right_wrong=one.confusion.yes_no,
+                        wrong_right=one.confusion.no_yes,
+                        wrong_wrong=one.confusion.no_no,
+                    ),
+                    sensitivity=_interval(one.confusion.sensitivity),
+                    specificity=_interval(one.confusion.specificity),
+                    bias=_interval(one.bias),
+                    rate=one.rate,
+                    corrected=_interval(one.corrected),
+                    uncorrected=_uncorrected(self._round, one.rate, one.corrected),
+                )
+                for one in found.graders
+            ],
+            items=[self._agreement_item(item) for item in shown],
+        )
+
+    def _agreement_item(self, item: Judged) -> AgreementItem:
+        said = (*item.verdicts, item.settled) if item.settled is not None else item.verdicts
+        return AgreementItem(
+            number=item.item.number,
+            question=_question(self._episode(item.item)),
+            expected=None,
+            given=None,
+            verdicts=[self._verdict_document(one) for one in said],
+            called=item.called or None,
+            settled=item.settled is not None,
+            disputed=item.disputed,
+            graders=item.graders,
+            against=[name for name in item.graders if item.against(name)],
+            episode_id=None if self._hides_models else item.item.episode_id,
+        )
+
+    def _rate(self, name: str) -> tuple[int, int] | None:
+        """Return how many episodes of the runs a grader calls right, and of how many."""
+        runs = list(self._runs.values())
+        if not self._round.random or sum(run.record.counts.planned for run in runs) > _RATED:
+            return None
+        yes = n = 0
+        for run in runs:
+            for row in run.score_rows(name):
+                passed = False if row.worst else self._passing.value(run.id, name, row.value)
+                if passed is not None:
+                    yes, n = yes + passed, n + 1
+        return (yes, n) if n else None
+
+
+class WorkingRound(VisibleRound):
+    """A review round in which the caller judges."""
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
+        """Return a round. Raises UnknownName; Refusal 401, 403 for who may only look on."""
+        found = super().find(service, viewer, round_id, reviewer=reviewer)
+        for run_id, request in found._requests.items():  # noqa: SLF001 - its own
+            if not viewer.may_judge_run(request):
+                raise _only_looks(run_id)
+        return found
+
+    def next(self) -> ReviewTurn:
+        """Give the caller the next item. It stays with them for some minutes, so that others get other ones."""
+        number = self._store.reviews.claim(self._round.id, self._author.id)
+        document = self.document()
+        given = [one for one in self._given if not one.settles]
+        judged_by_me = {one.episode_id for one in given if one.author == self._author.id}
+        done = Counter(one.episode_id for one in given)
+        needed = [
+            item
+            for item in self._items
+            if item.episode_id not in judged_by_me and done[item.episode_id] < self._round.reviews
+        ]
+        return ReviewTurn(
+            round=document,
+            item=None if number is None else self.item(number),
+            with_others=len(needed) if number is None and self._round.closed_at is None else 0,
+        )
+
+    def skip(self, number: int) -> ReviewTurn:
+        """Give an item back, and return the next one."""
+        self._store.reviews.skip(self._round.id, self._item(number).number, self._author.id)
+        return self.next()
+
+    def save(self, number: int, given: VerdictInput) -> SavedVerdict:
+        """Save the caller's verdict on an item; return it with what the graders say.
+
+        Raises UsageError if it says too little, or else than the round asks; Refusal 409 if the round is closed, or
+        for a verdict of another window meanwhile.
+        """
+        self._check_open()
+        item = self._item(number)
+        said = self._round.judged(_verdict(given, self._author, item.episode_id, self._round.id).redacted())
+        if said.settles:
+            self._check_settles(item)
+        saved = _save(self._service, said, given.after)
+        graders = _grader_words(self._episode(item).record, self._passing)
+        return SavedVerdict(
+            verdict=_verdict_document(saved, self._author, {saved.id}, self._round.name), graders=graders
+        )
+
+    def withdraw(self, number: int) -> ReviewTurn:
+        """Take the caller's verdict on an item back, and give them the item again. It stays in the history."""
+        self._check_open()
+        item = self._item(number)
+        mine = [one for one in self._given if one.author == self._author.id and not one.settles]
+        held = [one for one in mine if one.episode_id == item.episode_id]
+        if not held:
+            raise Refusal(409, f"you have no verdict on item {number} of round {self._round.id}; nothing was undone")
+        back = Verdict(
+            episode_id=item.episode_id,
+            round_id=self._round.id,
+            author=self._author.id,
+            author_name=self._author.name,
+            withdrawn=True,
+        )
+        _save(self._service, back, held[-1].id)
+        for name in ("_history", "_given", "_complete"):
+            self.__dict__.pop(name, None)
+        return ReviewTurn(round=self.document(), item=self.item(number), with_others=0)
+
+    def _check_open(self) -> None:
+        if self._round.closed_at is not None:
+            raise Refusal(409, f"round {self._round.id} is closed; who created it can open it again")
+
+    def _check_settles(self, item: Item) -> None:
+        if item.episode_id not in self._complete:
+            raise Refusal(409, f"item {item.number} has not all its verdicts yet; settle it when it has")
+
+
+class OwnedRound(VisibleRound):
+    """A review round that the caller may change."""
+
+    @classmethod
+    def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
+        """Return a round. Raises UnknownName; Refusal 403 for one that the caller may only see."""
+        found = super().find(service, viewer, round_id, reviewer=reviewer)
+        if not found._may_change:  # noqa: SLF001 - its own
+            raise Refusal(403, f"round {found.id} was created by somebody else; ask them, or an owner of its runs")
+        return found
+
+    def change(self, given: RoundChange) -> RoundDocument:
+        """Rename, close or open the round."""
+        name = None if given.name is None else given.name.strip() or None
+        self._store.reviews.change(self._round.id, name=name, closed=given.closed)
+        again = self._store.reviews.get(self._round.id)
+        return OwnedRound(self._service, self._viewer, again, reviewer=self._author.name).document()
+
+    def delete(self) -> None:
+        """Delete the round with its verdicts."""
+        self._store.reviews.delete(self._round.id)
+
+    def take_scores(self) -> HumanScores:
+        """Store the verdicts as the score and metric `human` of each run.
+
+        Raises Refusal: 403 unless the caller may change all of the runs, 409 for official and running ones; UsageError.
+        """
+        for run_id, request in self._requests.items():
+            if not self._viewer.may_change_run(request):
+                raise Refusal(403, f"run {run_id} belongs to another account; only who may change it may add scores")
+            if request is not None and request.official:
+                raise Refusal(409, "an official run keeps its scores; start ordinary runs for experiments")
+            if self._runs[run_id].open:
+                raise Refusal(409, f"run {run_id} waits or runs; take verdicts as scores when it has ended")
+        by_run: dict[str, list[Judged]] = defaultdict(list)
+        said = {one.episode_id for one in self._history} & self._complete
+        for item in self._judged([item for item in self._items if item.episode_id in said]):
+            by_run[item.item.run_id].append(item)
+        scored = []
+        for run_id, items in by_run.items():
+            if not any(map(human_score, items)):
+                continue
+            run = take_as_scores(self._store.runs.get(run_id), items, self._store)
+            (found,) = (metric for metric in run.metrics if metric.name == "human")
+            scored.append(
+                HumanScore(run_id=run_id, value=found.value, low=found.low, high=found.high, n=found.n_scored)
+            )
+        if not scored:
+            raise Refusal(409, f"round {self._round.id} has no episode with all its verdicts yet; judge first")
+        if not self._viewer.local:
+            self._service.store.audit.note(self._viewer.caller.actor, "review.scores", f"round:{self._round.id}")
+        return HumanScores(runs=scored)
+
+
+_ID = 36
+
+
+def _exists(service: Service, run_id: str) -> bool:
+    try:
+        service.store.runs.get(run_id)
+    except UnknownName:
+        return False
+    return True
+
+
+def _only_looks(run_id: str) -> Refusal:
+    return Refusal(403, f"you may look at run {run_id}, and not judge it; ask for a role in which you may work with it")
+
+
+def _save(service: Service, said: Verdict, after: str | None) -> Verdict:
+    try:
+        return service.store.reviews.save(said, after)
+    except Superseded as error:
+        raise Refusal(409, str(error)) from None
+
+
+def _verdict(given: VerdictInput, author: Author, episode_id: str, round_id: str = "") -> Verdict:
+    return Verdict(
+        episode_id=episode_id,
+        round_id=round_id,
+        author=author.id,
+        author_name=author.name,
+        answer=given.answer or "",
+        grader=given.grader or "",
+        labels=dict(given.labels),
+        note=given.note.strip(),
+        step=given.step.strip(),
+        settles=given.settles,
+    )
+
+
+def _verdict_document(said: Verdict, author: Author, holding: set[str], round_name: str) -> VerdictDocument:
+    return VerdictDocument(
+        id=said.id,
+        round_id=said.round_id or None,
+        round_name=round_name,
+        author=said.author_name,
+        mine=said.author == author.id,
+        at=instant(said.at),
+        answer=said.answer or None,
+        grader=said.grader or None,
+        labels=said.labels,
+        note=said.note,
+        step=said.step,
+        settles=said.settles,
+        withdrawn=said.withdrawn,
+        current=said.id in holding,
+    )
+
+
+def _passing(runs: Sequence[VisibleRun]) -> Passing:
+    return Passing([run.record for run in runs])
+
+
+def _grader_words(episode: Episode, passing: Passing) -> list[GraderWord]:
+    primary = passing.primary.get(episode.run_id)
+    words = [
+        GraderWord(
+            name=score.name,
+            primary=score.name == primary,
+            passed=passing.passed(episode.run_id, score),
+            value=score.value,
+            explanation=discreet(score.explanation),
+        )
+        for score in episode.scores
+        if score.name != "human"
+    ]
+    return sorted(words, key=lambda word: not word.primary)
+
+
+def _labels(given: Sequence[ReviewLabel]) -> tuple[Label, ...]:
+    return tuple(msgspec.convert(label.model_dump(), Label) for label in given)
+
+
+def _episode_filter(given: RoundInput) -> EpisodeFilter:
+    one = given.filter
+    return EpisodeFilter(
+        statuses=tuple(EpisodeStatus(state) for state in one.state),
+        causes=tuple(one.cause),
+        text=one.q,
+        outcome=one.outcome,
+        score_low=one.low,
+        score_high=one.high,
+        label=one.label,
+    )
+
+
+def _finished(run: VisibleRun, wanted: EpisodeFilter) -> Iterator[Episode]:
+    """Yield the matching episodes that were played to their end. Raises Refusal 422 for too many."""
+    cursor: str | None = None
+    found = 0
+    while True:
+        page = run.episodes(wanted, "position", cursor, _PAGE)
+        for episode in page.items:
+            if episode.ended_at is not None and episode.valid:
+                found += 1
+                yield episode
+        if found > MOST_MATCHING:
+            raise Refusal(422, f"more than {MOST_MATCHING:,} episodes of run {run.id} match; give a narrower filter")
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _drawn(given: RoundInput, matching: int, chosen: int) -> tuple[str, bool]:
+    """Return in words which episodes a round has, and whether they stand for all of the runs."""
+    one = given.filter
+    parts = [one.outcome.replace("fail", "not passed").replace("pass", "passed") if one.outcome else ""]
+    parts += [*one.state, *one.cause, one.label, f"“{one.q}”" if one.q else ""]
+    if one.low is not None or one.high is not None:
+        parts.append(
+            f"score {'' if one.low is None else f'{one.low:g}'} – {'' if one.high is None else f'{one.high:g}'}"
+        )
+    words = ", ".join(part for part in parts if part)
+    count = f"{chosen:,} of {matching:,} drawn at random" if chosen < matching else f"all {chosen:,}"
+    return f"{count}, {words}" if words else count, not words
+
+
+def _name(runs: Sequence[VisibleRun], words: str) -> str:
+    titles = list(dict.fromkeys(run.record.benchmark_title or run.record.benchmark for run in runs))
+    more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+    return f"{titles[0]}{more}, {words}, {time.strftime('%Y-%m-%d')}"[:200]
+
+
+def _question(episode: VisibleEpisode) -> str:
+    """Return the first message of the user, else the first observation, else the name of the task."""
+    observed = ""
+    for event in episode.events(limit=_FIRST_EVENTS):
+        payload = event.payload if isinstance(event.payload, dict) else {}
+        if event.kind is Kind.MESSAGE and payload.get("role") == "user":
+            return _text(payload.get("content"))[:_QUESTION]
+        if event.kind is Kind.OBSERVATION and not observed:
+            observed = _text(payload.get("data"))[:_QUESTION]
+    return observed or episode.record.task_id
+
+
+def _lines(episode: VisibleEpisode) -> tuple[list[ReviewLine], bool]:
+    """Return what was said and done in an episode, and whether there is more. Nothing of it is the grader's."""
+    found: list[ReviewLine] = []
+    spoken = set[str]()
+    for event in episode.events(limit=_EVENTS):
+        for role, text in _said(event.kind, event.payload):
+            if not text.strip() or (role == "assistant" and text in spoken):
+                # A reply is recorded with its call, and as a message of the next one.
+                continue
+            if role == "assistant":
+                spoken.add(text)
+            if len(found) == _LINES:
+                return found, True
+            shown = discreet(text[:_LETTERS])
+            found.append(ReviewLine(role=role, step=event.step, text=shown, cut=len(text) > _LETTERS))
+    # What a model said and heard already tells what an environment showed and was told.
+    if any(line.role == "assistant" for line in found):
+        found = [line for line in found if line.role not in {"observation", "action"}]
+    return found, False
+
+
+def _said(kind: Kind, payload: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(payload, dict):
+        return
+    if kind is Kind.MESSAGE:
+        role = str(payload.get("role") or "user")
+        yield role, _text(payload.get("content"))
+        yield from ((role, text) for text in _calls(payload.get("tool_calls")))
+    elif kind is Kind.MODEL_CALL and not payload.get("role"):
+        yield "assistant", _text(payload.get("text"))
+        yield from (("assistant", text) for text in _calls(payload.get("tool_calls")))
+    elif kind is Kind.OBSERVATION:
+        yield "observation", _text(payload.get("data"))
+    elif kind is Kind.ACTION:
+        yield "action", _text(payload.get("action"))
+
+
+def _calls(given: Any) -> Iterator[str]:
+    for call in given if isinstance(given, list) else ():
+        if isinstance(call, dict):
+            inner = call.get("function")
+            function = inner if isinstance(inner, dict) else call
+            yield f"{function.get('name', '')}({_text(function.get('arguments'))})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
+        texts = [part["text"] for part in value if isinstance(part.get("text"), str)]
+        if texts:
+            return "\n".join(texts)
+    if value is None:
+        return ""
+    if isinstance(value, dict) and "$blob" in value:
+        return "(large)"
+    return msgspec.json.encode(value).decode()
+
+
+def _interval(found: Interval | None) -> IntervalDocument | None:
+    if found is None:
+        return None
+    low, high = (found.low, found.high) if found.bounded else (None, None)
+    return IntervalDocument(value=found.value, low=low, high=high, n=found.n, method=found.method)
+
+
+def _pair(one: str, other: str, found: Agreement | None) -> PairDocument:
+    if found is None:
+        return PairDocument(one=one, other=other, n=0, observed=None, kappa=None, why="no episode was judged by both")
+    why = ""
+    if found.kappa is None:
+        why = "κ does not exist: both say the same of every episode, so chance would agree too"
+    elif not found.kappa.bounded:
+        why = "too few episodes for an interval"
+    return PairDocument(one=one, other=other, n=found.n, observed=found.observed, kappa=_interval(found.kappa), why=why)
+
+
+def _fitness(found: Agreement | None, bar: float) -> str:
+    if found is None:
+        return "not known: no episode was judged by both"
+    if found.kappa is None:
+        return "not known: κ does not exist, both say the same of every episode"
+    if not found.kappa.bounded:
+        return "not yet: too few episodes for an interval"
+    low = found.kappa.low
+    return f"fit: lower end {low:.2f}, bar {bar:g}" if low >= bar else f"not yet: lower end {low:.2f}, bar {bar:g}"
+
+
+def _uncorrected(made: Round, rate: float | None, corrected: Interval | None) -> str:
+    if corrected is not None:
+        return ""
+    if not made.random:
+        return "the episodes were chosen by a filter, so they do not stand for the whole run"
+    if rate is None:
+        return "too many episodes to compute it"
+    return "people called nothing right or nothing wrong, or the grader does no better than chance"
