@@ -23,6 +23,7 @@ from mesocosm.server.routes import (
     episodes,
     export,
     live,
+    reviews,
     runs,
     system,
     viewer_data,

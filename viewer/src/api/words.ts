@@ -115,6 +115,7 @@ export const METHODS = {
   "influence": "interval from influence values",
   "pearson": "Fisher z interval of Pearson's r",
   "spearman": "Fisher z interval of Spearman's rho",
+  "lang-reiczigel": "Lang-Reiczigel interval",
   "none": "no interval",
 } as const
 
