@@ -127,6 +127,10 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
             "configuration": CONFIGURATION,
         },
         ("PATCH", "/api/runs/{run_id}"): {"tags": ["changed"]},
+        ("POST", "/api/reviews"): {"runs": [land.grounds["solo"].ids["run_id"]]},
+        ("PATCH", "/api/reviews/{round_id}"): {"name": "changed"},
+        ("POST", "/api/reviews/{round_id}/items/{number}/verdicts"): {"answer": "right"},
+        ("POST", "/api/episodes/{episode_id}/verdicts"): {"grader": "right"},
         ("POST", "/api/test-episodes"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
         ("POST", "/api/batch-runs/{batch_id}/complete"): {"model_results": []},
@@ -162,6 +166,7 @@ GROUNDS = {
     ("POST", "/api/test-episodes"): "public",
     ("POST", "/api/batch-runs"): "solo",
     ("POST", "/api/runs/estimate"): "workspace",
+    ("POST", "/api/reviews"): "solo",
 }
 """Whose things a route is asked for, whose path does not say it."""
 

@@ -20,6 +20,7 @@ from tests.server.runnable_code import add_code, add_dataset
 
 from mesocosm.core.event import Kind
 from mesocosm.core.ids import digest_bytes, new_id
+from mesocosm.core.review import Label, Round, Verdict
 from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
@@ -270,6 +271,7 @@ class Landscape(Runs):
             "dataset": Ground({"workspace": workspace.id, **self.dataset(workspace.id, TEAM)}, frozenset(mates), own),
             "import": Ground({"import_id": self._import(), "part": "1"}, own, own),
             "solo": Ground(solo | {"batch_id": job.id}, own, own),
+            "round": Ground(self._round(solo["run_id"]), own, own),
             "waiting": Ground(waiting, own, own),
             "cancelled": Ground(cancelled, own, own),
             "guest": Ground(self._ids(guests), frozenset({"guest", "admin"}), frozenset({"guest"})),
@@ -291,6 +293,18 @@ class Landscape(Runs):
         store_target(self.service, hook, SecretStr(f"https://8.8.8.8/{NOBODY_READS}"), new_secret())
         message = store.deliveries.add(Delivery(id="", notification_id=hook.id, event="failed", body=TEAM))
         return {"schedule": schedule.id, "notification": hook.id, "message_id": message.id}
+
+    def _round(self, run_id: str) -> dict[str, str]:
+        """Return the ids of a review round of a run of Ann's, of which she has judged the first episode."""
+        store = self.service.store
+        author = {"author": f"user:{self.ann.user_id}", "author_name": "ann"}
+        made = Round(id="", name=SOLO, created_by=author["author"], reviews=1, labels=(Label(SOLO),), blind=False)
+        found = store.reviews.add(made, [episode.id for episode in store.episodes.list(run_id).items])
+        (first, *_) = store.reviews.items(found.id)
+        for round_id in (found.id, ""):
+            said = Verdict(episode_id=first.episode_id, round_id=round_id, answer="right", note=SOLO, **author)
+            store.reviews.save(said)
+        return {"round_id": found.id, "number": "1"}
 
     def _import(self) -> str:
         """Return the id of an import of Ann's whose only part is there."""

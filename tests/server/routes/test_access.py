@@ -68,7 +68,9 @@ def allowed(ask: Ask, rule: str, ground: Ground | None) -> set[str]:
     """Return who gets what they ask for."""
     if (ask.method, ask.path) in WORKERS_TOO:
         return {"worker", *allowed_people(rule, ground)}
-    if ground is not None and ground.changers is not None and ask.method in MUTATING:
+    # A member of a workspace judges runs that only others change.
+    judges = ask.path == "/api/episodes/{episode_id}/verdicts"
+    if ground is not None and ground.changers is not None and ask.method in MUTATING and not judges:
         ground = replace(ground, inside=ground.changers)
     return allowed_people(rule, ground) - (
         {"token"} if ask.path.startswith(("/api/sessions", "/api/auth/device/{")) else set()
