@@ -225,7 +225,7 @@ async def test_verdicts_become_a_metric_that_is_never_primary_and_stays(lab: "La
     episodes = lab.episodes(run)
     listed = [Item("round", number, run.id, one.id) for number, one in enumerate(episodes, 1)]
     verdicts = [
-        Verdict(episode_id=one.id, author=ADA, author_name="Ada", answer=answer)
+        msgspec.structs.replace(says(0, ADA, answer), episode_id=one.id, id=one.id)
         for one, answer in zip(episodes, ("right", "wrong"), strict=False)
     ]
 

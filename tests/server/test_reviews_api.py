@@ -22,7 +22,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def run_id(changing: Store) -> str:
     """The id of a run of six episodes."""
-    return next(run.id for run in changing.runs.list().items if run.counts.done == 6)
+    return str(next(run.id for run in changing.runs.list().items if run.counts.done == 6))
 
 
 def post(client: "ApiClient", path: str, body: Any = None, status: int = 201) -> Any:

@@ -76,7 +76,10 @@ class Passing:
         self._bars: dict[tuple[str, str], float] = {}
         self.primary: dict[str, str] = {}
         for run in runs:
-            metrics = run.terms.metrics
+            try:
+                metrics = run.terms.metrics
+            except msgspec.ValidationError:  # An imported run may declare anything.
+                continue
             # The thresholds of pass rates go before those of other metrics, as where passed episodes are listed.
             for metric in sorted(metrics, key=lambda metric: metric.aggregation == "pass_rate"):
                 if metric.aggregation == "pass_rate" or metric.primary:

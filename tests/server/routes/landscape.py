@@ -297,12 +297,13 @@ class Landscape(Runs):
     def _round(self, run_id: str) -> dict[str, str]:
         """Return the ids of a review round of a run of Ann's, of which she has judged the first episode."""
         store = self.service.store
-        author = {"author": f"user:{self.ann.user_id}", "author_name": "ann"}
-        made = Round(id="", name=SOLO, created_by=author["author"], reviews=1, labels=(Label(SOLO),), blind=False)
+        ann = f"user:{self.ann.user_id}"
+        made = Round(id="", name=SOLO, created_by=ann, reviews=1, labels=(Label(SOLO),), blind=False)
         found = store.reviews.add(made, [episode.id for episode in store.episodes.list(run_id).items])
         (first, *_) = store.reviews.items(found.id)
         for round_id in (found.id, ""):
-            said = Verdict(episode_id=first.episode_id, round_id=round_id, answer="right", note=SOLO, **author)
+            mine = Verdict(episode_id=first.episode_id, round_id=round_id, author=ann, author_name="ann")
+            said = msgspec.structs.replace(mine, answer="right", note=SOLO)
             store.reviews.save(said)
         return {"round_id": found.id, "number": "1"}
 

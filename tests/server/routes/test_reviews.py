@@ -29,9 +29,10 @@ class Team:
         self.hosted = hosted
         self.ada, self.ben, self.cid, self.dee = map(hosted.member, ("ada", "ben", "cid", "dee"))
         self.place = str(self.ada.post("/api/workspaces", {"name": "Reefs"}).json()["id"])
-        for person, role in ((self.ben, "member"), (self.cid, "viewer")):
-            assert person.user_id is not None
-            hosted.service.store.workspaces.add_member(self.place, person.user_id, role)
+        assert self.ben.user_id is not None
+        assert self.cid.user_id is not None
+        hosted.service.store.workspaces.add_member(self.place, self.ben.user_id, "member")
+        hosted.service.store.workspaces.add_member(self.place, self.cid.user_id, "viewer")
         self.run, self.episodes = self.played(records, workspace_id=self.place)
 
     def played(self, records: Any, **given: Any) -> tuple[str, list[str]]:
@@ -40,7 +41,12 @@ class Team:
         scores = [(Score("solved", float(value), explanation="as the key says"),) for value in (1, 1, 0)]
         episodes = [records.episode(run, index=index, scores=one) for index, one in enumerate(scores)]
         asyncio.run(records.write(self.hosted.service.store, run, episodes, EVENTS))
-        fields = {"actor": f"user:{self.ada.user_id}", "actor_name": "ada", "domain_id": "d", "vow_version": "1"}
+        fields: dict[str, Any] = {
+            "actor": f"user:{self.ada.user_id}",
+            "actor_name": "ada",
+            "domain_id": "d",
+            "vow_version": "1",
+        }
         fields |= {"model": "secret-model", "visibility": PRIVATE, "state": "ended", "created_at": 1.0, "config": {}}
         self.hosted.service.store.run_requests.add(RunRequest(run_id=run.id, **{**fields, **given}))
         return run.id, [episode.id for episode in episodes]

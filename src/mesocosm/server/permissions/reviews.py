@@ -19,6 +19,7 @@ import msgspec
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.one_line import answer_text, cut, question_text
 from mesocosm.core.review import DEFAULT_LABELS, Item, Label, Round, Verdict, current
 from mesocosm.engine.reviewing import (
     Judged,
@@ -75,6 +76,7 @@ _PAGE = 1_000
 _LINES = 400
 _LETTERS = 20_000
 """Maximum number of parts of an item, and of characters in each."""
+_LINE = 240
 _QUESTION = 2_000
 _FIRST_EVENTS, _EVENTS = 40, 20_000
 """Maximum number of events that are read for the question, and for an item."""
@@ -344,9 +346,10 @@ class VisibleRound(GrantedObject):
         shown = [one for one in self._history if one.episode_id == item.episode_id and self._may_see(one)]
         return ReviewItem(
             number=item.number,
-            question=_question(episode),
-            expected=None,
-            given=None,
+            question=_question(episode, _LETTERS),
+            expected=_answer(episode.record.target),
+            given=_answer(episode.record.answer),
+            reference=_answer(episode.record.reference),
             lines=lines,
             more=more,
             verdicts=[self._verdict_document(one) for one in shown],
@@ -477,11 +480,12 @@ class VisibleRound(GrantedObject):
 
     def _agreement_item(self, item: Judged) -> AgreementItem:
         said = (*item.verdicts, item.settled) if item.settled is not None else item.verdicts
+        episode = self._episode(item.item)
         return AgreementItem(
             number=item.item.number,
-            question=_question(self._episode(item.item)),
-            expected=None,
-            given=None,
+            question=cut(_question(episode)),
+            expected=_answer(episode.record.target, _LINE),
+            given=_answer(episode.record.answer, _LINE),
             verdicts=[self._verdict_document(one) for one in said],
             called=item.called or None,
             settled=item.settled is not None,
@@ -770,16 +774,24 @@ def _name(runs: Sequence[VisibleRun], words: str) -> str:
     return f"{titles[0]}{more}, {words}, {time.strftime('%Y-%m-%d')}"[:200]
 
 
-def _question(episode: VisibleEpisode) -> str:
-    """Return the first message of the user, else the first observation, else the name of the task."""
+def _question(episode: VisibleEpisode, longest: int = _QUESTION) -> str:
+    """Return what the task asks: as recorded, else the first message of the user, else the first observation."""
+    asked = question_text(episode.record.input)
+    if asked:
+        return discreet(asked[:longest])
     observed = ""
     for event in episode.events(limit=_FIRST_EVENTS):
         payload = event.payload if isinstance(event.payload, dict) else {}
         if event.kind is Kind.MESSAGE and payload.get("role") == "user":
-            return _text(payload.get("content"))[:_QUESTION]
+            return discreet(_text(payload.get("content"))[:longest])
         if event.kind is Kind.OBSERVATION and not observed:
-            observed = _text(payload.get("data"))[:_QUESTION]
+            observed = discreet(_text(payload.get("data"))[:longest])
     return observed or episode.record.task_id
+
+
+def _answer(value: Any, longest: int = _LETTERS) -> str | None:
+    """Return an answer, given or expected, as text; None if there is none."""
+    return None if value is None else discreet(answer_text(value)[:longest])
 
 
 def _lines(episode: VisibleEpisode) -> tuple[list[ReviewLine], bool]:

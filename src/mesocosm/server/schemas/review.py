@@ -165,6 +165,7 @@ class ReviewItem(Document):
     question: str
     expected: str | None = Field(description="Null if it was not recorded.")
     given: str | None = Field(description="Null if it was not recorded.")
+    reference: str | None = Field(description="A worked solution; null if the task has none.")
     lines: Sequence[ReviewLine]
     more: bool = Field(description="Whether the episode goes on.")
     verdicts: Sequence["VerdictDocument"] = Field(description="Verdicts that the caller may see: at least their own.")

@@ -10,7 +10,12 @@ from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
 from mesocosm.server.schemas.review import RoundChange, RoundInput, VerdictInput
 
-_WRONG = VerdictInput(answer="wrong")
+
+def _new(run_id: str) -> RoundInput:
+    return RoundInput.model_validate({"runs": [run_id]})
+
+
+_WRONG = VerdictInput.model_validate({"answer": "wrong"})
 
 
 def rounds(world: World) -> dict[str, str]:
@@ -69,7 +74,9 @@ OBJECTS: dict[type, Callable[[World, Grant, str], Iterable[Any]]] = {
 
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRounds.list": lambda found, world: [found.list(), *_each(world.runs.values(), found.list)],
-    "VisibleRounds.add": lambda found, world: _each(world.runs.values(), lambda one: found.add(RoundInput(runs=[one]))),
+    "VisibleRounds.add": lambda found, world: _each(
+        world.runs.values(), lambda one: found.add(RoundInput.model_validate({"runs": [one]}))
+    ),
     "VisibleRound.document": lambda found, _world: found.document(),
     "VisibleRound.item": lambda found, _world: found.item(1),
     "VisibleRound.agreement": lambda found, _world: found.agreement(),
