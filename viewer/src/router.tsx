@@ -24,6 +24,7 @@ import { NotFound } from './parts/NotFound'
 import { PageFailure } from './parts/PageFailure'
 import { PageSkeleton } from './parts/PageSkeleton'
 import { place } from './place'
+import { readAgreementSearch, readReviewsSearch, readRoundSearch } from './reviews/search'
 import { readRunSearch } from './run/search'
 import { pageQuery } from './runs/pageQuery'
 import { readRunsSearch } from './runs/search'
@@ -108,8 +109,32 @@ export const benchmark = createRoute({
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarkPage'), 'BenchmarkPage'),
 })
 
+const reviews = createRoute({
+  getParentRoute: () => root,
+  path: '/reviews',
+  validateSearch: readReviewsSearch,
+  component: lazyRouteComponent(() => import('./reviews/ReviewsPage'), 'ReviewsPage'),
+})
+
+const review = createRoute({
+  getParentRoute: () => root,
+  path: '/reviews/$roundId',
+  validateSearch: readRoundSearch,
+  component: lazyRouteComponent(() => import('./reviews/ReviewPage'), 'ReviewPage'),
+})
+
+const agreement = createRoute({
+  getParentRoute: () => root,
+  path: '/reviews/$roundId/agreement',
+  validateSearch: readAgreementSearch,
+  component: lazyRouteComponent(() => import('./reviews/AgreementPage'), 'AgreementPage'),
+})
+
 /** The pages of the record, which are the same wherever the app lives. */
-export const recordPages = [home, run, episode, compare, compareEpisodes, benchmarks, benchmark] as const
+export const recordPages = [
+  ...([home, run, episode, compare, compareEpisodes, benchmarks, benchmark] as const),
+  ...([reviews, review, agreement] as const),
+] as const
 
 /** What every router of the app is made with: addresses are paths in front of a server, fragments in a static site. */
 export function routerOptions(cache: QueryClient) {

@@ -24,7 +24,13 @@ _REVIEWER = (
 ReviewerName = Annotated[str, Field(max_length=100, description=_REVIEWER)]
 
 
-class ReviewOption(Document):
+class _Given(Document):
+    """A document that is sent as it is read: what has a default may be left out."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+
+class ReviewOption(_Given):
     """One option of a choice."""
 
     value: str = Field(min_length=1, max_length=100)
@@ -32,7 +38,7 @@ class ReviewOption(Document):
     key: str = Field(default="", max_length=1, description="Key on the keyboard; empty for none.")
 
 
-class ReviewLabel(Document):
+class ReviewLabel(_Given):
     """A label that reviewers give."""
 
     name: str = Field(min_length=1, max_length=100)
