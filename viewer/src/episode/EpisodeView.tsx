@@ -2,6 +2,7 @@ import { type CSSProperties, useCallback, useRef } from 'react'
 import { Button } from '../parts/Button'
 import { useSize } from '../parts/useSize'
 import { FailureView } from '../renderers/FailureView'
+import { YourVerdict } from '../reviews/YourVerdict'
 import { isRollout } from '../run/results/rollout'
 import { Against } from './answer/Against'
 import { Attempts } from './answer/Attempts'
@@ -52,6 +53,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
           <SampleView episode={episode} highlight={search.q ?? ''} />
         </>
       )}
+      {view !== 'conversation' && <YourVerdict folded episodeId={episode.id} />}
       <Toolbar
         ref={toolbar}
         view={view}
@@ -74,7 +76,8 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
             <Against episode={episode} />
             <Attempts episode={episode} />
           </div>
-          <aside className={answerStyles.main} aria-label="Facts">
+          <aside className={answerStyles.main} aria-label="Verdict and facts">
+            <YourVerdict episodeId={episode.id} />
             <FactsPanel episode={episode} />
           </aside>
         </div>

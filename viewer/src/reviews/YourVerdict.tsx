@@ -1,7 +1,7 @@
-import { useQueryClient } from '@tanstack/react-query'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { post } from '../api/client'
-import { documentQuery, useDocument } from '../api/query'
+import { documentQuery } from '../api/query'
 import { source } from '../api/source'
 import type { Schema } from '../api/types'
 import { plural } from '../format'
@@ -21,16 +21,35 @@ import { ANSWERS, type Answer, GRADER_WORDS } from './words'
 
 const PATH = '/api/episodes/{episode_id}/verdicts'
 
+interface YourVerdictProps {
+  episodeId: string
+  /** Only a button until it is pressed: where there is no column for it. */
+  folded?: boolean
+}
+
 /** What one says of an episode's grader, with labels and a note, and what everybody said before. Nothing on a public page. */
-export function YourVerdict({ episodeId }: { episodeId: string }) {
+export function YourVerdict({ episodeId, folded = false }: YourVerdictProps) {
   const [reviewer] = useReviewer()
+  const [opened, setOpened] = useState(!folded)
+  useShortcut('m', 'Your verdict', () => setOpened(true), { group: 'Your verdict', enabled: !opened })
   const request = { params: { episode_id: episodeId }, query: { reviewer } }
-  const verdicts = useDocument(PATH, request)
+  const verdicts = useQuery({ ...documentQuery(PATH, request), enabled: source.live, retry: false })
   // A site has no reviews, and who may not see all of the run gets none.
   if (!source.live || verdicts.data === undefined) return null
   const { mine, may_judge: judges, items, hidden, last } = verdicts.data
+  if (!opened) {
+    if (!judges && items.length + hidden === 0) return null
+    return (
+      <div>
+        <Button onClick={() => setOpened(true)}>
+          {judges ? 'Your verdict' : 'Verdicts'}
+          {items.length > 0 && ` (${plural(items.length, 'entry', 'entries')})`} <Key keys="m" />
+        </Button>
+      </div>
+    )
+  }
   return (
-    <>
+    <div className={folded ? styles.beside : styles.left}>
       {judges && <VerdictPanel key={`${episodeId} ${last}`} episodeId={episodeId} found={verdicts.data} />}
       {(items.length > 0 || hidden > 0 || mine !== null) && (
         <Panel title="History">
@@ -44,7 +63,7 @@ export function YourVerdict({ episodeId }: { episodeId: string }) {
           )}
         </Panel>
       )}
-    </>
+    </div>
   )
 }
 

@@ -34,15 +34,19 @@ export function toggled(draft: Draft, name: string, value: boolean | number | st
   return { ...draft, labels: before === value ? rest : { ...rest, [name]: value } }
 }
 
+/** A key of a label, and the value that it sets. */
+interface LabelKey {
+  key: string
+  name: string
+  value: boolean | string
+}
+
 /** What each key of the labels does. */
-export function keysOf(labels: readonly Label[]): { key: string; name: string; value: boolean | string }[] {
-  return labels.flatMap((label) =>
-    label.kind === 'choice'
-      ? (label.options ?? []).flatMap(({ key, value }) => (key ? [{ key, name: label.name, value }] : []))
-      : label.kind === 'flag' && label.key
-        ? [{ key: label.key, name: label.name, value: true }]
-        : [],
-  )
+export function keysOf(labels: readonly Label[]): LabelKey[] {
+  return labels.flatMap(({ kind, name, key: own, options }): LabelKey[] => {
+    if (kind === 'choice') return (options ?? []).flatMap(({ key, value }) => (key ? [{ key, name, value }] : []))
+    return kind === 'flag' && own ? [{ key: own, name, value: true }] : []
+  })
 }
 
 /** The body of the request. */
