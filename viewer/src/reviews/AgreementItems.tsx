@@ -113,13 +113,15 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
                   </td>
                   <td data-numeric>
                     {settles && (item.disputed || item.settled) && (
-                      <LinkButton
-                        to="/reviews/$roundId"
-                        params={{ roundId: round.id }}
-                        search={{ settle: item.number }}
-                      >
-                        {item.settled ? 'Settle again' : 'Settle'}
-                      </LinkButton>
+                      <span>
+                        <LinkButton
+                          to="/reviews/$roundId"
+                          params={{ roundId: round.id }}
+                          search={{ settle: item.number }}
+                        >
+                          {item.settled ? 'Settle again' : 'Settle'}
+                        </LinkButton>
+                      </span>
                     )}
                   </td>
                 </tr>

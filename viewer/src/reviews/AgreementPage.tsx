@@ -18,6 +18,7 @@ import { kappaWords } from './kappa'
 import { RoundTrail } from './ReviewPage'
 import styles from './reviews.module.css'
 import { useReviewer } from './useReviewer'
+import { canReview } from './words'
 
 /** How far people agree with each other, and graders with them; what they disagree on. */
 export function AgreementPage() {
@@ -125,7 +126,7 @@ function RoundActions({ round, disputed, total = 0 }: RoundActionsProps) {
   const path = '/api/reviews/{round_id}/export'
   return (
     <>
-      {round.may_judge && round.closed_at === null && (
+      {canReview(round) && (
         <LinkButton to="/reviews/$roundId" params={{ roundId: round.id }}>
           Review
         </LinkButton>

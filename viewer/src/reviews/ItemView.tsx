@@ -1,10 +1,11 @@
 import { useState } from 'react'
 import type { Schema } from '../api/types'
+import { withoutMarks } from '../episode/answer/calculations'
 import { useShortcut } from '../keys/useShortcut'
+import { Badge } from '../parts/Badge'
 import { Button } from '../parts/Button'
 import { Key } from '../parts/Key'
 import { Panel } from '../parts/Panel'
-import { Markdown } from '../renderers/Markdown'
 import styles from './reviews.module.css'
 import { ANSWERS } from './words'
 
@@ -60,6 +61,7 @@ export function ItemView({ item, guide, onStep }: ItemViewProps) {
     enabled: item.reference !== null,
   })
   const lines = item.lines.filter((line) => line.role !== 'user' || line.text.trim() !== item.question.trim())
+  const asked = item.question.trim()
   const words = ANSWERS.filter(({ value }) => guide[value])
   return (
     <div className={styles.left}>
@@ -70,7 +72,7 @@ export function ItemView({ item, guide, onStep }: ItemViewProps) {
             <span className={styles.who}>{ROLES[line.role] ?? line.role}</span>
             {/* biome-ignore lint/a11y/noStaticElementInteractions: a shortcut for the pointer; the field takes any words */}
             <div className={styles.said} onDoubleClick={() => onStep(selectedLine(line.text))}>
-              {line.role === 'assistant' ? <Markdown text={line.text} /> : <Plain text={line.text} />}
+              <Said line={line} question={asked} />
               {line.cut && <p className="muted">The text is longer than is shown here.</p>}
             </div>
           </div>
@@ -87,7 +89,7 @@ export function ItemView({ item, guide, onStep }: ItemViewProps) {
             </Button>
           }
         >
-          {!hidden && <Plain text={item.reference} />}
+          {!hidden && <Plain text={withoutMarks(item.reference)} />}
         </Panel>
       )}
       {words.length > 0 && (
@@ -102,6 +104,19 @@ export function ItemView({ item, guide, onStep }: ItemViewProps) {
           </dl>
         </Panel>
       )}
+    </div>
+  )
+}
+
+/** What was said; the question stands on top of the page, so it is only referred to. */
+function Said({ line, question }: { line: Schema<'ReviewLine'>; question: string }) {
+  const text = withoutMarks(line.text)
+  const place = line.role === 'user' && question !== '' ? text.indexOf(question) : -1
+  if (place < 0) return <Plain text={text} />
+  return (
+    <div className={styles.plain} dir="auto">
+      {text.slice(0, place)}
+      <Badge>the question, as above</Badge> {text.slice(place + question.length).trimStart()}
     </div>
   )
 }

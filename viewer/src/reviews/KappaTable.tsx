@@ -23,7 +23,7 @@ export function KappaTable({ title, note, pairs, empty, chosen, onChoose }: Kapp
       {pairs.length === 0 ? (
         <p className={styles.none}>{empty}</p>
       ) : (
-        <PlainTable label={title} className={styles.kappa}>
+        <PlainTable label={`${title}, the table`} className={styles.kappa}>
           <thead>
             <tr>
               <th scope="col">One</th>

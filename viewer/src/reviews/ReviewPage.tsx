@@ -91,7 +91,9 @@ function Queue({ roundId }: { roundId: string }) {
           <span style={{ width: `${total > 0 ? (100 * round.mine) / total : 0}%` }} />
         </div>
       )}
-      <div aria-live="polite">{queue.revealed && <GraderList graders={queue.revealed} title="The graders said" />}</div>
+      <div aria-live="polite" className={styles.revealed}>
+        {queue.revealed && <GraderList graders={queue.revealed} title="The graders said" />}
+      </div>
       {queue.error && <Failure error={queue.error} title="This could not be saved" />}
       <Loaded query={turn} title="This round could not be opened">
         {({ round: made, item: next, with_others: others }) =>

@@ -16,6 +16,7 @@ import { ReviewerName } from './ReviewerName'
 import { RoundForm } from './RoundForm'
 import styles from './reviews.module.css'
 import { useReviewer } from './useReviewer'
+import { canReview } from './words'
 
 /** The review rounds, and a form for another one. */
 export function ReviewsPage() {
@@ -116,10 +117,12 @@ function RoundTable({ rounds }: { rounds: readonly Schema<'RoundDocument'>[] }) 
               <When at={round.created_at} />
             </td>
             <td data-numeric className={styles.actions}>
-              {round.may_judge && round.closed_at === null && (
-                <LinkButton to="/reviews/$roundId" params={{ roundId: round.id }}>
-                  Review
-                </LinkButton>
+              {canReview(round) && (
+                <span>
+                  <LinkButton to="/reviews/$roundId" params={{ roundId: round.id }}>
+                    Review
+                  </LinkButton>
+                </span>
               )}
             </td>
           </tr>

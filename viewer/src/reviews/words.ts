@@ -50,3 +50,8 @@ export function timeLeft(seconds: readonly number[], left: number): string | und
   const words = total < 90 ? `${Math.max(total, 1)} s` : `${Math.round(total / 60)} min`
   return `about ${words} left at ${each} s each`
 }
+
+/** Whether something may be left to judge for the person. */
+export function canReview(round: Schema<'RoundDocument'>): boolean {
+  return round.may_judge && round.closed_at === null && round.complete < round.items && round.mine < round.items
+}
