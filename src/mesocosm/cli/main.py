@@ -56,6 +56,7 @@ TREE: Tree = {
     "completion": ("mesocosm.cli.completion:completion", "Print the completion script of a shell.", HEALTH),
     "help": ("mesocosm.cli.help:help_", "Show the help of a command, or the settings of --set.", MORE),
     "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again.", MORE),
+    "review": ("mesocosm.cli.review:review", "Let people judge episodes; how far they and graders agree.", MORE),
     "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server.", MORE),
     "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server.", MORE),
     "register": (

@@ -6,8 +6,8 @@ import { labelWords, said } from './words'
 
 type Verdict = Schema<'VerdictDocument'>
 
-/** What people said of an episode, the oldest first; what does not hold any more is struck through. */
-export function History({ verdicts }: { verdicts: readonly Verdict[] }) {
+/** What people said of an episode, the oldest first; what does not hold any more is struck through. `inRound`: all are of the same round. */
+export function History({ verdicts, inRound = false }: { verdicts: readonly Verdict[]; inRound?: boolean }) {
   if (verdicts.length === 0) return <p className="muted">Nobody has said anything yet.</p>
   return (
     <ol className={styles.history}>
@@ -34,7 +34,7 @@ export function History({ verdicts }: { verdicts: readonly Verdict[] }) {
                 {verdict.note}
               </span>
             )}
-            {verdict.round_name !== '' && (
+            {!inRound && verdict.round_name !== '' && (
               <span className="muted">
                 in <bdi>{verdict.round_name}</bdi>
               </span>

@@ -57,7 +57,7 @@ export function SettlePage({ roundId, number }: { roundId: string; number: numbe
                   <ItemView item={found} guide={made.guide} onStep={(step) => setDraft({ ...draft, step })} />
                   <div className={styles.form}>
                     <Panel title="What people said">
-                      <History verdicts={found.verdicts} />
+                      <History inRound verdicts={found.verdicts} />
                     </Panel>
                     <VerdictForm
                       round={made}

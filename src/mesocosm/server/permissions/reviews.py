@@ -62,8 +62,9 @@ from mesocosm.server.schemas.review import (
     VerdictDocument,
     VerdictInput,
 )
-from mesocosm.server.service import Service
+from mesocosm.server.service import Service, local_service
 from mesocosm.stats import Agreement, Interval
+from mesocosm.store import Store
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.reviews import Superseded
 from mesocosm.store.run_requests import RunRequest
@@ -890,3 +891,15 @@ def _uncorrected(made: Round, rate: float | None, corrected: Interval | None) ->
     if rate is None:
         return "too many episodes to compute it"
     return "people called nothing right or nothing wrong, or the grader does no better than chance"
+
+
+def local_rounds(store: Store) -> VisibleRounds:
+    """Return the review rounds of a laptop's store."""
+    service = local_service(store)
+    return VisibleRounds(service, service.viewer(service.nobody))
+
+
+def local_round(store: Store, round_id: str) -> VisibleRound:
+    """Return a review round of a laptop's store, by its id or a prefix of it. Raises UnknownName."""
+    service = local_service(store)
+    return VisibleRound.find(service, service.viewer(service.nobody), round_id)
