@@ -69,7 +69,7 @@ function AgreementView({ document }: { document: Schema<'AgreementDocument'> }) 
       {over < round.items && (
         <p className={styles.over}>
           {round.blind && !round.closed_at
-            ? `Over the ${plural(over, 'item')} that have all their reviews; the others stay hidden until then.`
+            ? `Over the items that have all their reviews, ${count(over)} so far; the others stay hidden until then.`
             : `Over ${plural(over, 'item')}.`}
         </p>
       )}

@@ -92,7 +92,7 @@ function Queue({ roundId }: { roundId: string }) {
         </div>
       )}
       <div aria-live="polite" className={styles.revealed}>
-        {queue.revealed && <GraderList graders={queue.revealed} title="The graders said" />}
+        {queue.revealed && <GraderList graders={queue.revealed} title="Of the last one, the graders said" />}
       </div>
       {queue.error && <Failure error={queue.error} title="This could not be saved" />}
       <Loaded query={turn} title="This round could not be opened">
@@ -108,6 +108,8 @@ function Queue({ roundId }: { roundId: string }) {
                   onStep={(step) => setDraft({ ...draft, step })}
                 />
                 <VerdictForm
+                  // The focus leaves the fields with the item, so that keys choose verdicts again.
+                  key={`form ${next.number}`}
                   round={made}
                   draft={draft}
                   onChange={setDraft}

@@ -45,9 +45,9 @@ export function labelWords(labels: Record<string, boolean | number | string>): s
 export function timeLeft(seconds: readonly number[], left: number): string | undefined {
   if (seconds.length < 3 || left < 1) return undefined
   const sorted = [...seconds].sort((a, b) => a - b)
-  const each = Math.round(sorted[Math.floor(sorted.length / 2)] ?? 0)
+  const each = Math.max(1, Math.round(sorted[Math.floor(sorted.length / 2)] ?? 0))
   const total = each * left
-  const words = total < 90 ? `${Math.max(total, 1)} s` : `${Math.round(total / 60)} min`
+  const words = total < 90 ? `${total} s` : `${Math.round(total / 60)} min`
   return `about ${words} left at ${each} s each`
 }
 
