@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.server.permissions import reviews
+from mesocosm.server.runs.published_runs import PublishedRuns
 from mesocosm.store import Store
 
 if TYPE_CHECKING:
@@ -135,3 +136,22 @@ def test_unknown_items_and_rounds_are_named(writer: "ApiClient", run_id: str) ->
     assert "has no item 9" in writer.get(f"{path}/items/9").json()["detail"]
     assert writer.get("/api/reviews/ffff").status_code == 404
     assert post(writer, "/api/reviews", {"runs": ["ffff"]}, status=404)["detail"].startswith("there is no run")
+
+
+def test_a_published_copy_has_the_score_of_people_without_their_names(
+    writer: "ApiClient", changing: Store, run_id: str
+) -> None:
+    made = post(writer, "/api/reviews", {"runs": [run_id], "sample": 1, "reviews": 1})
+    path = f"/api/reviews/{made['id']}"
+    number = post(writer, f"{path}/next", status=200)["item"]["number"]
+    post(writer, f"{path}/items/{number}/verdicts", {"answer": "right", "note": "bleached"})
+    post(writer, f"{path}/scores", status=200)
+
+    with PublishedRuns(changing, [changing.runs.get(run_id)]).copied() as (granted, _):
+        run = granted.run(run_id)
+        episodes = list(run.all_episodes())
+        told = [score for episode in episodes for score in episode.scores if score.name == "human"]
+        assert [(score.value, score.explanation) for score in told] == [(1.0, "")]
+        assert "human" in {metric.name for metric in run.record.metrics}
+        assert granted.rounds().list().items == []
+        assert all(granted.reviews_of(episode.id).document().items == [] for episode in episodes)

@@ -3,15 +3,29 @@
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
+
+from mesocosm.core.entry import Entry
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import Score
+from mesocosm.engine.reviewing import HUMAN, of_people
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import Mask, public
 from mesocosm.server.permissions.grant import Grant, grant
 from mesocosm.server.service import local_service
 from mesocosm.store import Store, open_store
 from mesocosm.store.lease_owner import abandoned
+
+
+def _without_reviewers(entry: Entry) -> Entry:
+    """Return an entry without the names of those who judged its episode; its checksum is of what was recorded."""
+    scores = tuple(
+        Score(one.name, one.value, one.missing) if one.name == HUMAN else one for one in entry.episode.scores
+    )
+    return replace(entry, episode=msgspec.structs.replace(entry.episode, scores=scores), checksum="", link=None)
 
 
 class PublishedRuns:
@@ -35,7 +49,9 @@ class PublishedRuns:
             try:
                 for run in self.runs:
                     blobs, artifacts = self._store.blobs.of_run(run.id), self._store.artifacts.of_run(run.id)
-                    store.bundles.insert(public(run), self._store.bundles.entries(run.id), blobs, artifacts)
+                    entries = self._store.bundles.entries(run.id)
+                    copied = map(_without_reviewers, entries) if of_people(run) else entries
+                    store.bundles.insert(public(run), copied, blobs, artifacts)
                 yield grant(local_service(store), SERVER), mask
             finally:
                 store.close()
