@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.review import Label, LabelOption, Round, Verdict, current
 from mesocosm.store import Store
-from mesocosm.store.reviews import Superseded
+from mesocosm.store.reviews import Progress, Superseded
 from mesocosm.store.schema import review_claims, review_items, review_rounds, verdicts
 
 ADA, BEN, CID = "user:1", "user:2", "user:3"
@@ -200,3 +200,19 @@ def test_a_round_goes_with_its_verdicts_alone(store: Store, played: list[str]) -
 
     assert store.reviews.list() == ()
     assert store.reviews.of_episode(played[0]) == (kept,)
+
+
+def test_progress_counts_what_holds(store: Store, played: list[str]) -> None:
+    made, other = opened(store, played), opened(store, played)
+    for author in (ADA, BEN):
+        say(store, played[0], author, round_id=made.id)
+    say(store, played[0], ADA, "wrong", round_id=made.id)
+    say(store, played[0], CID, round_id=made.id, settles=True)
+    say(store, played[1], BEN, round_id=made.id)
+    say(store, played[2], BEN, round_id=made.id)
+    say(store, played[2], BEN, "", round_id=made.id, withdrawn=True)
+    say(store, played[1], BEN)
+
+    found = store.reviews.progress([made.id, other.id])
+
+    assert found == {made.id: Progress(3, {2: 1, 1: 1}, ((BEN, BEN, 2), (ADA, ADA, 1))), other.id: Progress(3)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, RowMapping, delete, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, and_, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.failure import UnknownName, UsageError
@@ -22,6 +22,14 @@ CLAIM_S = 600.0
 
 _COLUMNS = ("id", "name", "created_at", "created_by", "created_by_name", "closed_at")
 _labels = msgspec.json.Decoder(dict[str, str | bool | float])
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a round is: its episodes, how many have how many verdicts, and by whom: author, name, number."""
+
+    items: int = 0
+    judged: dict[int, int] = {}
+    people: tuple[tuple[str, str, int], ...] = ()
 
 
 class Superseded(UsageError):
@@ -119,6 +127,44 @@ class Reviews:
     def of_run(self, run_id: str) -> tuple[Verdict, ...]:
         """Return all verdicts on the episodes of a run, the oldest first, also those that do not hold any more."""
         return self._verdicts(verdicts.c.run_id == run_id)
+
+    def progress(self, round_ids: Sequence[str]) -> dict[str, Progress]:
+        """Return how far rounds are, by their ids, with three queries for all of them."""
+        later = verdicts.alias()
+        replaced = select(later.c.id).where(
+            *(later.c[name] == verdicts.c[name] for name in ("episode_id", "round_id", "author", "settles")),
+            later.c.replaces == verdicts.c.id,
+        )
+        holds = and_(verdicts.c.withdrawn.is_(False), verdicts.c.settles.is_(False), ~replaced.exists())
+
+        def work(connection: Connection) -> dict[str, Progress]:
+            items: dict[str, int] = {}
+            judged: dict[str, dict[int, int]] = {}
+            people: dict[str, list[tuple[str, str, int]]] = {}
+            for some in batches(list(round_ids)):
+                mine, said = review_items.c.round_id.in_(some), (verdicts.c.round_id.in_(some), holds)
+                counted = select(review_items.c.round_id, func.count()).where(mine).group_by(review_items.c.round_id)
+                items |= {row[0]: row[1] for row in connection.execute(counted)}
+                each = select(verdicts.c.round_id, func.count().label("number")).where(*said)
+                by_episode = each.group_by(verdicts.c.round_id, verdicts.c.episode_id).subquery()
+                grouped = select(by_episode.c.round_id, by_episode.c.number, func.count())
+                for round_id, number, count in connection.execute(
+                    grouped.group_by(by_episode.c.round_id, by_episode.c.number)
+                ):
+                    judged.setdefault(round_id, {})[number] = count
+                who = (verdicts.c.round_id, verdicts.c.author)
+                names = select(
+                    *who, func.max(verdicts.c.author_name), func.count(), func.min(verdicts.c.at).label("at")
+                )
+                for round_id, author, name, count, _ in connection.execute(
+                    names.where(*said).group_by(*who).order_by("at", verdicts.c.author)
+                ):
+                    people.setdefault(round_id, []).append((author, name, count))
+            return {
+                one: Progress(items.get(one, 0), judged.get(one, {}), tuple(people.get(one, ()))) for one in round_ids
+            }
+
+        return self._database.read(work)
 
     def claim(self, round_id: str, author: str) -> int | None:
         """Give a person the next item of a round, for `CLAIM_S` seconds, and return its number; None if none is left.

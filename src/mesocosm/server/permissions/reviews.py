@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -21,6 +21,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.one_line import answer_text, cut, question_text
 from mesocosm.core.review import DEFAULT_LABELS, Item, Label, Round, Verdict, current
+from mesocosm.core.run import Run
 from mesocosm.engine.reviewing import (
     Judged,
     Passing,
@@ -66,7 +67,7 @@ from mesocosm.server.service import Service, local_service
 from mesocosm.stats import Agreement, Interval
 from mesocosm.store import Store
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.reviews import Superseded
+from mesocosm.store.reviews import Progress, Superseded
 from mesocosm.store.run_requests import RunRequest
 
 MOST = 10_000
@@ -224,10 +225,14 @@ class VisibleRounds(GrantedObject):
         """Return rounds, the newest first; with `run_id` those with an episode of this run. Raises Refusal 401, 403."""
         if run_id:
             run_id = VisibleRuns(self._service, self._viewer).get(run_id).id
+        rounds = self._store.reviews.list(run_id)
+        progress = self._store.reviews.progress([made.id for made in rounds])
+        known: _Known = {}
         found = []
-        for made in self._store.reviews.list(run_id):
+        for made in rounds:
             with suppress(UnknownName, Refusal):
-                found.append(VisibleRound(self._service, self._viewer, made, reviewer=reviewer).document())
+                one = VisibleRound(self._service, self._viewer, made, reviewer=reviewer, known=known)
+                found.append(one.described(progress[made.id]))
         return RoundList(items=found, reviewer=_reviewer(self._viewer, reviewer))
 
     def add(self, given: RoundInput) -> RoundDocument:
@@ -269,25 +274,28 @@ class VisibleRounds(GrantedObject):
 class VisibleRound(GrantedObject):
     """A review round over runs that the caller sees all of."""
 
-    def __init__(self, service: Service, viewer: Viewer, made: Round, *, reviewer: str = "") -> None:
+    def __init__(
+        self,
+        service: Service,
+        viewer: Viewer,
+        made: Round,
+        *,
+        reviewer: str = "",
+        known: "_Known | None" = None,
+    ) -> None:
         super().__init__(service, viewer)
         self._author = _author(viewer, reviewer)
         self._round = made
-        runs = {}
-        requests = {}
+        known = {} if known is None else known
+        self._records: dict[str, tuple[Run, RunRequest | None]] = {}
         for run_id in made.runs:
-            try:
-                record, request = readable_run(service, viewer, run_id)
-            except UnknownName:
-                if _exists(service, run_id):
-                    raise
-                continue
-            if not viewer.sees_inside(request):
+            found = (
+                known[run_id] if run_id in known else known.setdefault(run_id, _seen_inside(service, viewer, run_id))
+            )
+            if found == "hidden":
                 raise UnknownName(_UNKNOWN.format(made.id))
-            runs[run_id] = VisibleRun(service, viewer, record, request)
-            requests[run_id] = request
-        self._runs = runs
-        self._requests = requests
+            if not isinstance(found, str):
+                self._records[run_id] = found
 
     @classmethod
     def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
@@ -309,18 +317,18 @@ class VisibleRound(GrantedObject):
 
     def document(self) -> RoundDocument:
         """Return the round with its progress."""
-        made, given = self._round, [one for one in self._given if not one.settles]
-        done = Counter(one.episode_id for one in given)
-        mine = sum(one.author == self._author.id for one in given)
-        people: dict[str, str] = {one.author: one.author_name for one in given}
-        counts = Counter(one.author for one in given)
+        return self.described(self._store.reviews.progress([self._round.id])[self._round.id])
+
+    def described(self, progress: Progress) -> RoundDocument:
+        """Return the round with its progress, which was read already."""
+        made = self._round
         return RoundDocument(
             id=made.id,
             name=made.name,
             created_at=instant(made.created_at),
             created_by=made.created_by_name,
             closed_at=moment(made.closed_at),
-            runs=[] if self._hides_models else list(self._runs),
+            runs=[] if self._hides_models else list(self._records),
             drawn=made.drawn,
             random=made.random,
             order=made.order,
@@ -330,11 +338,11 @@ class VisibleRound(GrantedObject):
             guide=made.guide,
             blind=made.blind,
             bar=made.bar,
-            items=len(self._items),
-            done=sum(done.values()),
-            complete=sum(done[item.episode_id] >= made.reviews for item in self._items),
-            mine=mine,
-            people=[ReviewerProgress(name=name, done=counts[author]) for author, name in people.items()],
+            items=progress.items,
+            done=sum(count for _, _, count in progress.people),
+            complete=sum(count for number, count in progress.judged.items() if number >= made.reviews),
+            mine=next((count for author, _, count in progress.people if author == self._author.id), 0),
+            people=[ReviewerProgress(name=name, done=count) for _, name, count in progress.people],
             may_judge=all(map(self._viewer.may_judge_run, self._requests.values())),
             may_change=self._may_change,
         )
@@ -392,6 +400,17 @@ class VisibleRound(GrantedObject):
                 "withdrawn": one.withdrawn,
                 "current": one.id in holding,
             }
+
+    @cached_property
+    def _requests(self) -> dict[str, RunRequest | None]:
+        return {run_id: request for run_id, (_, request) in self._records.items()}
+
+    @cached_property
+    def _runs(self) -> dict[str, VisibleRun]:
+        return {
+            run_id: VisibleRun(self._service, self._viewer, record, request)
+            for run_id, (record, request) in self._records.items()
+        }
 
     @cached_property
     def _items(self) -> tuple[Item, ...]:
@@ -648,12 +667,23 @@ class OwnedRound(VisibleRound):
 _ID = 36
 
 
-def _exists(service: Service, run_id: str) -> bool:
+_Known = dict[str, tuple[Run, RunRequest | None] | Literal["hidden", "gone"]]
+"""Runs of rounds by id, as far as they were looked up."""
+
+
+def _seen_inside(
+    service: Service, viewer: Viewer, run_id: str
+) -> tuple[Run, RunRequest | None] | Literal["hidden", "gone"]:
+    """Return a run that the viewer sees all of with its request, or why not."""
     try:
-        service.store.runs.get(run_id)
+        found = readable_run(service, viewer, run_id)
     except UnknownName:
-        return False
-    return True
+        try:
+            service.store.runs.get(run_id)
+        except UnknownName:
+            return "gone"
+        return "hidden"
+    return found if viewer.sees_inside(found[1]) else "hidden"
 
 
 def _only_looks(run_id: str) -> Refusal:

@@ -9,6 +9,7 @@ from mesocosm.core.review import Label, Round, Verdict
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
 from mesocosm.server.schemas.review import RoundChange, RoundInput, VerdictInput
+from mesocosm.store.reviews import Progress
 
 
 def _new(run_id: str) -> RoundInput:
@@ -78,6 +79,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
         world.runs.values(), lambda one: found.add(RoundInput.model_validate({"runs": [one]}))
     ),
     "VisibleRound.document": lambda found, _world: found.document(),
+    "VisibleRound.described": lambda found, _world: found.described(Progress()),
     "VisibleRound.item": lambda found, _world: found.item(1),
     "VisibleRound.agreement": lambda found, _world: found.agreement(),
     "VisibleRound.export": lambda found, _world: found.export(),
