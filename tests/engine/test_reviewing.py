@@ -9,13 +9,13 @@ from tests.engine.test_grading import Strict
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.review import Item, Label, LabelOption, Round, Verdict, current
+from mesocosm.core.review import AskedLabel, LabelOption, Round, RoundItem, Verdict, current
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Metric, Score
 from mesocosm.engine.reviewing import (
     HUMAN,
     Judged,
-    Passing,
+    PassRules,
     draw,
     human_score,
     judged,
@@ -67,13 +67,13 @@ def says(number: int, author: str, answer: Any, **given: Any) -> Verdict:
 
 
 def items_of(episodes: list[Episode], verdicts: list[Verdict]) -> tuple[Judged, ...]:
-    listed = [Item("round", number, "run", one.id) for number, one in enumerate(episodes, 1)]
-    return judged(listed, episodes, verdicts, Passing([run_of()]))
+    listed = [RoundItem("round", number, "run", one.id) for number, one in enumerate(episodes, 1)]
+    return judged(listed, episodes, verdicts, PassRules([run_of()]))
 
 
 def test_a_sample_depends_on_its_seed_alone() -> None:
     episodes = [episode(number, exact=number % 2, judge=0.9) for number in range(30)]
-    passing = Passing([run_of()])
+    passing = PassRules([run_of()])
 
     def drawn(seed: int, order: Any = "drawn") -> tuple[str, ...]:
         return draw(episodes, sample=10, seed=seed, order=order, passing=passing)
@@ -88,7 +88,7 @@ def test_disputed_episodes_come_first() -> None:
     episodes = [episode(1, 1.0, 0.9), episode(2, 1.0, 0.2), episode(3, 0.0, 0.1)]
     earlier = [says(3, ADA, "", grader="wrong"), says(3, BEN, "right")]
 
-    found = draw(episodes, sample=None, seed=0, order="disputed", passing=Passing([run_of()]), earlier=earlier)
+    found = draw(episodes, sample=None, seed=0, order="disputed", passing=PassRules([run_of()]), earlier=earlier)
 
     assert found == ("3", "2", "1")
 
@@ -108,7 +108,7 @@ def test_disputed_episodes_come_first() -> None:
     ],
 )
 def test_scores_are_right_or_wrong_by_their_threshold_or_not_at_all(score: Score, passed: bool | None) -> None:
-    assert Passing([run_of()]).passed("run", score) is passed
+    assert PassRules([run_of()]).passed("run", score) is passed
 
 
 def test_the_majority_decides_and_unsure_is_no_vote() -> None:
@@ -154,7 +154,7 @@ def judge_of(table: dict[tuple[float, str], int]) -> tuple[list[Episode], list[V
 def test_a_judge_is_not_fit_while_the_lower_end_is_below_the_bar() -> None:
     episodes, verdicts = judge_of({(1.0, "right"): 12, (1.0, "wrong"): 5, (0.0, "right"): 2, (0.0, "wrong"): 21})
 
-    found = report(ROUND, items_of(episodes, verdicts), Passing([run_of()]), lambda name: (170, 400))
+    found = report(ROUND, items_of(episodes, verdicts), PassRules([run_of()]), lambda name: (170, 400))
 
     (grader,) = found.graders
     assert grader.agreement is not None
@@ -167,13 +167,13 @@ def test_a_judge_is_not_fit_while_the_lower_end_is_below_the_bar() -> None:
     assert grader.corrected is not None
     assert grader.corrected.value == pytest.approx(0.35)
     lenient = msgspec.structs.replace(ROUND, bar=0.3)
-    assert report(lenient, items_of(episodes, verdicts), Passing([run_of()]), lambda name: None).graders[0].fit
+    assert report(lenient, items_of(episodes, verdicts), PassRules([run_of()]), lambda name: None).graders[0].fit
 
 
 def test_a_rate_is_corrected_only_where_the_items_are_a_random_draw() -> None:
     episodes, verdicts = judge_of({(1.0, "right"): 12, (0.0, "wrong"): 12})
 
-    found = report(ROUND, items_of(episodes, verdicts), Passing([run_of()]), lambda name: None)
+    found = report(ROUND, items_of(episodes, verdicts), PassRules([run_of()]), lambda name: None)
 
     assert (found.graders[0].rate, found.graders[0].corrected) == (None, None)
 
@@ -186,7 +186,7 @@ def test_agreement_of_people_leaves_out_what_one_of_them_has_not_judged() -> Non
     ]
     verdicts += [says(5, CID, "faulty")]
 
-    found = report(ROUND, items_of(episodes, verdicts), Passing([run_of()]), lambda name: None)
+    found = report(ROUND, items_of(episodes, verdicts), PassRules([run_of()]), lambda name: None)
 
     pairs = {(pair.one, pair.other): pair.agreement for pair in found.pairs}
     assert set(pairs) == {(ADA, BEN), (ADA, CID), (BEN, CID)}
@@ -201,7 +201,7 @@ def test_agreement_of_people_leaves_out_what_one_of_them_has_not_judged() -> Non
 def test_one_category_has_no_kappa_and_the_judge_is_not_fit() -> None:
     episodes, verdicts = judge_of({(1.0, "right"): 20})
 
-    (grader,) = report(ROUND, items_of(episodes, verdicts), Passing([run_of()]), lambda name: None).graders
+    (grader,) = report(ROUND, items_of(episodes, verdicts), PassRules([run_of()]), lambda name: None).graders
 
     assert grader.agreement is not None
     assert (grader.agreement.observed, grader.agreement.kappa, grader.fit) == (1.0, None, False)
@@ -223,13 +223,13 @@ def test_what_nobody_can_tell_is_skipped_and_what_nobody_judged_has_no_score() -
 async def test_verdicts_become_a_metric_that_is_never_primary_and_stays(lab: "Lab") -> None:
     run = await lab.run(lab.spec(lab.model(), count=3))
     episodes = lab.episodes(run)
-    listed = [Item("round", number, run.id, one.id) for number, one in enumerate(episodes, 1)]
+    listed = [RoundItem("round", number, run.id, one.id) for number, one in enumerate(episodes, 1)]
     verdicts = [
         msgspec.structs.replace(says(0, ADA, answer), episode_id=one.id, id=one.id)
         for one, answer in zip(episodes, ("right", "wrong"), strict=False)
     ]
 
-    again = take_as_scores(run, judged(listed, episodes, verdicts, Passing([run])), lab.store)
+    again = take_as_scores(run, judged(listed, episodes, verdicts, PassRules([run])), lab.store)
 
     human = next(metric for metric in again.metrics if metric.name == HUMAN)
     assert (human.value, human.n_scored, human.n_planned, human.primary) == (0.5, 2, 2, False)
@@ -248,7 +248,7 @@ async def test_verdicts_become_a_metric_that_is_never_primary_and_stays(lab: "La
     graded = await rescore(lab.store.runs.get(run.id), Strict(lab.world("Walk")), lab.store)
     assert next(one for one in graded.metrics if one.name == HUMAN) == human
 
-    none = take_as_scores(graded, judged(listed, lab.episodes(graded), [], Passing([run])), lab.store)
+    none = take_as_scores(graded, judged(listed, lab.episodes(graded), [], PassRules([run])), lab.store)
     assert next(one for one in none.metrics if one.name == HUMAN).n_scored == 0
 
 
@@ -262,16 +262,16 @@ async def test_a_run_with_such_a_score_of_its_own_takes_no_verdicts(lab: "Lab") 
 
 
 OPTIONS = (LabelOption("misread", key="q"), LabelOption("slip", key="w"))
-CAUSE = Label("cause", "choice", options=OPTIONS, required="wrong")
+CAUSE = AskedLabel("cause", "choice", options=OPTIONS, required="wrong")
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"labels": (CAUSE, Label("cause"))}, "the name 'cause'"),
-        ({"labels": (CAUSE, Label("other", key="q"))}, "the key 'q'"),
-        ({"labels": (Label("other", key="1"),)}, "cannot have the key '1'"),
-        ({"labels": (Label("other", "choice", options=OPTIONS[:1]),)}, "two or more"),
+        ({"labels": (CAUSE, AskedLabel("cause"))}, "the name 'cause'"),
+        ({"labels": (CAUSE, AskedLabel("other", key="q"))}, "the key 'q'"),
+        ({"labels": (AskedLabel("other", key="1"),)}, "cannot have the key '1'"),
+        ({"labels": (AskedLabel("other", "choice", options=OPTIONS[:1]),)}, "two or more"),
         ({"guide": {"perhaps": "…"}}, "explains 'perhaps'"),
     ],
 )
@@ -293,7 +293,7 @@ def test_a_round_that_cannot_be_judged_is_refused(given: dict[str, Any], words: 
     ],
 )
 def test_a_verdict_that_says_too_little_or_else_is_refused(answer: Any, labels: Any, words: str) -> None:
-    made = msgspec.structs.replace(ROUND, labels=(CAUSE, Label("clear", "number", low=1, high=5)))
+    made = msgspec.structs.replace(ROUND, labels=(CAUSE, AskedLabel("clear", "number", low=1, high=5)))
 
     with pytest.raises(UsageError, match=words):
         made.judged(Verdict(episode_id="1", answer=answer, labels=labels))

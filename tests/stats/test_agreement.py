@@ -8,7 +8,7 @@ import pytest
 
 from mesocosm.stats import (
     Agreement,
-    Confusion,
+    ConfusionCounts,
     agreement,
     alpha_interval,
     cohen_kappa,
@@ -118,7 +118,7 @@ def test_alpha_of_few_equal_judgements_claims_little() -> None:
     assert found.low < 0.2
 
 
-TABLE = Confusion(yes_yes=12, yes_no=5, no_yes=2, no_no=21)
+TABLE = ConfusionCounts(yes_yes=12, yes_no=5, no_yes=2, no_no=21)
 
 
 def test_a_judge_is_lenient_by_what_it_lets_pass_too_often() -> None:
@@ -138,8 +138,10 @@ def test_the_corrected_rate_of_the_judged_items_is_that_of_people() -> None:
     assert 0 < found.low < found.value < found.high < 0.7
 
 
-@pytest.mark.parametrize("table", [Confusion(9, 0, 3, 0), Confusion(0, 4, 0, 8), Confusion(5, 5, 5, 5)])
-def test_a_rate_cannot_be_corrected_by_what_says_nothing(table: Confusion) -> None:
+@pytest.mark.parametrize(
+    "table", [ConfusionCounts(9, 0, 3, 0), ConfusionCounts(0, 4, 0, 8), ConfusionCounts(5, 5, 5, 5)]
+)
+def test_a_rate_cannot_be_corrected_by_what_says_nothing(table: ConfusionCounts) -> None:
     assert corrected_rate(10, 30, table) is None
 
 
@@ -154,7 +156,7 @@ def test_the_interval_of_a_corrected_rate_contains_the_truth_as_often_as_it_says
             judged = rng.random() < (right if yes else 1 - wrong)
             cells[2 * (not judged) + (not yes)] += 1
         passed = sum(rng.random() < truth * right + (1 - truth) * (1 - wrong) for _ in range(200))
-        found = corrected_rate(passed, 200, Confusion(*cells))
+        found = corrected_rate(passed, 200, ConfusionCounts(*cells))
         hits += found is not None and not found.excludes(truth)
 
     assert hits >= 276

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import func, select
 
 from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.review import Label, LabelOption, Round, Verdict, current
+from mesocosm.core.review import AskedLabel, LabelOption, Round, Verdict, current
 from mesocosm.store import Store
-from mesocosm.store.reviews import Progress, Superseded
+from mesocosm.store.reviews import RoundProgress, Superseded
 from mesocosm.store.schema import review_claims, review_items, review_rounds, verdicts
 
 ADA, BEN, CID = "user:1", "user:2", "user:3"
@@ -39,7 +39,9 @@ def say(store: Store, episode: str, author: str, answer: Any = "right", **given:
 
 def test_a_round_is_read_as_it_was_made(store: Store, played: list[str]) -> None:
     options = (LabelOption("misread", "Misread the question", "q"), LabelOption("slip", "Slip", "w"))
-    made = Round(id="", name="ü\0", labels=(Label("cause", "choice", options=options),), guide={"right": "…"}, bar=0.5)
+    made = Round(
+        id="", name="ü\0", labels=(AskedLabel("cause", "choice", options=options),), guide={"right": "…"}, bar=0.5
+    )
 
     found = store.reviews.add(made, played[::-1])
 
@@ -215,4 +217,7 @@ def test_progress_counts_what_holds(store: Store, played: list[str]) -> None:
 
     found = store.reviews.progress([made.id, other.id])
 
-    assert found == {made.id: Progress(3, {2: 1, 1: 1}, ((BEN, BEN, 2), (ADA, ADA, 1))), other.id: Progress(3)}
+    assert found == {
+        made.id: RoundProgress(3, {2: 1, 1: 1}, ((BEN, BEN, 2), (ADA, ADA, 1))),
+        other.id: RoundProgress(3),
+    }

@@ -39,7 +39,7 @@ class LabelOption(msgspec.Struct, frozen=True, omit_defaults=True):
     key: str = ""
 
 
-class Label(msgspec.Struct, frozen=True, omit_defaults=True):
+class AskedLabel(msgspec.Struct, frozen=True, omit_defaults=True):
     """A label that reviewers give: one of several options, a flag, or a number."""
 
     name: str
@@ -94,7 +94,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     order: Order = "drawn"
     reviews: int = 2
-    labels: tuple[Label, ...] = ()
+    labels: tuple[AskedLabel, ...] = ()
     guide: dict[str, str] = {}
     blind: bool = True
     bar: float = FIT_BAR
@@ -136,7 +136,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(verdict, labels=labels)
 
 
-class Item(msgspec.Struct, frozen=True):
+class RoundItem(msgspec.Struct, frozen=True):
     """An episode of a round; `number` counts from 1."""
 
     round_id: str
@@ -194,7 +194,7 @@ def current(verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
 
 
 DEFAULT_LABELS = (
-    Label(
+    AskedLabel(
         "cause",
         "choice",
         "What went wrong first?",

@@ -12,13 +12,13 @@ import msgspec
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ports import EngineStore
-from mesocosm.core.review import Answer, Item, Order, Round, Verdict
+from mesocosm.core.review import Answer, Order, Round, RoundItem, Verdict
 from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED, Metric, Score
 from mesocosm.engine.metrics import so_far
 from mesocosm.stats import (
     Agreement,
-    Confusion,
+    ConfusionCounts,
     Interval,
     agreement,
     alpha_interval,
@@ -43,7 +43,7 @@ def draw(
     sample: int | None,
     seed: int,
     order: Order,
-    passing: "Passing",
+    passing: "PassRules",
     earlier: Iterable[Verdict] = (),
 ) -> tuple[str, ...]:
     """Return the ids of the episodes of a round in their order.
@@ -69,7 +69,7 @@ def _disputes(graders: Mapping[str, bool], said: Sequence[Verdict]) -> int:
     return calls.count(True) * calls.count(False) + doubts
 
 
-class Passing:
+class PassRules:
     """Which scores of some runs say right or wrong: those with a threshold, and those that are 0 or 1."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
@@ -120,7 +120,7 @@ class Judged:
     people: that of `settled`, else of the majority; empty without one.
     """
 
-    item: Item
+    item: RoundItem
     episode: Episode
     verdicts: tuple[Verdict, ...]
     settled: Verdict | None
@@ -178,7 +178,7 @@ class GraderAgreement:
     primary: bool
     agreement: Agreement | None
     fit: bool
-    confusion: Confusion
+    confusion: ConfusionCounts
     bias: Interval | None
     rate: float | None
     corrected: Interval | None
@@ -196,7 +196,7 @@ class RoundReport:
 
 
 def judged(
-    items: Sequence[Item], episodes: Sequence[Episode], verdicts: Sequence[Verdict], passing: Passing
+    items: Sequence[RoundItem], episodes: Sequence[Episode], verdicts: Sequence[Verdict], passing: PassRules
 ) -> tuple[Judged, ...]:
     """Return the items with the verdicts that hold (`verdicts`); those of deleted episodes are left out."""
     known = {episode.id: episode for episode in episodes}
@@ -215,7 +215,7 @@ def judged(
 
 
 def report(
-    made: Round, items: Sequence[Judged], passing: Passing, rates: Callable[[str], tuple[int, int] | None]
+    made: Round, items: Sequence[Judged], passing: PassRules, rates: Callable[[str], tuple[int, int] | None]
 ) -> RoundReport:
     """Return agreement between people, and between people and graders.
 
@@ -254,7 +254,7 @@ def _grader(
     groups = [[(_CALLED[item.called], item.graders[name]) for item in group] for group in _tasks(both)]
     found = agreement(groups)
     cells = Counter((item.graders[name], _CALLED[item.called]) for item in both)
-    table = Confusion(cells[True, True], cells[True, False], cells[False, True], cells[False, False])
+    table = ConfusionCounts(cells[True, True], cells[True, False], cells[False, True], cells[False, False])
     bias = newcombe_paired(table.yes_yes, table.yes_no, table.no_yes, table.no_no) if table.n else None
     yes, n = rate or (0, 0)
     return GraderAgreement(

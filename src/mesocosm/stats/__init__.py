@@ -7,7 +7,7 @@ the p values of several comparisons.
 from mesocosm.stats.aggregate import AGGREGATIONS, aggregate
 from mesocosm.stats.agreement import (
     Agreement,
-    Confusion,
+    ConfusionCounts,
     agreement,
     alpha_interval,
     cohen_kappa,
@@ -46,7 +46,7 @@ __all__ = [
     "AGGREGATIONS",
     "LARGEST",
     "Agreement",
-    "Confusion",
+    "ConfusionCounts",
     "DifferenceTest",
     "Flip",
     "Interval",

@@ -128,10 +128,10 @@ def alpha_interval(
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class ConfusionCounts:
     """How often a judge and people say right (`yes`) or wrong (`no`) of the same items; the judge's word comes first.
 
-    >>> Confusion(yes_yes=12, yes_no=5, no_yes=2, no_no=21).bias
+    >>> ConfusionCounts(yes_yes=12, yes_no=5, no_yes=2, no_no=21).bias
     0.075
     """
 
@@ -163,7 +163,7 @@ class Confusion:
         return (self.yes_no - self.no_yes) / self.n
 
 
-def corrected_rate(yes: int, n: int, judged: Confusion, level: float = 0.95) -> Interval | None:
+def corrected_rate(yes: int, n: int, judged: ConfusionCounts, level: float = 0.95) -> Interval | None:
     """Return the share that people would call right of `n` items, of which the judge calls `yes` right.
 
     `judged` are items that both judged, drawn at random. The value is the estimate of Rogan & Gladen (1978, American J.

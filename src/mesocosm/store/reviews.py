@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.ids import new_id
-from mesocosm.core.review import Item, Round, Verdict, current
+from mesocosm.core.review import Round, RoundItem, Verdict, current
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database, batches
 from mesocosm.store.lookup import resolve
@@ -24,7 +24,7 @@ _COLUMNS = ("id", "name", "created_at", "created_by", "created_by_name", "closed
 _labels = msgspec.json.Decoder(dict[str, str | bool | float])
 
 
-class Progress(msgspec.Struct, frozen=True):
+class RoundProgress(msgspec.Struct, frozen=True):
     """How far a round is: its episodes, how many have how many verdicts, and by whom: author, name, number."""
 
     items: int = 0
@@ -111,10 +111,10 @@ class Reviews:
 
         self._database.write(work)
 
-    def items(self, round_id: str) -> tuple[Item, ...]:
+    def items(self, round_id: str) -> tuple[RoundItem, ...]:
         """Return the items of a round in their order; those of deleted episodes are gone."""
         wanted = select(review_items).where(review_items.c.round_id == round_id).order_by(review_items.c.number)
-        return tuple(record_of(Item, row) for row in self._database.all(wanted))
+        return tuple(record_of(RoundItem, row) for row in self._database.all(wanted))
 
     def of_round(self, round_id: str) -> tuple[Verdict, ...]:
         """Return all verdicts of a round, the oldest first, also those that do not hold any more."""
@@ -128,7 +128,7 @@ class Reviews:
         """Return all verdicts on the episodes of a run, the oldest first, also those that do not hold any more."""
         return self._verdicts(verdicts.c.run_id == run_id)
 
-    def progress(self, round_ids: Sequence[str]) -> dict[str, Progress]:
+    def progress(self, round_ids: Sequence[str]) -> dict[str, RoundProgress]:
         """Return how far rounds are, by their ids, with three queries for all of them."""
         later = verdicts.alias()
         replaced = select(later.c.id).where(
@@ -137,7 +137,7 @@ class Reviews:
         )
         holds = and_(verdicts.c.withdrawn.is_(False), verdicts.c.settles.is_(False), ~replaced.exists())
 
-        def work(connection: Connection) -> dict[str, Progress]:
+        def work(connection: Connection) -> dict[str, RoundProgress]:
             items: dict[str, int] = {}
             judged: dict[str, dict[int, int]] = {}
             people: dict[str, list[tuple[str, str, int]]] = {}
@@ -161,7 +161,8 @@ class Reviews:
                 ):
                     people.setdefault(round_id, []).append((author, name, count))
             return {
-                one: Progress(items.get(one, 0), judged.get(one, {}), tuple(people.get(one, ()))) for one in round_ids
+                one: RoundProgress(items.get(one, 0), judged.get(one, {}), tuple(people.get(one, ())))
+                for one in round_ids
             }
 
         return self._database.read(work)

@@ -20,7 +20,7 @@ from tests.server.runnable_code import add_code, add_dataset
 
 from mesocosm.core.event import Kind
 from mesocosm.core.ids import digest_bytes, new_id
-from mesocosm.core.review import Label, Round, Verdict
+from mesocosm.core.review import AskedLabel, Round, Verdict
 from mesocosm.core.snapshot import SnapshotFile
 from mesocosm.server import adapters
 from mesocosm.server.auth.principal import Kind as PrincipalKind
@@ -298,7 +298,7 @@ class Landscape(Runs):
         """Return the ids of a review round of a run of Ann's, of which she has judged the first episode."""
         store = self.service.store
         ann = f"user:{self.ann.user_id}"
-        made = Round(id="", name=SOLO, created_by=ann, reviews=1, labels=(Label(SOLO),), blind=False)
+        made = Round(id="", name=SOLO, created_by=ann, reviews=1, labels=(AskedLabel(SOLO),), blind=False)
         found = store.reviews.add(made, [episode.id for episode in store.episodes.list(run_id).items])
         (first, *_) = store.reviews.items(found.id)
         for round_id in (found.id, ""):

@@ -20,11 +20,11 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.one_line import answer_text, cut, question_text
-from mesocosm.core.review import DEFAULT_LABELS, Item, Label, Round, Verdict, current
+from mesocosm.core.review import DEFAULT_LABELS, AskedLabel, Round, RoundItem, Verdict, current
 from mesocosm.core.run import Run
 from mesocosm.engine.reviewing import (
     Judged,
-    Passing,
+    PassRules,
     draw,
     human_score,
     judged,
@@ -67,7 +67,7 @@ from mesocosm.server.service import Service, local_service
 from mesocosm.stats import Agreement, Interval
 from mesocosm.store import Store
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.reviews import Progress, Superseded
+from mesocosm.store.reviews import RoundProgress, Superseded
 from mesocosm.store.run_requests import RunRequest
 
 MOST = 10_000
@@ -319,7 +319,7 @@ class VisibleRound(GrantedObject):
         """Return the round with its progress."""
         return self.described(self._store.reviews.progress([self._round.id])[self._round.id])
 
-    def described(self, progress: Progress) -> RoundDocument:
+    def described(self, progress: RoundProgress) -> RoundDocument:
         """Return the round with its progress, which was read already."""
         made = self._round
         return RoundDocument(
@@ -413,7 +413,7 @@ class VisibleRound(GrantedObject):
         }
 
     @cached_property
-    def _items(self) -> tuple[Item, ...]:
+    def _items(self) -> tuple[RoundItem, ...]:
         return self._store.reviews.items(self._round.id)
 
     @cached_property
@@ -445,24 +445,24 @@ class VisibleRound(GrantedObject):
     def _may_see(self, said: Verdict) -> bool:
         return said.author == self._author.id or said.episode_id in self._complete
 
-    def _item(self, number: int) -> Item:
+    def _item(self, number: int) -> RoundItem:
         found = next((item for item in self._items if item.number == number), None)
         if found is None:
             raise Refusal(404, f"round {self._round.id} has no item {number}; it has {len(self._items)}")
         return found
 
-    def _episode(self, item: Item) -> VisibleEpisode:
+    def _episode(self, item: RoundItem) -> VisibleEpisode:
         return self._runs[item.run_id].episode(item.episode_id)
 
     def _verdict_document(self, said: Verdict) -> VerdictDocument:
         return _verdict_document(said, self._author, {one.id for one in self._given}, self._round.name)
 
-    def _judged(self, items: Sequence[Item]) -> tuple[Judged, ...]:
+    def _judged(self, items: Sequence[RoundItem]) -> tuple[Judged, ...]:
         episodes = self._store.episodes.several([item.episode_id for item in items])
         return judged(items, episodes, self._given, self._passing)
 
     @cached_property
-    def _passing(self) -> Passing:
+    def _passing(self) -> PassRules:
         return _passing(list(self._runs.values()))
 
     def _agreement(self) -> AgreementDocument:
@@ -605,7 +605,7 @@ class WorkingRound(VisibleRound):
         if self._round.closed_at is not None:
             raise Refusal(409, f"round {self._round.id} is closed; who created it can open it again")
 
-    def _check_settles(self, item: Item) -> None:
+    def _check_settles(self, item: RoundItem) -> None:
         if item.episode_id not in self._complete:
             raise Refusal(409, f"item {item.number} has not all its verdicts yet; settle it when it has")
 
@@ -731,11 +731,11 @@ def _verdict_document(said: Verdict, author: Author, holding: set[str], round_na
     )
 
 
-def _passing(runs: Sequence[VisibleRun]) -> Passing:
-    return Passing([run.record for run in runs])
+def _passing(runs: Sequence[VisibleRun]) -> PassRules:
+    return PassRules([run.record for run in runs])
 
 
-def _grader_words(episode: Episode, passing: Passing) -> list[GraderWord]:
+def _grader_words(episode: Episode, passing: PassRules) -> list[GraderWord]:
     primary = passing.primary.get(episode.run_id)
     words = [
         GraderWord(
@@ -751,8 +751,8 @@ def _grader_words(episode: Episode, passing: Passing) -> list[GraderWord]:
     return sorted(words, key=lambda word: not word.primary)
 
 
-def _labels(given: Sequence[ReviewLabel]) -> tuple[Label, ...]:
-    return tuple(msgspec.convert(label.model_dump(), Label) for label in given)
+def _labels(given: Sequence[ReviewLabel]) -> tuple[AskedLabel, ...]:
+    return tuple(msgspec.convert(label.model_dump(), AskedLabel) for label in given)
 
 
 def _episode_filter(given: RoundInput) -> EpisodeFilter:

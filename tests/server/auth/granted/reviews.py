@@ -5,11 +5,11 @@ from typing import Any
 
 from tests.server.auth.granted.world import OWNER, REFUSED, RUNS, World, secret
 
-from mesocosm.core.review import Label, Round, Verdict
+from mesocosm.core.review import AskedLabel, Round, Verdict
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
 from mesocosm.server.schemas.review import RoundChange, RoundInput, VerdictInput
-from mesocosm.store.reviews import Progress
+from mesocosm.store.reviews import RoundProgress
 
 
 def _new(run_id: str) -> RoundInput:
@@ -33,7 +33,7 @@ def rounds(world: World) -> dict[str, str]:
             created_by=f"user:{OWNER}",
             created_by_name=word,
             reviews=1,
-            labels=(Label(word),),
+            labels=(AskedLabel(word),),
             guide={"right": word},
         )
         found[run_id] = store.reviews.add(made, [world.episodes[name]]).id
@@ -79,7 +79,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
         world.runs.values(), lambda one: found.add(RoundInput.model_validate({"runs": [one]}))
     ),
     "VisibleRound.document": lambda found, _world: found.document(),
-    "VisibleRound.described": lambda found, _world: found.described(Progress()),
+    "VisibleRound.described": lambda found, _world: found.described(RoundProgress()),
     "VisibleRound.item": lambda found, _world: found.item(1),
     "VisibleRound.agreement": lambda found, _world: found.agreement(),
     "VisibleRound.export": lambda found, _world: found.export(),
