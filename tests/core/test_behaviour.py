@@ -2,12 +2,12 @@
 
 import pytest
 
-from mesocosm.core.behaviour import Behaviour, Replies, behaviour_of
+from mesocosm.core.behaviour import Behaviour, LastReply, behaviour_of
 from mesocosm.core.message import ToolCall
 
 
 def said(*texts: str, finish: str = "stop", malformed: int = 0) -> Behaviour | None:
-    replies = Replies()
+    replies = LastReply()
     for text in texts:
         replies.add(text, (), finish)
     return behaviour_of(replies, malformed)
@@ -50,7 +50,7 @@ def test_no_text_and_no_call_is_empty() -> None:
 
 
 def test_a_call_without_text_is_not_empty() -> None:
-    replies = Replies()
+    replies = LastReply()
     replies.add("", (ToolCall("1", "look", {}),), "tool_calls")
     assert behaviour_of(replies) is None
 
@@ -69,14 +69,14 @@ def test_the_same_action_three_times_in_a_row_is_a_loop() -> None:
 
 
 def test_equal_replies_to_a_program_are_no_loop() -> None:
-    replies = Replies()
+    replies = LastReply()
     for _ in range(5):
         replies.add("yes", (), "stop")
     assert behaviour_of(replies, in_turn=False) is None
 
 
 def test_the_same_tool_with_other_arguments_is_no_loop() -> None:
-    replies = Replies()
+    replies = LastReply()
     for number in range(4):
         replies.add("", (ToolCall(str(number), "read", {"line": number}),), "tool_calls")
     assert behaviour_of(replies) is None
@@ -96,4 +96,4 @@ def test_giving_up_is_recognised(text: str) -> None:
 
 
 def test_without_a_reply_there_is_no_behaviour() -> None:
-    assert behaviour_of(Replies()) is None
+    assert behaviour_of(LastReply()) is None

@@ -43,7 +43,7 @@ class Behaviour(StrEnum):
     GAVE_UP = "gave_up"
 
 
-class Replies(msgspec.Struct):
+class LastReply(msgspec.Struct):
     """What is needed of an episode's replies to recognise a behaviour: the last one, and how often it was repeated."""
 
     count: int = 0
@@ -62,7 +62,7 @@ class Replies(msgspec.Struct):
         self.text, self.calls, self.finish_reason = text, calls, finish_reason
 
 
-def behaviour_of(replies: Replies, malformed: int = 0, *, in_turn: bool = True) -> Behaviour | None:
+def behaviour_of(replies: LastReply, malformed: int = 0, *, in_turn: bool = True) -> Behaviour | None:
     """Return the behaviour that the replies of an episode show; None if none is recognised or there is no reply.
 
     `malformed` is the number of replies in which no valid action was found. Not `in_turn`: a program asked for them, so

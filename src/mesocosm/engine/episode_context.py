@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.behaviour import Replies
+from mesocosm.core.behaviour import LastReply
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
@@ -113,7 +113,7 @@ class EpisodeContext:
         self.malformed = 0
         self.over = False
         self.judge_calls = 0
-        self.replies = Replies()
+        self.replies = LastReply()
         self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode

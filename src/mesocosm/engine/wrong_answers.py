@@ -10,7 +10,7 @@ SHOWN = 50
 """Most groups that are returned: those with the most answers."""
 
 
-class WrongGroup(Protocol):
+class CountedGroup(Protocol):
     """Wrong answers with the same value, and the position of the first of them in the plan."""
 
     @property
@@ -32,7 +32,7 @@ class WrongGroup(Protocol):
 class WrongSamples(Protocol):
     """What is needed of the store."""
 
-    def wrong_groups(self, run_id: str, by: str) -> tuple[WrongGroup, ...]:
+    def wrong_groups(self, run_id: str, by: str) -> tuple[CountedGroup, ...]:
         """Return the wrong answers of a run grouped by a field, the most frequent first. Raise UsageError."""
         ...
 
