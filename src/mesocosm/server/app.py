@@ -24,6 +24,7 @@ from mesocosm.server.routes import (
     export,
     live,
     runs,
+    saved_views,
     system,
     viewer_data,
 )
@@ -34,7 +35,7 @@ from mesocosm.server.web.body_limits import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
-EAGER = (runs, live, export, episodes, blobs, compare, benchmarks)
+EAGER = (runs, saved_views, live, export, episodes, blobs, compare, benchmarks)
 """Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (

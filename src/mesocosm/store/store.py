@@ -34,6 +34,7 @@ from mesocosm.store.run_imports import RunImports
 from mesocosm.store.run_output import RunOutput
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
+from mesocosm.store.saved_views import SavedViews
 from mesocosm.store.schedules import ScheduledRuns, Schedules
 from mesocosm.store.seats import Seats
 from mesocosm.store.sessions import Sessions, SigningKeys
@@ -67,6 +68,7 @@ class Store:
         self.artifacts: Artifacts = Artifacts(database)
         self.bundles: Bundles = Bundles(database, self.episodes, self.traces)
         self.verification: Verification = Verification(database, self.traces)
+        self.saved_views: SavedViews = SavedViews(database)
         self.legacy_views: LegacyViews = LegacyViews(database)
         # Data of a server besides runs.
         self.users: Users = Users(database)

@@ -340,6 +340,10 @@ class VisibleRun(GrantedObject):
         """Return the data of the run's charts."""
         return self._store.episodes.series(self.id)
 
+    def task_set(self) -> str:
+        """Return a digest of the set of tasks that the run has finished."""
+        return self._store.episodes.task_set(self.id)
+
     def score_rows(self, name: str = "") -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes, or only those named `name`."""
         return self._store.episodes.score_rows(self.id, name)
