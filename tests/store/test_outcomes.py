@@ -8,7 +8,7 @@ from tests.store.conftest import all_pages
 
 from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
-from mesocosm.core.run import RunStatus, Spread
+from mesocosm.core.run import RunStatus, ScoreBins
 from mesocosm.core.score import Score
 from mesocosm.store import Store
 from mesocosm.store.writer import Writer
@@ -144,15 +144,15 @@ def test_an_imported_run_counts_what_came_with_it(store: Store, samples: "Sample
     store.bundles.insert(made, entries(samples, made.id)[:-1])
 
     assert told(store, made.id) == counted(store, made.id, 0.5) == (1, 3, 2)
-    assert store.runs.get(made.id).spread is not None
+    assert store.runs.get(made.id).bins is not None
 
 
 def test_a_run_that_ended_tells_how_its_scores_are_spread(store: Store, run: "Run") -> None:
     run.ended_at = 5.0
     store.runs.save(run)
 
-    spread = Spread(0.0, 1.0, tuple(int(place in {4, 8, 12}) for place in range(16)))
-    assert store.runs.get(run.id).spread == spread
+    bins = ScoreBins(0.0, 1.0, tuple(int(place in {4, 8, 12}) for place in range(16)))
+    assert store.runs.get(run.id).bins == bins
 
 
 def test_scores_of_0_and_1_have_no_spread(store: Store, samples: "Samples") -> None:
@@ -163,7 +163,7 @@ def test_scores_of_0_and_1_have_no_spread(store: Store, samples: "Samples") -> N
 
     store.runs.save(made)
 
-    assert store.runs.get(made.id).spread is None
+    assert store.runs.get(made.id).bins is None
 
 
 def test_new_scores_leave_no_spread_of_the_old_ones(store: Store, run: "Run") -> None:
@@ -172,4 +172,4 @@ def test_new_scores_leave_no_spread_of_the_old_ones(store: Store, run: "Run") ->
 
     store.episodes.save_scores(run.id, [(store.episodes.list(run.id).items[0].id, (Score("reward", 1.0),))])
 
-    assert store.runs.get(run.id).spread is None
+    assert store.runs.get(run.id).bins is None

@@ -140,7 +140,7 @@ class LeaseOwner(msgspec.Struct, frozen=True):
         return f"process {self.pid} on {self.host}"
 
 
-class Spread(msgspec.Struct, frozen=True):
+class ScoreBins(msgspec.Struct, frozen=True):
     """How many primary scores fall into each of `counts`, equal bins from `low` to `high`, which the last includes."""
 
     low: float
@@ -185,7 +185,7 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     `info` is the benchmark's description when the run started (a core.info.BenchmarkInfo as JSON); `provenance` names
     versions, host and command. `chain` is the head of the hash chain over its finished episodes (`COUNT:DIGEST`), empty
-    for runs from before it was introduced. `spread` is the distribution of its primary scores; None while it goes on,
+    for runs from before it was introduced. `bins` is the distribution of its primary scores; None while it goes on,
     and where all of them are 0 or 1.
     """
 
@@ -218,7 +218,7 @@ class Run(msgspec.Struct, omit_defaults=True):
     info: dict[str, Any] = {}
     provenance: dict[str, Any] = {}
     chain: str = ""
-    spread: Spread | None = None
+    bins: ScoreBins | None = None
 
     @property
     def hosted(self) -> bool:

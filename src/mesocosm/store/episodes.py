@@ -29,7 +29,7 @@ from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, Epis
 from mesocosm.core.failure import OF_CODE, RULES, UnknownName
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
-from mesocosm.core.run import Spread
+from mesocosm.core.run import ScoreBins
 from mesocosm.core.score import Score
 from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.episode_lists import (
@@ -269,7 +269,7 @@ class Episodes:
                 _repeat(connection, batch, primary)
                 after = _by_outcome(connection, threshold, episodes.c.id.in_(batch))
                 changed: dict[str, Any] = {name: runs.c[name] + after[name] - before[name] for name in BY_OUTCOME}
-                connection.execute(update(runs).where(runs.c.id == run_id).values(spread=None, **changed))
+                connection.execute(update(runs).where(runs.c.id == run_id).values(bins=None, **changed))
                 reseal(connection, run_id, list(batch))
 
     def wrong_groups(self, run_id: str, by: str) -> tuple[WrongGroup, ...]:
@@ -527,13 +527,13 @@ def _by_outcome(connection: Connection, threshold: float, which: ColumnElement[b
     return dict(zip(BY_OUTCOME, map(int, row), strict=True))
 
 
-def keep_spread(database: Database, run_id: str) -> None:
+def keep_bins(database: Database, run_id: str) -> None:
     """Store the distribution of a run's primary scores in its row."""
-    found = spread_text(database, run_id)
-    database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(spread=found)))
+    found = bins_text(database, run_id)
+    database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(bins=found)))
 
 
-def spread_text(database: Database, run_id: str) -> str | None:
+def bins_text(database: Database, run_id: str) -> str | None:
     """Return the distribution of a run's primary scores as its row has it; None if all of them are 0 or 1."""
     wanted = select(episodes.c.score, func.count()).where(episodes.c.run_id == run_id, episodes.c.score.is_not(None))
     rows = database.read(lambda connection: connection.execute(wanted.group_by(episodes.c.score)).all())
@@ -546,7 +546,7 @@ def spread_text(database: Database, run_id: str) -> str | None:
     width = high / 2 - low / 2
     for score, number in values:
         counts[min(int((score / 2 - low / 2) / width * _BINS), _BINS - 1)] += number
-    return json_text(Spread(low, high, tuple(counts)))
+    return json_text(ScoreBins(low, high, tuple(counts)))
 
 
 def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], primary: str) -> None:
@@ -586,7 +586,7 @@ def recount(connection: Connection, run_id: str) -> None:
     removed = _removed(_provenance(connection, run_id))
     for name, value in _used(connection, run_id).items():
         counters[name] = value + removed.get(name, 0)
-    changed = update(runs).where(runs.c.id == bindparam("run")).values(**counters, spread=None)
+    changed = update(runs).where(runs.c.id == bindparam("run")).values(**counters, bins=None)
     connection.execute(changed, {"run": run_id})
 
 

@@ -9,7 +9,7 @@ from sqlalchemy import RowMapping
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import RULES, Cause, Failure
-from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus, Spread
+from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus, ScoreBins
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store.schema import runs
@@ -24,7 +24,7 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 _holders = msgspec.json.Decoder(LeaseOwner)
 _labels = msgspec.json.Decoder(dict[str, str])
 _failures = msgspec.json.Decoder(Failure)
-_spreads = msgspec.json.Decoder(Spread)
+_score_bins = msgspec.json.Decoder(ScoreBins)
 
 SUMMARY = [column for column in runs.c if column.name != "info"]
 """Columns of a run in listings; `info` is wide and belongs to a single run's page."""
@@ -140,7 +140,7 @@ def run_from(fields: RowMapping) -> Run:
         info=_objects.decode(fields["info"]) if "info" in fields else {},
         provenance=_objects.decode(fields["provenance"]) if "provenance" in fields else {},
         chain=fields["chain"] or "",
-        spread=_spreads.decode(fields["spread"]) if fields["spread"] else None,
+        bins=_score_bins.decode(fields["bins"]) if fields["bins"] else None,
     )
 
 

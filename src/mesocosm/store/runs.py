@@ -14,7 +14,7 @@ from mesocosm.core.ports import Page
 from mesocosm.core.run import BUILTIN, LeaseOwner, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.deletion import delete_run
-from mesocosm.store.episodes import count_outcomes, new_means, spread_text
+from mesocosm.store.episodes import bins_text, count_outcomes, new_means
 from mesocosm.store.filters import RunFilter, VisibleTo
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
@@ -240,7 +240,7 @@ class Runs:
         if terms:
             values |= {"spec": json_text(run.spec), "info": json_text(run.info)}
         if run.ended_at is not None:
-            values |= {**new_means(self._database, run.id), "spread": spread_text(self._database, run.id)}
+            values |= {**new_means(self._database, run.id), "bins": bins_text(self._database, run.id)}
 
         def work(connection: Connection) -> bool:
             if holder is not None:

@@ -93,7 +93,7 @@ benchmarks = Table(
 # `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one; incremental sums
 # need both to be correct. `score` and `higher_is_better` repeat the primary metric. `search` is the text that filters
 # search. `mean_reward` and `mean_steps` are over the `mean_of` episodes that did not fail, and are valid while there
-# are as many. `passed`, `not_passed`, `errors` and `spread` are those of core.run. Wide columns come last, so that
+# are as many. `passed`, `not_passed`, `errors` and `bins` are those of core.run. Wide columns come last, so that
 # SQLite finds the others on the first page.
 runs = Table(
     "runs",
@@ -143,7 +143,7 @@ runs = Table(
         Column(name, BigInteger, nullable=False, server_default=text("0"))
         for name in ("passed", "not_passed", "errors")
     ),
-    Column("spread", Text),
+    Column("bins", Text),
     Index(None, "signature", "attempt"),
     Index(None, "group_id"),
 )

@@ -78,7 +78,6 @@ function Resizer<Row>({ column, onResize }: { column: Column<Row>; onResize: (ke
     edge.addEventListener('lostpointercapture', () => edge.removeEventListener('pointermove', move), { once: true })
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a line between sections is no edge that moves
     <span
       role="separator"
       aria-orientation="vertical"

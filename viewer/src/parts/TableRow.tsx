@@ -62,9 +62,9 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       )}
       {heading === undefined &&
         columns.map((column) => (
-        <div key={column.key} role="gridcell" className={styles.cell} data-align={column.align}>
-          {row === undefined ? <Skeleton width="70%" /> : column.render(row, index)}
-        </div>
+          <div key={column.key} role="gridcell" className={styles.cell} data-align={column.align}>
+            {row === undefined ? <Skeleton width="70%" /> : column.render(row, index)}
+          </div>
         ))}
     </div>
   )

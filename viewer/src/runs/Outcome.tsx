@@ -16,7 +16,7 @@ export function Outcome({ run }: { run: Run }) {
     )
   }
   const words = outcomeWords(run)
-  if (run.spread != null) return <Spread spread={run.spread} words={words} />
+  if (run.bins != null) return <ScoreBins bins={run.bins} words={words} />
   const shown = parts(run)
   if (shown.length === 0) return <span className="muted">–</span>
   return (
@@ -30,19 +30,19 @@ export function Outcome({ run }: { run: Run }) {
   )
 }
 
-function Spread({ spread, words }: { spread: NonNullable<Run['spread']>; words: string }) {
-  const most = Math.max(...spread.counts, 1)
-  const { low, high } = spread
-  const width = (high - low) / spread.counts.length
-  const rows = spread.counts.flatMap((n, at) =>
+function ScoreBins({ bins, words }: { bins: NonNullable<Run['bins']>; words: string }) {
+  const most = Math.max(...bins.counts, 1)
+  const { low, high } = bins
+  const width = (high - low) / bins.counts.length
+  const rows = bins.counts.flatMap((n, at) =>
     n > 0 ? [`${exact(low + at * width)} to ${exact(low + (at + 1) * width)}: ${count(n)}`] : [],
   )
   return (
     <span className={styles.outcome} role="img" aria-label={words} title={[words, ...rows].join('\n')}>
-      <span className={styles.spread}>
-        {spread.counts.map((n, at) => (
+      <span className={styles.bins}>
+        {bins.counts.map((n, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: bins have no other name than their place
-          <span key={at} style={{ height: n === 0 ? 0 : `max(${(100 * n) / most}%, 1px)` }} />
+          <span key={at} style={{ height: `${(100 * n) / most}%`, minHeight: n > 0 ? 1 : undefined }} />
         ))}
       </span>
     </span>

@@ -3,6 +3,7 @@ import { memo, useState } from 'react'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
 import { Button } from '../parts/Button'
+import { Icon } from '../parts/Icon'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
@@ -12,6 +13,7 @@ import { place } from '../place'
 import { keysOf } from '../search'
 import { ColumnChooser } from './ColumnChooser'
 import { modelText } from './model'
+import type { Run } from './page'
 import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch, type Whose } from './search'
 import styles from './Toolbar.module.css'
@@ -22,6 +24,10 @@ import { filterTitle } from './wording'
 interface ToolbarProps {
   search: RunsSearch
   onChange: (search: RunsSearch, replace?: boolean) => void
+  /** The runs that are there. */
+  runs: readonly Run[]
+  /** Whether runs stand below their benchmarks. */
+  grouped: boolean
 }
 
 const LABELS = {
@@ -56,7 +62,7 @@ const SERVER_FACETS = keysOf(SERVER_LABELS)
 const FACETS_MS = 10_000
 
 /** Search, filters with the number of runs behind each value, and columns. */
-export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
+export const Toolbar = memo(function Toolbar({ search, onChange, runs, grouped }: ToolbarProps) {
   const { data: facets } = useQuery({
     ...documentQuery('/api/runs/facets'),
     refetchInterval: source.live ? FACETS_MS : false,
@@ -111,19 +117,63 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
             />
           ))}
         <span className={styles.end}>
-          <FoldButton search={search} onChange={onChange} />
-          {narrow ? (
-            <SortSelect search={search} onChange={onChange} />
-          ) : (
-            <ColumnChooser search={search} onChange={onChange} />
+          {search.view !== 'matrix' && (
+            <>
+              <Select
+                label="Group by"
+                options={[{ value: 'benchmark' }, { value: 'none', label: 'nothing' }]}
+                value={grouped ? 'benchmark' : 'none'}
+                onChange={(by) => onChange(compact({ ...search, by }))}
+              />
+              <FoldButton search={search} onChange={onChange} />
+            </>
           )}
+          <ViewSwitch search={search} onChange={onChange} />
+          {search.view !== 'matrix' &&
+            (narrow ? (
+              <SortSelect search={search} onChange={onChange} />
+            ) : (
+              <>
+                <DensityButton search={search} onChange={onChange} />
+                <ColumnChooser search={search} onChange={onChange} runs={runs} />
+              </>
+            ))}
         </span>
       </div>
     </div>
   )
 })
 
-function FoldButton({ search, onChange }: ToolbarProps) {
+type Part = Pick<ToolbarProps, 'search' | 'onChange'>
+
+/** The list, or the matrix of benchmarks and models. */
+function ViewSwitch({ search, onChange }: Part) {
+  const matrix = search.view === 'matrix'
+  return (
+    <fieldset className={styles.switch}>
+      <legend className="hidden-text">View</legend>
+      <button type="button" aria-pressed={!matrix} onClick={() => onChange(compact({ ...search, view: undefined }))}>
+        <Icon name="list" /> List
+      </button>
+      <button type="button" aria-pressed={matrix} onClick={() => onChange(compact({ ...search, view: 'matrix' }))}>
+        <Icon name="columns" /> Matrix
+      </button>
+    </fieldset>
+  )
+}
+
+function DensityButton({ search, onChange }: Part) {
+  const roomy = search.rows === 'roomy'
+  return (
+    <IconButton
+      icon="pages"
+      label={roomy ? 'Compact rows' : 'Roomy rows'}
+      onClick={() => onChange(compact({ ...search, rows: roomy ? undefined : 'roomy' }))}
+    />
+  )
+}
+
+function FoldButton({ search, onChange }: Part) {
   const folded = search.attempts === 'folded'
   return (
     <Button
@@ -139,7 +189,7 @@ function FoldButton({ search, onChange }: ToolbarProps) {
 }
 
 /** One of the workspaces that the user is in. */
-function WorkspaceSelect({ search, onChange }: ToolbarProps) {
+function WorkspaceSelect({ search, onChange }: Part) {
   const workspaces = useWorkspaces()
   const { workspace = '' } = search
   if (workspaces.length === 0 && workspace === '') return null

@@ -118,7 +118,8 @@ export function offeredColumns(chosen: readonly string[] | undefined, runs: read
   const wanted = new Set<ColumnId>(readColumns(chosen))
   if (wanted.size === 0) {
     return COLUMNS.filter(
-      ({ priority, empty }) => priority !== undefined && (empty === undefined || !runs.every((run) => empty(run))),
+      ({ priority, empty }) =>
+        priority !== undefined && (empty === undefined || runs.length === 0 || !runs.every((run) => empty(run))),
     )
   }
   return COLUMNS.filter((item) => item.id === 'name' || wanted.has(item.id)).map((item) => ({ ...item, priority: 1 }))
@@ -128,12 +129,13 @@ export function offeredColumns(chosen: readonly string[] | undefined, runs: read
 const BESIDE = 96
 
 /** The columns that a window of `width` pixels shows. */
-export function columnsAt(
-  width: number,
-  chosen: readonly string[] | undefined,
-  runs: readonly Run[] = [],
-): ColumnId[] {
-  const offered = offeredColumns(chosen, runs).map((item) => ({ ...item, key: item.id, header: '', render: () => null }))
+export function columnsAt(width: number, chosen: readonly string[] | undefined, runs: readonly Run[] = []): ColumnId[] {
+  const offered = offeredColumns(chosen, runs).map((item) => ({
+    ...item,
+    key: item.id,
+    header: '',
+    render: () => null,
+  }))
   return readColumns(fitting(offered, Math.max(width - BESIDE, 1)).map((item) => item.key))
 }
 

@@ -34,11 +34,11 @@ export function parts({ counts }: Pick<Run, 'counts'>): Part[] {
 }
 
 /** The outcomes in words: `95 passed (95%), 5 not passed (5%)`; a number before its share. */
-export function outcomeWords(run: Pick<Run, 'counts' | 'spread' | 'primary'>): string {
-  if (run.spread != null) {
+export function outcomeWords(run: Pick<Run, 'counts' | 'bins' | 'primary'>): string {
+  if (run.bins != null) {
     const { errors, missing } = run.counts
     const more = [errors > 0 && `${count(errors)} error`, missing > 0 && `${count(missing)} missing`]
-    return [`${count(run.spread.counts.reduce((sum, n) => sum + n, 0))} scores`, ...more].filter(Boolean).join(', ')
+    return [`${count(run.bins.counts.reduce((sum, n) => sum + n, 0))} scores`, ...more].filter(Boolean).join(', ')
   }
   const words = parts(run).map(({ n, word, share }) => `${count(n)} ${word} (${percent(share)})`)
   return words.join(', ') || 'no episode has an outcome'

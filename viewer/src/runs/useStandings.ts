@@ -1,4 +1,4 @@
-import { useQueries } from '@tanstack/react-query'
+import { keepPreviousData, useQueries, useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
@@ -8,8 +8,7 @@ import type { Standing } from './ToBaseline'
 /** Runs against the baseline of their benchmark, by id; empty while they are computed, and on a site. */
 export function useStandings(runs: readonly Run[], baseline: readonly string[]): ReadonlyMap<string, Standing> {
   const first = runs.slice(0, PAGE_SIZE)
-  const found = useQueries({ queries: source.live && first.length > 0 ? [standingsQuery(first, baseline)] : [] })[0]
-    ?.data?.items
+  const found = useQuery({ ...standingsQuery(first, baseline), enabled: source.live && first.length > 0 }).data?.items
   // Further pages are compared with the baselines of the first one, so that a row does not change by scrolling.
   const bases = useMemo(
     () => [...new Set([...baseline, ...(found ?? []).flatMap(({ baseline_id }) => baseline_id ?? [])])].slice(0, 20),
@@ -30,7 +29,7 @@ function standingsQuery(runs: readonly Run[], baseline: readonly string[]) {
     ...query,
     queryKey: [...query.queryKey, version],
     staleTime: 60_000,
-    placeholderData: (before: Awaited<ReturnType<NonNullable<typeof query.queryFn>>> | undefined) => before,
+    placeholderData: keepPreviousData,
   }
 }
 

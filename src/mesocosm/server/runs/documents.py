@@ -23,7 +23,7 @@ from mesocosm.server.schemas.run import (
     NameDocument,
     Published,
     RunSummary,
-    SpreadDocument,
+    ScoreBinsDocument,
     State,
 )
 from mesocosm.store.blobs import Artifact
@@ -86,7 +86,7 @@ def run_fields(run: Run) -> dict[str, Any]:
         "counts": CountsDocument(
             **asdict(run.counts), done=run.counts.done, owed=run.counts.pending, missing=run.counts.pending
         ),
-        "spread": None if run.spread is None or state in {"pending", "running"} else SpreadDocument.of(run.spread),
+        "bins": None if run.bins is None or state in {"pending", "running"} else ScoreBinsDocument.of(run.bins),
         "primary": primary,
         "published": published(run, primary),
         "usage": UsageDocument.of(run.usage),

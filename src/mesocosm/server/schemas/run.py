@@ -42,7 +42,7 @@ class NameDocument(Document):
     differs: str
 
 
-class SpreadDocument(Document):
+class ScoreBinsDocument(Document):
     """Distribution of a run's primary scores: `counts` of equal bins from `low` to `high`."""
 
     low: float
@@ -81,7 +81,7 @@ class RunSummary(Document):
     group_id: str | None
     tags: list[str]
     counts: CountsDocument
-    spread: SpreadDocument | None = Field(
+    bins: ScoreBinsDocument | None = Field(
         description="Null while the run goes on, and if all scores are 0 or 1 as `counts` has them."
     )
     primary: MetricDocument | None

@@ -32,7 +32,7 @@ _COUNT = f"""
                   AND {_FINISHED})
             + (SELECT count(*) FROM episodes WHERE run_id = :id AND {_UNSCORED}
                AND (failure_cause IS NULL OR failure_cause NOT IN ({_VALID}))),
-        spread = :spread
+        bins = :bins
     WHERE id = :id
 """  # noqa: S608
 
@@ -41,7 +41,7 @@ def upgrade() -> None:
     """Add the columns and count the episodes of every run."""
     for name in ("passed", "not_passed", "errors"):
         op.add_column("runs", sa.Column(name, sa.BigInteger, nullable=False, server_default=sa.text("0")))
-    op.add_column("runs", sa.Column("spread", sa.Text))
+    op.add_column("runs", sa.Column("bins", sa.Text))
     op.create_table(
         "saved_views",
         *(sa.Column(name, _WORD, nullable=False) for name in ("owner", "name")),
@@ -59,7 +59,7 @@ def _runs(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
     wanted = sa.text("SELECT id, info FROM runs WHERE id > :after ORDER BY id LIMIT :batch")
     while rows := list(connection.execute(wanted, {"after": after, "batch": _BATCH})):
         yield [
-            {"id": row.id, "threshold": _threshold(json.loads(row.info)), "spread": _spread(connection, row.id)}
+            {"id": row.id, "threshold": _threshold(json.loads(row.info)), "bins": _bins(connection, row.id)}
             for row in rows
         ]
         after = rows[-1].id
@@ -79,7 +79,7 @@ def _threshold(info: Any) -> float:
     return math.nextafter(threshold, -math.inf) if metric.get("inclusive") is True else threshold
 
 
-def _spread(connection: sa.Connection, run_id: str) -> str | None:
+def _bins(connection: sa.Connection, run_id: str) -> str | None:
     wanted = "SELECT score, count(*) FROM episodes WHERE run_id = :id AND score IS NOT NULL GROUP BY score"
     rows = connection.execute(sa.text(wanted), {"id": run_id})
     values = [(float(score), int(number)) for score, number in rows if math.isfinite(score)]
