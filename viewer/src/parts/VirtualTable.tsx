@@ -40,6 +40,8 @@ interface VirtualTableProps<Row> {
   shortcuts?: boolean
   /** What a row says over all columns instead of its cells: it heads the rows below it, and cannot be chosen. */
   heading?: (row: Row) => ReactNode
+  /** Rows that keys pass over. */
+  skip?: (row: Row) => boolean
   /** Further keys for the row that keys stand at. */
   rowKeys?: readonly RowKey<Row>[]
   /** Called with a new width in pixels; columns can be resized when given. */
@@ -119,7 +121,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
 
 /** What clicks and keys do to rows, as far as the table is asked for it; never to a row that is not there yet. */
 function useRowActions<Row>(props: VirtualTableProps<Row>, rows: Rows, rowHeight: number) {
-  const { count, getRow, rowKey, onOpen, selected, onSelect, heading, rowKeys = [], shortcuts = false } = props
+  const { count, getRow, rowKey, onOpen, selected, onSelect, heading, skip, rowKeys = [], shortcuts = false } = props
   const toggle = (index: number) => {
     const row = getRow(index)
     if (row !== undefined && heading?.(row) === undefined) onSelect?.(row, !selected?.has(rowKey(row)), index)
@@ -128,12 +130,18 @@ function useRowActions<Row>(props: VirtualTableProps<Row>, rows: Rows, rowHeight
     const row = getRow(index)
     if (row !== undefined) onOpen?.(row, index)
   }
+  const go = (index: number) => {
+    const way = index < rows.active ? -1 : 1
+    let next = Math.max(0, Math.min(count - 1, index))
+    for (let row = getRow(next); row !== undefined && skip?.(row); row = getRow(next)) next += way
+    if (next >= 0 && next < count) rows.go(next)
+  }
   const actions = { open: onOpen && open, toggle: onSelect && toggle }
   const press = useTableKeys({
     active: rows.active,
     count,
     page: Math.max(1, Math.floor(rows.body / rowHeight) - 1),
-    go: rows.go,
+    go,
     take: () => rows.scroller.current?.focus({ preventScroll: true }),
     shortcuts,
     keys: rowKeys.map(({ key, label, action }) => ({

@@ -72,7 +72,7 @@ export const RunCell = memo(function RunCell(props: RunCellProps) {
     case 'score':
       return <RunScore run={run} />
     case 'interval':
-      return <span className="number muted">{rangeWords(run.primary)}</span>
+      return <span className={styles.small}>{rangeWords(run.primary)}</span>
     case 'scale':
       return <ScaleBar run={run} scale={scale} floor={standing?.floor} ceiling={standing?.ceiling} />
     case 'n':

@@ -56,7 +56,7 @@ export function RunList({ search, onChange, pages, selection, grouped, onView }:
   const client = useQueryClient()
   const [renaming, setRenaming] = useState<string>()
   const { runs } = pages
-  const { rows, open, onFold, onClose } = useFolding(runs, search.attempts === 'folded', grouped)
+  const { rows, open, onFold, onClose } = useFolding(runs, search.attempts === 'folded', grouped && !narrow)
   const scales = useMemo(() => scalesOf(runs), [runs])
   const standings = useStandings(runs, search.baseline ?? NO_BASELINE)
   const kinds = useQuery(documentQuery('/api/runs/facets')).data?.kind.map(({ value }) => value)
@@ -83,7 +83,7 @@ export function RunList({ search, onChange, pages, selection, grouped, onView }:
   }
   const look = (first: number, last: number) => {
     if (!rows) onView(first, last)
-    else if (grouped && isWhole(pages.total)) onView(0, (pages.total ?? 1) - 1)
+    else if (grouped && !narrow && isWhole(pages.total)) onView(0, (pages.total ?? 1) - 1)
     else onView(0, lastOfWhole(pages.length, PAGE_SIZE, last >= rows.length - NEAR_END))
   }
   const length = rows ? rows.length : pages.length
@@ -108,6 +108,7 @@ export function RunList({ search, onChange, pages, selection, grouped, onView }:
         selected={selection.set}
         onSelect={(row) => isHead(row) || selection.toggle(row.run)}
         heading={(row) => (isHead(row) ? <GroupHead head={row} standings={standings} onClose={onClose} /> : undefined)}
+        skip={(row) => isHead(row) && row.open}
         rowKeys={rowKeys}
         onResize={
           narrow ? undefined : (id, width) => onChange({ ...search, width: withWidth(search.width, id, width) })

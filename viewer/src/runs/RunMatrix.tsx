@@ -152,7 +152,7 @@ function CellContent({ cell, standing }: { cell: Cell; standing: Standing | unde
         <strong className={styles.value} data-worse={worse || undefined}>
           {primary?.value == null ? 'no score' : measure(primary.value)}
         </strong>{' '}
-        <span className="muted">{rangeWords(primary)}</span>
+        <span className={styles.range}>{rangeWords(primary)}</span>
       </span>
       <span className={styles.second}>
         n {count(primary?.n_scored ?? 0)}

@@ -59,8 +59,9 @@ export function RunsPage() {
     <Page title="Runs" aside={<Total total={total} exact={pages.totalExact} filtered={filtered} />}>
       <div className={styles.controls}>
         <SavedViews search={written} />
-        <Toolbar search={written} onChange={change} runs={pages.runs} grouped={isGrouped(search, total)} />
-        <ActiveFilters search={written} onChange={change} builtin={mixed ? search.builtin : undefined} />
+        <Toolbar search={written} onChange={change} runs={pages.runs} grouped={isGrouped(search, total)}>
+          <ActiveFilters search={written} onChange={change} builtin={mixed ? search.builtin : undefined} />
+        </Toolbar>
       </div>
       <Arrivals amount={arrived.length} sorted={written.sort === undefined} onShow={renew} />
       {pages.error && <Failure error={pages.error} title="The runs could not be loaded" onRetry={refresh} />}

@@ -35,7 +35,6 @@ export function SavedViews({ search }: { search: RunsSearch }) {
     }
     void client.invalidateQueries({ queryKey: ['/api/views'] })
   }
-  if (views.length === 0 && now === '') return null
   return (
     <nav className={styles.views} aria-label="Views">
       <Link to="/" search={{}} className={styles.view} aria-current={now === '' ? 'page' : undefined}>

@@ -66,7 +66,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column('state', 'Status', 'State and progress', 126, { sort: 'state' }),
   column('outcome', 'Outcome', 'Episodes passed, not passed, with an error, missing', 132, { priority: 2 }),
   column('score', 'Score', 'Primary metric', 74, { sort: 'score', numeric: true, priority: 1 }),
-  column('interval', '95 % interval', 'Interval of the primary metric', 112, { priority: 4 }),
+  column('interval', '95 % interval', 'Interval of the primary metric', 116, { priority: 4 }),
   column('scale', '0 [ floor, ceiling ] 1', 'Score between what built-in agents reach, on a scale for all runs', 150, {
     priority: 7,
     empty: ({ primary }) => primary?.value == null,
