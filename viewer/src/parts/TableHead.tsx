@@ -35,6 +35,7 @@ export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSo
               key={column.key}
               role="columnheader"
               aria-sort={way}
+              aria-label={onResize && column.header}
               title={column.title}
               className={styles.headCell}
               data-align={column.align}

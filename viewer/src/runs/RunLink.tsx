@@ -5,6 +5,7 @@ import { plural } from '../format'
 import { IconButton } from '../parts/IconButton'
 import { ImportedBadge } from '../runlist/ImportedBadge'
 import { OfficialBadge } from '../runlist/OfficialBadge'
+import { clip } from './clip'
 import { ListName } from './ListName'
 import type { Row } from './page'
 import styles from './RunList.module.css'
@@ -16,6 +17,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
   const { run, attempts } = row
   const client = useQueryClient()
   const prepare = () => void client.prefetchQuery(documentQuery('/api/runs/{run_id}', { params: { run_id: run.id } }))
+  const named = run.name.trim() !== ''
   const older = plural(attempts.length, 'older attempt')
   return (
     <span className={styles.nameLine} data-nested={row.nested || undefined}>
@@ -28,6 +30,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
           onClick={() => onFold(run.signature)}
         />
       )}
+      {named && <bdi className={styles.quiet}>{clip(run.title.benchmark)} ·</bdi>}
       <Link
         to="/runs/$runId"
         params={{ runId: run.id }}
@@ -39,6 +42,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
       >
         <ListName run={run} />
       </Link>
+      {named && <bdi className={styles.quiet}>· {clip(run.title.model)}</bdi>}
       {attempts.length > 0 && <span className={styles.second}>{older}</span>}
       <RunState run={run} />
       <OfficialBadge protocol={run.protocol} />
