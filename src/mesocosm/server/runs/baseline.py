@@ -56,10 +56,15 @@ class _Reader:
         return self._found[run_id]
 
     def references(self, benchmarks: Sequence[str]) -> list[Run]:
-        """Return the newest runs of built-in agents on these benchmarks."""
+        """Return the newest run of each built-in agent on each version and selection of tasks of these benchmarks."""
         wanted = RunFilter(benchmarks=tuple(benchmarks), models=BUILTIN)
-        page = self._runs.page(wanted, limit=_MOST_REFERENCES)
-        return [run.record for run in (self.find(item.id) for item in page.items) if run is not None]
+        newest: dict[object, Run] = {}
+        for item in self._runs.page(wanted, limit=_MOST_REFERENCES).items:
+            run, tasks = item.record, item.record.spec.selection
+            self._found.setdefault(run.id, item)
+            if run.primary is not None and run.primary.value is not None:
+                newest.setdefault((run.benchmark, run.rules, run.model, tasks.seeds, tasks.count), run)
+        return list(newest.values())
 
     def standing(self, run: VisibleRun, base: Run | None) -> Standing:
         """Return a run against a baseline, computed once for as long as neither changes."""
