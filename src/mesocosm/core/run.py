@@ -49,6 +49,18 @@ def _numbered(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
+def player(model: str) -> str:
+    """Return a model as names of runs have it: without its provider, address and path."""
+    try:
+        parsed = ModelName.parse(model)
+    except UsageError:
+        return model
+    file = parsed.file.replace("\\", "/").rpartition("/")[2]
+    if parsed.provider == "builtin":
+        return parsed.model.partition(":")[0]
+    return file.rpartition(".")[0] or file or parsed.model
+
+
 class RunStatus(StrEnum):
     """Status of a run.
 
@@ -237,15 +249,8 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def player(self) -> str:
-        """The model in a name: without its provider, address and path."""
-        try:
-            parsed = ModelName.parse(self.model)
-        except UsageError:
-            return self.model
-        file = parsed.file.replace("\\", "/").rpartition("/")[2]
-        if parsed.provider == "builtin":
-            return parsed.model.partition(":")[0]
-        return file.rpartition(".")[0] or file or parsed.model
+        """The model in a name, see `player`."""
+        return player(self.model)
 
     @property
     def differs(self) -> str:
@@ -271,7 +276,7 @@ class Run(msgspec.Struct, omit_defaults=True):
         if spec.model.temperature:
             found.append(f"temperature {spec.model.temperature:g}")
         if spec.judge is not None:
-            found.append(f"judge {spec.judge.name.partition('@')[0]}")
+            found.append(f"judge {player(spec.judge.name)}")
         if self.attempt > 1:
             found.append(f"attempt {self.attempt}")
         return ", ".join(found)
