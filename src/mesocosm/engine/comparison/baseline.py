@@ -36,7 +36,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class AgentBound:
     """What a built-in agent reached on the benchmark of a run: its floor or ceiling."""
 
     run_id: str
@@ -152,12 +152,12 @@ def _better(delta: Interval, directed: bool, result: MetricResult) -> bool | Non
     return (delta.value > 0) == result.higher_is_better if directed else None
 
 
-def bounds(run: Run, references: Sequence[Run], task_set: TaskSet) -> dict[Reference, Bound]:
+def bounds(run: Run, references: Sequence[Run], task_set: TaskSet) -> dict[Reference, AgentBound]:
     """Return floor and ceiling of a run from runs of built-in agents: those with its tasks before others.
 
     Of several with the same tasks, the floor is the highest one and the ceiling the newest.
     """
-    found: dict[Reference, tuple[tuple[bool, float], Bound]] = {}
+    found: dict[Reference, tuple[tuple[bool, float], AgentBound]] = {}
     for other in references:
         result, role = other.primary, reference(other.model)
         if not role or other.benchmark != run.benchmark or other.rules != run.rules or going_on(other):
@@ -167,5 +167,5 @@ def bounds(run: Run, references: Sequence[Run], task_set: TaskSet) -> dict[Refer
         equal = same_tasks(run, other, task_set)
         place = (equal, result.value if role == "floor" else other.created_at)
         if role not in found or place > found[role][0]:
-            found[role] = (place, Bound(other.id, other.model, result.value, result.n_tasks, equal))
+            found[role] = (place, AgentBound(other.id, other.model, result.value, result.n_tasks, equal))
     return {role: bound for role, (_, bound) in found.items()}

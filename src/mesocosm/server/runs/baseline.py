@@ -8,7 +8,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.ports import ScoreRow
 from mesocosm.core.run import BUILTIN, Run
-from mesocosm.engine.comparison.baseline import Bound, Standing, baselines, bounds, standing
+from mesocosm.engine.comparison.baseline import AgentBound, Standing, baselines, bounds, standing
 from mesocosm.engine.comparison.leaderboard import Reference
 from mesocosm.server.cache import Cache
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
@@ -80,7 +80,7 @@ class _Reader:
         return self._found[run_id].score_rows(name)
 
 
-def _document(found: Standing, ends: Mapping[Reference, Bound]) -> StandingDocument:
+def _document(found: Standing, ends: Mapping[Reference, AgentBound]) -> StandingDocument:
     delta, floor, ceiling = found.delta, ends.get("floor"), ends.get("ceiling")
     return StandingDocument(
         run_id=found.run_id,
