@@ -375,7 +375,7 @@ def test_a_shell_can_complete_words() -> None:
     start = "import sys; from mesocosm.cli.main import main; sys.argv[1:] = []; main()"
     completed = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, env=asked, check=False)
 
-    assert completed.stdout.split() == ["plain,resume", "plain,rescore"]
+    assert completed.stdout.split() == ["plain,resume", "plain,rescore", "plain,rename"]
 
 
 def test_the_program_looks_for_garbage_seldom_and_who_calls_it_as_usual() -> None:

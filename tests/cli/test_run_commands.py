@@ -43,12 +43,29 @@ def test_runs_are_listed_with_score_and_interval(mesocosm: "Invoke", played: "Pl
     listed = mesocosm("run", "list", *played.there)
 
     head, line = listed.out.splitlines()
-    assert head.split() == ["id", "status", "benchmark", "model", "score", "episodes", "started"]
-    assert line.split()[:7] == [
-        *(played.run_id, "finished", "my-env", "builtin/oracle"),
-        *("1.0000", "[0.6097,", "1.0000]"),
-    ]
+    assert head.split() == ["id", "status", "run", "score", "episodes", "started"]
+    assert line.split()[:2] == [played.run_id, "finished"]
+    assert " · oracle · 6 seeds" in line
+    assert "1.0000 [0.6097, 1.0000]" in line
     assert "  6/6  " in line
+
+
+def test_a_run_that_is_renamed_is_found_by_its_name(mesocosm: "Invoke", mine: "Played") -> None:
+    assert mesocosm("run", "rename", mine.run_id, "nightly", *mine.there).code == 0
+
+    assert mesocosm("run", "show", "nightly", "--json", *mine.there).document["run"]["id"] == mine.run_id
+    assert mesocosm("run", "rename", "nightly", "", *mine.there).code == 0
+    assert "nightly" not in mesocosm("run", "list", *mine.there).out
+
+
+def test_a_name_that_another_run_has_is_refused(mesocosm: "Invoke", mine: "Played") -> None:
+    one, other = many(mine, 2)[:2]
+    mesocosm("run", "rename", one, "nightly", *mine.there)
+
+    refused = mesocosm("run", "rename", other, "nightly", *mine.there)
+
+    assert refused.code == 2
+    assert f"run {one} is already called 'nightly'" in refused.err
 
 
 def test_lists_are_read_page_by_page(mesocosm: "Invoke", mine: "Played") -> None:

@@ -134,7 +134,7 @@ async def test_failed_episodes_that_measure_nothing_are_owed_again(store: Store,
 
     assert store.episodes.finished_keys(run.id) == {failed[1].episode.key, samples.episode(run.id, 9).key}
     found = store.runs.get(run.id)
-    assert found.counts == Counts(10, completed=1, failed=1)
+    assert found.counts == Counts(10, completed=1, failed=1, not_passed=1)
     assert found.usage == Usage(400, 40, 16, 8, 1.0, 4), "what the dropped ones used was spent"
 
 

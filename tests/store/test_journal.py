@@ -84,7 +84,7 @@ async def test_counters_follow_the_episodes_and_whatever_they_used_counts(store:
     await samples.write(store, run.id, entries)
 
     found = store.runs.get(run.id)
-    assert found.counts == Counts(10, 4, 4, 4, 4)
+    assert found.counts == Counts(10, 4, 4, 4, 4, errors=4)
     assert found.usage == Usage(2800, 280, 112, 56, 7.0, 28)
 
 
@@ -203,7 +203,7 @@ async def test_a_final_episode_written_twice_counts_once(store: Store, samples: 
     journal.write(Entry(changed, entry.chunks))
     await journal.close()
 
-    assert store.runs.get(run.id).counts == Counts(10, completed=1)
+    assert store.runs.get(run.id).counts == Counts(10, completed=1, not_passed=1)
     assert store.runs.get(run.id).usage == entry.episode.usage
     assert store.episodes.get(entry.episode.id) == changed
     assert len(list(store.traces.events(entry.episode.id))) == 4

@@ -181,7 +181,7 @@ async def test_taking_a_run_removes_what_never_finished(store: Store, samples: "
 
     left = store.episodes.list(run.id).items
     assert [episode.status for episode in left] == [EpisodeStatus.FAILED, EpisodeStatus.COMPLETED]
-    assert store.runs.get(run.id).counts == Counts(10, completed=1, failed=1)
+    assert store.runs.get(run.id).counts == Counts(10, completed=1, failed=1, errors=1)
     for table in ("scores", "event_chunks"):
         with store.database.once() as connection:
             kept = connection.exec_driver_sql(f"SELECT DISTINCT episode_id FROM {table}").scalars().all()

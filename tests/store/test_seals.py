@@ -1,6 +1,7 @@
 """What is stored of a run and was changed afterwards is told, and what was meant to change is not."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -157,11 +158,10 @@ async def test_overwritten_pages_of_a_file_are_told(samples: "Samples", tmp_path
     middle = len(data) // 4096 // 2 * 4096
     data[middle : middle + 4096] = b"\xa5" * 4096
     file.write_bytes(data)
-    damaged = open_store(tmp_path)
-    # Which page it is decides whether SQLite still begins to read.
+    # Which page it is decides whether SQLite still begins to read, or opens the file at all.
     try:
-        told = damaged.verification.check_file()
+        with closing(open_store(tmp_path)) as damaged:
+            told = damaged.verification.check_file()
     except InfrastructureError as error:
         told = str(error)
     assert told
-    damaged.close()

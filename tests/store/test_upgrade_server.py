@@ -58,7 +58,7 @@ def read(name: str) -> str:
     return lzma.decompress((RELEASED / f"{name}.xz").read_bytes()).decode()
 
 
-@pytest.fixture(scope="module", params=samples("0009", "0010", "0011"))
+@pytest.fixture(scope="module", params=samples("0009", "0010", "0011", "0014"))
 def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
     """A sample, opened by today's code. Do not change it."""
     name = str(request.param)
@@ -140,7 +140,7 @@ def test_files_of_a_snapshot_are_there(upgraded: Upgraded) -> None:
     assert found == FILES
 
 
-@pytest.mark.parametrize("upgraded", samples("0010", "0011"), indirect=True)
+@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0014"), indirect=True)
 def test_an_evaluation_can_be_repeated_with_its_code_and_dataset(upgraded: Upgraded) -> None:
     body = {"kind": "rollout", "workspace": "Reefs", "from_run": "smoke"}
 
@@ -152,7 +152,7 @@ def test_an_evaluation_can_be_repeated_with_its_code_and_dataset(upgraded: Upgra
     assert (found["samples"], found["missing_secrets"]) == (2, [])
 
 
-@pytest.mark.parametrize("upgraded", samples("0010", "0011"), indirect=True)
+@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0014"), indirect=True)
 def test_files_of_samples_are_there(upgraded: Upgraded) -> None:
     ben = upgraded.people["ben"]
     run = ben.get(f"/api/workspaces/{upgraded.reefs['id']}/runs/smoke").json()["id"]

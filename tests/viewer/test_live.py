@@ -100,8 +100,8 @@ def watch_to_the_end(page: Page, server: Server, begin: Begin) -> None:
     expect(page.get_by_role("region", name="goal_rate")).to_contain_text("n = 8/8")
     assert process.wait(timeout=30) == 0
     page.go_back()
-    expect(row).to_contain_text("finished")
-    expect(row).to_contain_text("n=8/8")
+    expect(row.get_by_role("img", name=re.compile("passed"))).to_be_visible()
+    expect(row.get_by_title("8 of 8 planned episodes scored")).to_be_visible()
     assert kept(page)
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mesocosm.core.run import Run
     from mesocosm.store import Store
 
+LONGEST_NAME = 200
 STATUSES = ("pending", "running", "finished", "partial", "failed", "stopped", "interrupted")
 _HERE = "mesocosm.cli.run"
 TREE: Tree = {
@@ -29,6 +30,7 @@ TREE: Tree = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine.", MORE),
     "watch": (f"{_HERE}:watch", "Follow a run of another process until it ends.", MORE),
     "rescore": (f"{_HERE}:rescore", "Recompute the scores and metrics of a run from its record.", MORE),
+    "rename": (f"{_HERE}:rename", "Give a run a name.", MORE),
     "delete": (f"{_HERE}:delete", "Permanently delete runs with their episodes and traces.", MORE),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces their events.", MORE),
     "create": ("mesocosm.cli.remote.run_create:create", "Start a run on the server.", MORE),
@@ -111,9 +113,7 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
     for item in found:
         score = scored(item.primary) + (" rescored" if item.regraded else " in doubt" if item.doubt else "")
         done = f"{item.counts.done:,}/{item.counts.planned:,}"
-        rows.append(
-            [short(item.id, chosen), state(item), item.benchmark, item.model, score, done, when(item.created_at)]
-        )
+        rows.append([short(item.id, chosen), state(item), item.title, score, done, when(item.created_at)])
     if not rows:
         chosen_by = asked or any(given[name] for name in ("benchmark", "model", "text", "cursor"))
         click.echo(
@@ -122,8 +122,8 @@ def list_(remote: bool, team: str | None, *, settle: bool, **given: Any) -> None
         if page.cursor:
             click.echo(f"more: --cursor {page.cursor}")
         return
-    columns = ["id", "status", "benchmark", "model", "score", "episodes", "started"]
-    table(columns, rows, chosen, right=(5,), whole=(0, 1, 5, 6), spare=(6, 5))
+    columns = ["id", "status", "run", "score", "episodes", "started"]
+    table(columns, rows, chosen, right=(4,), whole=(0, 1, 4, 5), spare=(5, 4))
     if page.cursor:
         click.echo(f"more: --cursor {page.cursor}")
 
@@ -295,6 +295,30 @@ def rescore(run_id: str, manifest: str | None) -> None:
     if manifest is not None:
         reference = msgspec.structs.replace(reference, source=str(Path(manifest).resolve()))
     print_result(rescore_leased(run, store, reference), store, options())
+
+
+@click.command(cls=Remote)
+@click.argument("run_id")
+@click.argument("name")
+@remote_option
+def rename(run_id: str, name: str, remote: bool) -> int:
+    """Give a run a name; with an empty one it is called by its benchmark, its model and what sets it apart."""
+    there = elsewhere(run_id, remote=remote)
+    if there is not None:
+        client, found = there
+        answered = client.runs.rename(found, name)
+        answer(f"run {answered.id} is called {answered.name!r}", {"run_id": answered.id, "name": answered.name})
+        return 0
+    store = command_store()
+    item, name = find_run(store, run_id), name.strip()
+    if any(not letter.isprintable() for letter in name) or len(name) > LONGEST_NAME:
+        raise UsageError(f"a name has at most {LONGEST_NAME} characters, none of them control characters")
+    rival = store.runs.named(name, item.kind) if name else None
+    if rival is not None and rival.id != item.id:
+        raise UsageError(f"run {rival.id} is already called {name!r}; choose another name")
+    store.runs.rename(item, name)
+    answer(f"run {item.id} is called {item.title!r}", {"run_id": item.id, "name": name})
+    return 0
 
 
 @click.command(cls=Remote)

@@ -151,6 +151,10 @@ class RunsResource(Resource):
         """Delete a run with its episodes and traces permanently."""
         self._done("DELETE", _path(run_id))
 
+    def rename(self, run_id: str, name: str) -> RunDetail:
+        """Rename a run; with an empty name it is called by its benchmark, its model and what sets it apart."""
+        return self._one(RunDetail, "PATCH", _path(run_id), RunUpdate(name=name))
+
     def set_visibility(self, run_id: str, visibility: Visibility) -> RunDetail:
         """Set who may see a run: `private` or `gallery_public`."""
         return self._one(RunDetail, "PATCH", _path(run_id), RunUpdate(visibility=visibility))

@@ -5,8 +5,9 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.model import ModelSettings
+from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.score import MetricResult, MetricTerms
 from mesocosm.core.usage import NOTHING, Usage
 
@@ -35,6 +36,29 @@ AS_IMPORTED = (
     "its numbers are those of the file that it was imported from; they cannot be computed from its episodes, so it has "
     "no rank and no gate passes on it"
 )
+
+
+BUILTIN = ("builtin/random", "builtin/empty", "builtin/oracle")
+"""Models that come with mesocosm: floor and ceiling of a benchmark, never the best."""
+
+_USUAL = frozenset({"loop", "chat", "answer", "program"})
+"""Agents that a name leaves out."""
+
+
+def _numbered(number: int, word: str) -> str:
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
+def player(model: str) -> str:
+    """Return a model as names of runs have it: without its provider, address and path."""
+    try:
+        parsed = ModelName.parse(model)
+    except UsageError:
+        return model
+    file = parsed.file.replace("\\", "/").rpartition("/")[2]
+    if parsed.provider == "builtin":
+        return parsed.model.partition(":")[0]
+    return file.rpartition(".")[0] or file or parsed.model
 
 
 class RunStatus(StrEnum):
@@ -128,14 +152,29 @@ class LeaseOwner(msgspec.Struct, frozen=True):
         return f"process {self.pid} on {self.host}"
 
 
+class ScoreBins(msgspec.Struct, frozen=True):
+    """How many primary scores fall into each of `counts`, equal bins from `low` to `high`, which the last includes."""
+
+    low: float
+    high: float
+    counts: tuple[int, ...]
+
+
 class Counts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Number of episodes of a run by outcome; `planned` is the target."""
+    """Number of episodes of a run by status and by outcome; `planned` is the target.
+
+    By outcome: `passed` and `not_passed` by the threshold of the primary metric, where failures of the agent itself
+    are not passed; `errors` ended without a measurement. What was skipped on purpose is in none of them.
+    """
 
     planned: int = 0
     completed: int = 0
     truncated: int = 0
     timeout: int = 0
     failed: int = 0
+    passed: int = 0
+    not_passed: int = 0
+    errors: int = 0
 
     @property
     def done(self) -> int:
@@ -158,7 +197,8 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     `info` is the benchmark's description when the run started (a core.info.BenchmarkInfo as JSON); `provenance` names
     versions, host and command. `chain` is the head of the hash chain over its finished episodes (`COUNT:DIGEST`), empty
-    for runs from before it was introduced.
+    for runs from before it was introduced. `bins` is the distribution of its primary scores; None while it goes on,
+    and where all of them are 0 or 1.
     """
 
     id: str
@@ -190,11 +230,56 @@ class Run(msgspec.Struct, omit_defaults=True):
     info: dict[str, Any] = {}
     provenance: dict[str, Any] = {}
     chain: str = ""
+    bins: ScoreBins | None = None
 
     @property
     def hosted(self) -> bool:
         """Whether workers of a server run it; they may take it over from each other."""
         return self.spec.benchmark.kind == HOSTED
+
+    @property
+    def title(self) -> str:
+        """What it is called: its name or, without one, its benchmark, its model and what sets it apart."""
+        return self.name.strip() or " · ".join(filter(None, (self.subject, self.player, self.differs)))
+
+    @property
+    def subject(self) -> str:
+        """The benchmark in a name."""
+        return self.benchmark_title or self.benchmark
+
+    @property
+    def player(self) -> str:
+        """The model in a name, see `player`."""
+        return player(self.model)
+
+    @property
+    def differs(self) -> str:
+        """What sets it apart from other runs of its benchmark and model, by its own settings; "" if nothing does.
+
+        Runs with equal settings differ only in their attempt.
+        """
+        spec, found = self.spec, list[str]()
+        seeds, count, trials = spec.selection.seeds, spec.selection.count, spec.selection.trials
+        if seeds is not None:
+            found.append(_numbered(len(seeds), "seed"))
+        elif count is not None:
+            found.append(_numbered(count, "seed" if self.kind == "environment" else "task"))
+        if trials > 1:
+            found.append(_numbered(trials, "trial"))
+        if spec.model.name.startswith("replay/"):
+            found.append("replay")
+        if spec.agent.label or (spec.agent.name not in _USUAL and self.kind != "rollout"):
+            found.append(spec.agent.shown)
+        parameters = spec.benchmark.options.get("parameters")
+        if isinstance(parameters, dict):
+            found += [f"{name} {value}" for name, value in parameters.items() if isinstance(value, str | int | float)]
+        if spec.model.temperature:
+            found.append(f"temperature {spec.model.temperature:g}")
+        if spec.judge is not None:
+            found.append(f"judge {player(spec.judge.name)}")
+        if self.attempt > 1:
+            found.append(f"attempt {self.attempt}")
+        return ", ".join(found)
 
     @property
     def terms(self) -> MetricTerms:

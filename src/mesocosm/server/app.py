@@ -25,6 +25,7 @@ from mesocosm.server.routes import (
     live,
     reviews,
     runs,
+    saved_views,
     system,
     viewer_data,
 )
@@ -35,7 +36,7 @@ from mesocosm.server.web.body_limits import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
-EAGER = (runs, live, export, episodes, blobs, compare, benchmarks, reviews)
+EAGER = (runs, saved_views, live, export, episodes, blobs, compare, benchmarks, reviews)
 """Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (

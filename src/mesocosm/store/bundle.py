@@ -14,7 +14,7 @@ from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.run import RESCORING, Run
 from mesocosm.store.blobs import Artifact, Artifacts, Blobs, blob_row, blob_rows, insert_artifacts, insert_blobs
 from mesocosm.store.database import Database
-from mesocosm.store.episodes import Episodes, keep_means, primary_of, recount
+from mesocosm.store.episodes import Episodes, keep_bins, keep_means, primary_of, recount
 from mesocosm.store.groups import Groups
 from mesocosm.store.leases import check_free, drop_unfinished
 from mesocosm.store.rows import answer_row, episode_row, json_text, run_from, score_rows, state_values
@@ -138,6 +138,7 @@ class Bundles:
             if ending is not None:
                 ending(connection)
         keep_means(self._database, run.id)
+        keep_bins(self._database, run.id)
         return new
 
     def _seal(self, connection: Connection, run: Run, given: Mapping[str, Entry]) -> None:

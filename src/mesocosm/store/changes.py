@@ -11,7 +11,7 @@ from mesocosm.core.failure import UnknownName
 from mesocosm.core.run import HOSTED, Counts, LeaseOwner, RunStatus
 from mesocosm.core.usage import Usage
 from mesocosm.store.database import Database
-from mesocosm.store.rows import counts_from, holder_from, record_of, usage_from
+from mesocosm.store.rows import BY_OUTCOME, BY_STATUS, counts_from, holder_from, record_of, usage_from
 from mesocosm.store.schema import run_deletions, run_index, runs
 
 OVERLAP = 5.0
@@ -57,7 +57,7 @@ class RunChanges:
 _STATE = [
     runs.c[name]
     for name in (
-        *("id", "status", "planned", "completed", "truncated", "timeout", "failed"),
+        *("id", "status", "planned", *BY_STATUS, *BY_OUTCOME),
         *("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "cost_usd", "model_calls"),
         *("cost_unknown", "score", "created_at", "started_at", "ended_at", "heartbeat_at", "holder"),
         *("stop_requested", "error"),

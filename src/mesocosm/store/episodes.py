@@ -1,5 +1,6 @@
 """Episodes: reading, searching, rescoring and removing them, and the sums kept in their run."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from sqlalchemy import (
     case,
     delete,
     func,
+    not_,
     or_,
     select,
     tuple_,
@@ -25,7 +27,9 @@ from sqlalchemy import (
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, RULES, UnknownName
+from mesocosm.core.ids import digest
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
+from mesocosm.core.run import ScoreBins
 from mesocosm.core.score import Score
 from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.episode_lists import (
@@ -43,10 +47,12 @@ from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
 from mesocosm.store.rows import (
+    BY_OUTCOME,
     answer_row,
     json_text,
     plain,
     primary_score,
+    primary_threshold,
     read_metrics,
     score_outcome,
     score_rows,
@@ -76,8 +82,11 @@ _ORDINARY = runs.c.completed + runs.c.truncated + runs.c.timeout
 
 _SUMS = ("prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens", "model_calls")
 _SPENT = (*_SUMS, "cost_usd", "cost_unknown")
-COUNTERS = (*_FINISHED, *_SPENT)
-"""Columns of a run that are sums over its episodes: finished ones by status, and usage of all."""
+COUNTERS = (*_FINISHED, *BY_OUTCOME, *_SPENT)
+"""Columns of a run that are sums over its episodes: finished ones by status and by outcome, and usage of all."""
+
+_BINS = 16
+"""Bins of the distribution that a run's row holds."""
 
 _REMOVED = "usage_of_removed_episodes"
 """Provenance key of a run: usage of episodes that were removed to be run again."""
@@ -221,6 +230,11 @@ class Episodes:
         rows = self._database.among(wanted, episodes.c.task_digest, digests)
         return {row["task_digest"]: row["task_id"] for row in rows}
 
+    def task_set(self, run_id: str) -> str:
+        """Return a digest of the set of tasks that a run has finished; equal sets have equal digests."""
+        wanted = select(episodes.c.task_digest).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
+        return self._database.read(lambda connection: digest(sorted(set(connection.scalars(wanted)))))
+
     def score_rows(self, run_id: str, name: str = "") -> Iterator[ScoreRow]:
         """Stream the scores of finished episodes (only those called `name`, if given) in plan order.
 
@@ -244,17 +258,22 @@ class Episodes:
         UnknownName for an episode that is not in this run.
         """
         with self._database.once(immediate=True) as connection:
-            primary, remaining = primary_of(connection, run_id), iter(scored)
+            remaining = iter(scored)
+            primary, threshold = primary_of(connection, run_id), threshold_of(connection, run_id)
             while batch := dict(islice(remaining, BATCH)):
                 mine = select(func.count()).where(episodes.c.id.in_(batch), episodes.c.run_id == run_id)
                 if connection.scalar(mine) != len(batch):
                     raise UnknownName(
                         f"some of these episodes are not of run {run_id}: {', '.join(list(batch)[:3])}, …"
                     )
+                before = _by_outcome(connection, threshold, episodes.c.id.in_(batch))
                 connection.execute(delete(scores).where(scores.c.episode_id.in_(batch)))
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
+                after = _by_outcome(connection, threshold, episodes.c.id.in_(batch))
+                changed: dict[str, Any] = {name: runs.c[name] + after[name] - before[name] for name in BY_OUTCOME}
+                connection.execute(update(runs).where(runs.c.id == run_id).values(bins=None, **changed))
                 reseal(connection, run_id, list(batch))
 
     def wrong_groups(self, run_id: str, by: str) -> tuple[WrongGroup, ...]:
@@ -486,6 +505,54 @@ def primary_of(connection: Connection, run_id: str) -> str:
     return "" if row is None else primary_score(*read_metrics(row.info, row.metrics))
 
 
+def threshold_of(connection: Connection, run_id: str) -> float:
+    """Return the value that the primary score of an episode must exceed to pass, see rows.primary_threshold."""
+    row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
+    return 0.0 if row is None else primary_threshold(read_metrics(row.info, row.metrics)[0])
+
+
+def count_outcomes(connection: Connection, run_id: str) -> None:
+    """Count the episodes of a run by outcome again, as after a change of its threshold."""
+    found = _by_outcome(connection, threshold_of(connection, run_id), episodes.c.run_id == run_id)
+    connection.execute(update(runs).where(runs.c.id == run_id).values(found))
+
+
+def _by_outcome(connection: Connection, threshold: float, which: ColumnElement[bool]) -> dict[str, int]:
+    """Return the number of episodes for each of BY_OUTCOME; must match rows.counted_as."""
+    column = episodes.c
+    unscored = and_(column.outcome.is_(None), column.status == EpisodeStatus.FAILED.value)
+    conditions = (
+        column.score > threshold,
+        or_(column.score <= threshold, column.outcome == "worst", and_(unscored, not_(_INVALID[1]))),
+        or_(column.outcome == "missing", and_(unscored, _INVALID[1])),
+    )
+    sums = [func.coalesce(func.sum(case((condition, 1), else_=0)), 0) for condition in conditions]
+    row = connection.execute(select(*sums).where(which, column.status.in_(_FINISHED))).one()
+    return dict(zip(BY_OUTCOME, map(int, row), strict=True))
+
+
+def keep_bins(database: Database, run_id: str) -> None:
+    """Store the distribution of a run's primary scores in its row."""
+    found = bins_text(database, run_id)
+    database.write(lambda connection: connection.execute(update(runs).where(runs.c.id == run_id).values(bins=found)))
+
+
+def bins_text(database: Database, run_id: str) -> str | None:
+    """Return the distribution of a run's primary scores as its row has it; None if all of them are 0 or 1."""
+    wanted = select(episodes.c.score, func.count()).where(episodes.c.run_id == run_id, episodes.c.score.is_not(None))
+    rows = database.read(lambda connection: connection.execute(wanted.group_by(episodes.c.score)).all())
+    values = [(float(score), int(number)) for score, number in rows if math.isfinite(score)]
+    if all(score in {0.0, 1.0} for score, _ in values):
+        return None
+    low, high = min(0.0, min(values)[0]), max(1.0, max(values)[0])
+    counts = [0] * _BINS
+    # The difference of the largest floats overflows, that of their halves does not.
+    width = high / 2 - low / 2
+    for score, number in values:
+        counts[min(int((score / 2 - low / 2) / width * _BINS), _BINS - 1)] += number
+    return json_text(ScoreBins(low, high, tuple(counts)))
+
+
 def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], primary: str) -> None:
     """Copy the primary scores of episodes into their rows."""
     found = [(episode_id, *score_outcome(new, primary)) for episode_id, new in scored.items()]
@@ -519,10 +586,12 @@ def recount(connection: Connection, run_id: str) -> None:
     ended = select(episodes.c.status, func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
     counters |= {row[0]: row[1] for row in connection.execute(ended.group_by(episodes.c.status))}
+    counters |= _by_outcome(connection, threshold_of(connection, run_id), episodes.c.run_id == run_id)
     removed = _removed(_provenance(connection, run_id))
     for name, value in _used(connection, run_id).items():
         counters[name] = value + removed.get(name, 0)
-    connection.execute(update(runs).where(runs.c.id == bindparam("run")).values(counters), {"run": run_id})
+    changed = update(runs).where(runs.c.id == bindparam("run")).values(**counters, bins=None)
+    connection.execute(changed, {"run": run_id})
 
 
 def keep_usage(connection: Connection, run_id: str, which: ColumnElement[bool] | None) -> None:

@@ -86,7 +86,8 @@ class RunFilter:
     (exclusive) bound the creation time in UNIX seconds. `visible_to` keeps the runs that a person may see; `team`,
     `environment`, `workspace` (ids), `datasets` (ids), `dataset_versions` (numbers), `configurations` (paths) and
     `branches` those submitted for them; `creators` those that accounts of these names submitted, as far as the person
-    sees all of them; without `tests`, test episodes are left out.
+    sees all of them; without `builtin`, runs of built-in agents, and without `tests`, test episodes
+    are left out.
     """
 
     statuses: tuple[RunStatus, ...] = ()
@@ -108,6 +109,7 @@ class RunFilter:
     configurations: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
     creators: tuple[str, ...] = ()
+    builtin: bool = True
     tests: bool = True
 
     def submitted(self, run_id: ColumnElement[str]) -> list[ColumnElement[bool]]:

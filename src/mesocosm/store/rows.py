@@ -8,8 +8,8 @@ import msgspec
 from sqlalchemy import RowMapping
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
-from mesocosm.core.failure import Cause, Failure
-from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus
+from mesocosm.core.failure import RULES, Cause, Failure
+from mesocosm.core.run import Counts, LeaseOwner, Run, RunSpec, RunStatus, ScoreBins
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
 from mesocosm.store.schema import runs
@@ -24,12 +24,17 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 _holders = msgspec.json.Decoder(LeaseOwner)
 _labels = msgspec.json.Decoder(dict[str, str])
 _failures = msgspec.json.Decoder(Failure)
+_score_bins = msgspec.json.Decoder(ScoreBins)
 
 SUMMARY = [column for column in runs.c if column.name != "info"]
 """Columns of a run in listings; `info` is wide and belongs to a single run's page."""
 
 _TEXTS = ("name", "benchmark", "benchmark_title", "benchmark_version", "benchmark_digest", "model", "agent")
 _SCORED, _WORST, _MISSING, _SKIPPED = "scored", "worst", "missing", "skipped"
+
+BY_STATUS = ("completed", "truncated", "timeout", "failed")
+BY_OUTCOME = ("passed", "not_passed", "errors")
+"""Columns of a run that count its finished episodes, as in core.run.Counts."""
 
 
 def json_text(value: Any) -> str:
@@ -109,7 +114,7 @@ def counter_values(run: Run) -> dict[str, Any]:
     """Return the columns that the journal counts."""
     counts, usage = run.counts, run.usage
     return {
-        **{name: getattr(counts, name) for name in ("completed", "truncated", "timeout", "failed")},
+        **{name: getattr(counts, name) for name in (*BY_STATUS, *BY_OUTCOME)},
         **{f"{name}_tokens": getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning")},
         "cost_usd": usage.cost_usd or 0.0,
         "cost_unknown": int(usage.cost_usd is None),
@@ -135,12 +140,13 @@ def run_from(fields: RowMapping) -> Run:
         info=_objects.decode(fields["info"]) if "info" in fields else {},
         provenance=_objects.decode(fields["provenance"]) if "provenance" in fields else {},
         chain=fields["chain"] or "",
+        bins=_score_bins.decode(fields["bins"]) if fields["bins"] else None,
     )
 
 
 def counts_from(fields: RowMapping) -> Counts:
     """Return the number of planned episodes and of episodes by result from a run's row."""
-    return Counts(*(fields[name] for name in ("planned", "completed", "truncated", "timeout", "failed")))
+    return Counts(*(fields[name] for name in ("planned", *BY_STATUS, *BY_OUTCOME)))
 
 
 def usage_from(fields: RowMapping) -> Usage:
@@ -229,6 +235,19 @@ def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, 
     if found.worst:
         return None, _WORST
     return None, _SKIPPED if found.missing is Cause.SKIPPED else _MISSING
+
+
+def counted_as(episode: Episode, primary: str, threshold: float) -> str | None:
+    """Return which counter of BY_OUTCOME an episode belongs to; None if it is unfinished, skipped or not scored."""
+    value, found = outcome(episode, episode.scores, primary)
+    if found == _SCORED and value is not None:
+        return "passed" if value > threshold else "not_passed"
+    if found in {_WORST, _MISSING}:
+        return "not_passed" if found == _WORST else "errors"
+    if found is None and episode.status is EpisodeStatus.FAILED:
+        measured = episode.failure is not None and RULES[episode.failure.cause].valid
+        return "not_passed" if measured else "errors"
+    return None
 
 
 def episode_row(episode: Episode, primary: str = "") -> tuple[Any, ...]:

@@ -11,10 +11,10 @@ from sqlalchemy.sql.operators import custom_op
 from mesocosm.core.failure import RunLeased, UnknownName
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Page
-from mesocosm.core.run import LeaseOwner, Run, RunStatus
+from mesocosm.core.run import BUILTIN, LeaseOwner, Run, RunStatus
 from mesocosm.store.database import Database
 from mesocosm.store.deletion import delete_run
-from mesocosm.store.episodes import new_means
+from mesocosm.store.episodes import bins_text, count_outcomes, new_means
 from mesocosm.store.filters import RunFilter, VisibleTo
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.lookup import resolve
@@ -140,6 +140,8 @@ class Runs:
             found.append(line("created_at") >= wanted.since)
         if wanted.until is not None:
             found.append(line("created_at") < wanted.until)
+        if not wanted.builtin:
+            found.append(line("model").not_in(BUILTIN))
         # Not LIKE, which ignores case in SQLite.
         place = func.strpos if self._database.postgres else func.instr
         found += [place(columns.tags, joined([tag])) > 0 for tag in wanted.tags]
@@ -238,12 +240,14 @@ class Runs:
         if terms:
             values |= {"spec": json_text(run.spec), "info": json_text(run.info)}
         if run.ended_at is not None:
-            values |= new_means(self._database, run.id)
+            values |= {**new_means(self._database, run.id), "bins": bins_text(self._database, run.id)}
 
         def work(connection: Connection) -> bool:
             if holder is not None:
                 _check_holder(connection, run.id, holder)
             known = write_state(connection, run.id, values)
+            if terms:
+                count_outcomes(connection, run.id)
             if known and connection.scalar(select(runs.c.chain).where(runs.c.id == run.id)) is None:
                 rechain(connection, run.id)
             return known
@@ -257,7 +261,13 @@ class Runs:
         Raises UnknownName.
         """
         values = {"spec": json_text(run.spec), "info": json_text(run.info), "provenance": json_text(run.provenance)}
-        if not self._database.execute(update(runs).where(runs.c.id == run.id).values(values)):
+
+        def work(connection: Connection) -> int:
+            known = connection.execute(update(runs).where(runs.c.id == run.id).values(values)).rowcount
+            count_outcomes(connection, run.id)
+            return known
+
+        if not self._database.write(work):
             raise UnknownName(f"there is no run {run.id!r}; it may have been deleted")
 
     def rename(self, run: Run, name: str) -> None:

@@ -93,7 +93,8 @@ benchmarks = Table(
 # `cost_usd` of a run is the sum of the known costs, `cost_unknown` the number of episodes without one; incremental sums
 # need both to be correct. `score` and `higher_is_better` repeat the primary metric. `search` is the text that filters
 # search. `mean_reward` and `mean_steps` are over the `mean_of` episodes that did not fail, and are valid while there
-# are as many. Wide columns come last, so that SQLite finds the others on the first page.
+# are as many. `passed`, `not_passed`, `errors` and `bins` are those of core.run. Wide columns come last, so that
+# SQLite finds the others on the first page.
 runs = Table(
     "runs",
     metadata,
@@ -138,6 +139,11 @@ runs = Table(
     Column("mean_steps", Double),
     Column("mean_of", BigInteger),
     Column("chain", Text),
+    *(
+        Column(name, BigInteger, nullable=False, server_default=text("0"))
+        for name in ("passed", "not_passed", "errors")
+    ),
+    Column("bins", Text),
     Index(None, "signature", "attempt"),
     Index(None, "group_id"),
 )
@@ -208,6 +214,17 @@ run_tags = Table(
     Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
     Index(None, "run_id"),
     sqlite_with_rowid=False,
+)
+
+# Named searches of the list of runs, `search` as the viewer writes it into an address. `owner` is the actor of a server
+# who keeps it, empty on a laptop.
+saved_views = Table(
+    "saved_views",
+    metadata,
+    Column("owner", Word, primary_key=True),
+    Column("name", Word, primary_key=True),
+    Column("search", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
 )
 
 # Deleted runs, kept for a day so that pollers notice the deletion.

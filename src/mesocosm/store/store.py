@@ -35,6 +35,7 @@ from mesocosm.store.run_imports import RunImports
 from mesocosm.store.run_output import RunOutput
 from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
+from mesocosm.store.saved_views import SavedViews
 from mesocosm.store.schedules import ScheduledRuns, Schedules
 from mesocosm.store.seats import Seats
 from mesocosm.store.sessions import Sessions, SigningKeys
@@ -69,6 +70,7 @@ class Store:
         self.reviews: Reviews = Reviews(database)
         self.bundles: Bundles = Bundles(database, self.episodes, self.traces)
         self.verification: Verification = Verification(database, self.traces)
+        self.saved_views: SavedViews = SavedViews(database)
         self.legacy_views: LegacyViews = LegacyViews(database)
         # Data of a server besides runs.
         self.users: Users = Users(database)

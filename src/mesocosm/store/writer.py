@@ -15,8 +15,8 @@ from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.store.blobs import blob_rows, insert_blobs
 from mesocosm.store.clock import now
 from mesocosm.store.database import Database, batches
-from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount
-from mesocosm.store.rows import answer_row, episode_row, holder_from, json_text, score_rows
+from mesocosm.store.episodes import COUNTERS, keep_usage, primary_of, recount, threshold_of
+from mesocosm.store.rows import answer_row, counted_as, episode_row, holder_from, json_text, score_rows
 from mesocosm.store.run_index import refresh_index_row
 from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
 from mesocosm.store.seals import (
@@ -66,6 +66,7 @@ class Writer:
         self._traces: dict[str, str] = {}
         self._stored: set[str] = set()
         self._primary = database.read(lambda connection: primary_of(connection, run_id))
+        self._threshold = database.read(lambda connection: threshold_of(connection, run_id))
         self._chain, self._link = database.read(self._chain_so_far)
         mine = update(runs).where(runs.c.id == run_id, runs.c.holder == self._holder)
         self._beat = mine.values(heartbeat_at=bindparam("now"))
@@ -173,6 +174,10 @@ class Writer:
         add(connection, scores, [row for rows in batch.scores.values() for row in rows])
         add(connection, answers, list(batch.answers.values()))
         counted = _totals(batch.episodes.values(), self._open)
+        for episode in batch.episodes.values():
+            told = counted_as(episode, self._primary, self._threshold)
+            if told is not None:
+                counted[f"new_{told}"] += 1
         totals = {"now": now(connection), "new_chain": str(batch.chain), **counted}
         self._check(connection, connection.execute(self._count, totals).rowcount)
 

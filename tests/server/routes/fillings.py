@@ -27,6 +27,7 @@ UNMET = {
     ("GET", "/api/runs/{run_id}/slices"): {404},
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
+    ("DELETE", "/api/views/{name}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
 commit that is synced."""
@@ -131,6 +132,7 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("PATCH", "/api/reviews/{round_id}"): {"name": "changed"},
         ("POST", "/api/reviews/{round_id}/items/{number}/verdicts"): {"answer": "right"},
         ("POST", "/api/episodes/{episode_id}/verdicts"): {"grader": "right"},
+        ("PUT", "/api/views/{name}"): {"search": "benchmark=words"},
         ("POST", "/api/test-episodes"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},
         ("POST", "/api/batch-runs/{batch_id}/complete"): {"model_results": []},
@@ -189,6 +191,11 @@ def default_asks(land: Landscape, method: str, path: str) -> list[Ask]:
             Ask(method, path, ground, {"run": [shown, land.grounds[ground].ids["run_id"]]})
             for ground in ("solo", "team", "shared run")
         ]
+    if path == "/api/runs/baseline":
+        return [
+            Ask(method, path, ground, {"run": [land.grounds[ground].ids["run_id"]]}, listed=True)
+            for ground in ("public", "solo", "team", "shared run")
+        ]
     if not names - set(common(land, path)):
         return [Ask(method, path, GROUNDS.get(key, ""), query, body, headers)]
     fitting = [name for name, ground in land.grounds.items() if names <= {*ground.ids, *common(land, path)}]
@@ -210,6 +217,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "kind": "token",
         "user_code": USER_CODE,
         "benchmark_id": "none",
+        **({"name": "mine"} if path.startswith("/api/views/") else {}),
     }
 
 

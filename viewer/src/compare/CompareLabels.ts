@@ -24,6 +24,7 @@ export function labelsOf(runs: readonly Run[]): Map<string, Label> {
     (run) => modelText(run.model),
     (run) => `${modelWords(run.model).name}, ${run.agent}`,
     (run) => `${modelWords(run.model).name}, ${run.benchmark_title || run.benchmark}`,
+    (run) => `${modelWords(run.model).name}, ${run.title.differs}`,
   ]
   const way =
     ways.find((name) => allDiffer(runs.map(name))) ?? ((run: Run) => `${modelWords(run.model).name} ${shortId(run.id)}`)

@@ -47,7 +47,13 @@ function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean
       </span>
       <span className={styles.second}>
         {baseline && <strong>baseline · </strong>}
-        <bdi>{runName(run)}</bdi> · <bdi>{run.benchmark_title || run.benchmark}</bdi>
+        <bdi>{runName(run)}</bdi>
+        {run.name.trim() !== '' && (
+          <>
+            {' '}
+            · <bdi>{run.benchmark_title || run.benchmark}</bdi>
+          </>
+        )}
       </span>
     </span>
   )

@@ -28,3 +28,25 @@ export function useShortcut(
     return register({ keys, label, group, action: (event) => latest.current(event) })
   }, [keys, label, group, enabled])
 }
+
+/** Any number of shortcuts while the component is shown, as `useShortcut` has one. */
+export function useShortcutList(
+  list: readonly { key: string; label: string; action: (event: KeyboardEvent) => void }[],
+  { group = 'This page', enabled = true }: ShortcutOptions = {},
+): void {
+  const latest = useRef(list)
+  useEffect(() => {
+    latest.current = list
+  }, [list])
+  const words = JSON.stringify(list.map(({ key, label }) => [key, label]))
+  useEffect(() => {
+    if (!enabled) return
+    const known: [string, string][] = JSON.parse(words)
+    const ends = known.map(([keys, label], at) =>
+      register({ keys, label, group, action: (event) => latest.current[at]?.action(event) }),
+    )
+    return () => {
+      for (const end of ends) end()
+    }
+  }, [words, group, enabled])
+}

@@ -1,3 +1,4 @@
+import type { ReactNode } from 'react'
 import type { Column } from './column'
 import { TableRow } from './TableRow'
 import type { Rows } from './useRows'
@@ -18,13 +19,14 @@ interface TableBodyProps<Row> {
   /** Whether a row is chosen; not given where rows cannot be. */
   chosen?: (row: Row) => boolean
   mark?: (row: Row) => string | undefined
+  heading?: (row: Row) => ReactNode
   onOpen?: (index: number) => void
   onToggle?: (index: number) => void
 }
 
 /** Draw the rows in view where they belong in a body that is as tall as all of them. */
 export function TableBody<Row>(props: TableBodyProps<Row>) {
-  const { id, rows, columns, grid, least, rowHeight, getRow, chosen, mark, onOpen, onToggle } = props
+  const { id, rows, columns, grid, least, rowHeight, getRow, chosen, mark, heading, onOpen, onToggle } = props
   const { first, last, tall, offset, active, setActive } = rows
   const slots = drawn(rowHeight, rows.body)
   return (
@@ -45,6 +47,7 @@ export function TableBody<Row>(props: TableBodyProps<Row>) {
             height={rowHeight}
             active={index === active}
             chosen={row === undefined ? undefined : chosen?.(row)}
+            heading={row === undefined ? undefined : heading?.(row)}
             mark={row === undefined ? undefined : mark?.(row)}
             onPoint={setActive}
             onOpen={onOpen}

@@ -1,4 +1,5 @@
-import { type Column, direction, pressed } from './column'
+import type { PointerEvent } from 'react'
+import { type Column, direction, pressed, WIDEST } from './column'
 import { Icon } from './Icon'
 import styles from './VirtualTable.module.css'
 
@@ -11,12 +12,13 @@ interface TableHeadProps<Row> {
   boxes: boolean
   sort?: string
   onSort?: (sort: string) => void
+  onResize?: (key: string, width: number) => void
 }
 
 const ICONS = { ascending: 'arrowUp', descending: 'arrowDown', none: 'blank' } as const
 
 /** The row of headers of a virtual table; those that sort are buttons. */
-export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSort }: TableHeadProps<Row>) {
+export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSort, onResize }: TableHeadProps<Row>) {
   return (
     <div role="rowgroup" className={styles.head} style={{ minWidth: least }}>
       <div role="row" aria-rowindex={1} className={styles.headRow} style={{ gridTemplateColumns: grid, height }}>
@@ -33,6 +35,7 @@ export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSo
               key={column.key}
               role="columnheader"
               aria-sort={way}
+              aria-label={onResize && column.header}
               title={column.title}
               className={styles.headCell}
               data-align={column.align}
@@ -49,10 +52,49 @@ export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSo
               ) : (
                 column.header
               )}
+              {onResize && <Resizer column={column} onResize={onResize} />}
             </div>
           )
         })}
       </div>
     </div>
+  )
+}
+
+/** Pixels that a column grows or shrinks by with a key. */
+const STEP = 16
+
+/** The edge of a column: dragged, or moved with the left and right arrow, it changes its width. */
+function Resizer<Row>({ column, onResize }: { column: Column<Row>; onResize: (key: string, width: number) => void }) {
+  const { key, header, width } = column
+  const resize = (next: number) => onResize(key, Math.round(Math.max(column.least ?? 48, Math.min(WIDEST, next))))
+  const drag = (event: PointerEvent<HTMLElement>) => {
+    const edge = event.currentTarget
+    const before = edge.parentElement?.offsetWidth ?? width
+    const start = event.clientX
+    event.preventDefault()
+    edge.setPointerCapture(event.pointerId)
+    const move = ({ clientX }: globalThis.PointerEvent) => resize(before + clientX - start)
+    edge.addEventListener('pointermove', move)
+    edge.addEventListener('lostpointercapture', () => edge.removeEventListener('pointermove', move), { once: true })
+  }
+  return (
+    <span
+      role="separator"
+      aria-orientation="vertical"
+      aria-label={`Width of ${header}`}
+      aria-valuenow={width}
+      aria-valuemin={48}
+      aria-valuemax={WIDEST}
+      tabIndex={0}
+      className={styles.edge}
+      onPointerDown={drag}
+      onKeyDown={(event) => {
+        if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return
+        event.preventDefault()
+        event.stopPropagation()
+        resize(width + (event.key === 'ArrowLeft' ? -STEP : STEP))
+      }}
+    />
   )
 }

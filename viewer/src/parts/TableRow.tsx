@@ -1,4 +1,4 @@
-import type { MouseEvent } from 'react'
+import type { MouseEvent, ReactNode } from 'react'
 import type { Column } from './column'
 import { Skeleton } from './Skeleton'
 import styles from './VirtualTable.module.css'
@@ -15,6 +15,7 @@ interface TableRowProps<Row> {
   /** Whether it is ticked; undefined in tables without boxes. */
   chosen?: boolean
   mark?: string
+  heading?: ReactNode
   onPoint: (index: number) => void
   onOpen?: (index: number) => void
   onToggle?: (index: number) => void
@@ -22,7 +23,7 @@ interface TableRowProps<Row> {
 
 /** One row of a virtual table; a skeleton while its content is on its way. */
 export function TableRow<Row>(props: TableRowProps<Row>) {
-  const { id, index, row, columns, grid, top, height, active, chosen, mark, onPoint, onOpen, onToggle } = props
+  const { id, index, row, columns, grid, top, height, active, chosen, mark, heading, onPoint, onOpen, onToggle } = props
   const press = (event: MouseEvent<HTMLElement>) => {
     onPoint(index)
     const own = event.target instanceof Element && event.target.closest('a, button, input, label, summary')
@@ -35,15 +36,21 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
       id={id}
       role="row"
       aria-rowindex={index + 2}
-      aria-selected={chosen}
+      aria-selected={heading === undefined ? chosen : undefined}
       className={styles.row}
       data-active={active || undefined}
       data-opens={onOpen !== undefined || undefined}
       data-mark={mark}
+      data-heading={heading !== undefined || undefined}
       style={{ gridTemplateColumns: grid, height, transform: `translateY(${top}px)` }}
       onClick={press}
     >
-      {onToggle && (
+      {heading !== undefined && (
+        <div role="gridcell" aria-colspan={columns.length + (onToggle ? 1 : 0)} className={styles.heading}>
+          {heading}
+        </div>
+      )}
+      {heading === undefined && onToggle && (
         <div role="gridcell" className={styles.cell}>
           {row !== undefined && (
             <label className={styles.box}>
@@ -53,11 +60,12 @@ export function TableRow<Row>(props: TableRowProps<Row>) {
           )}
         </div>
       )}
-      {columns.map((column) => (
-        <div key={column.key} role="gridcell" className={styles.cell} data-align={column.align}>
-          {row === undefined ? <Skeleton width="70%" /> : column.render(row, index)}
-        </div>
-      ))}
+      {heading === undefined &&
+        columns.map((column) => (
+          <div key={column.key} role="gridcell" className={styles.cell} data-align={column.align}>
+            {row === undefined ? <Skeleton width="70%" /> : column.render(row, index)}
+          </div>
+        ))}
     </div>
   )
 }

@@ -38,8 +38,23 @@ interface VirtualTableProps<Row> {
   empty?: ReactNode
   /** `j k enter x` work wherever the focus is; for the one main table of a page. */
   shortcuts?: boolean
+  /** What a row says over all columns instead of its cells: it heads the rows below it, and cannot be chosen. */
+  heading?: (row: Row) => ReactNode
+  /** Rows that keys pass over. */
+  skip?: (row: Row) => boolean
+  /** Further keys for the row that keys stand at. */
+  rowKeys?: readonly RowKey<Row>[]
+  /** Called with a new width in pixels; columns can be resized when given. */
+  onResize?: (key: string, width: number) => void
   /** More for a row's look: `data-mark` on it. */
   mark?: (row: Row) => string | undefined
+}
+
+/** A key that does something with the row that keys stand at, on the whole page. */
+export interface RowKey<Row> {
+  key: string
+  label: string
+  action: (row: Row) => void
 }
 
 const BOX_WIDTH = 40
@@ -47,7 +62,7 @@ const BOX_WIDTH = 40
 /** A table that draws only the rows in view: a million of them scroll like ten. */
 export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
   const { label, columns, count, getRow, rowKey, rowHeight = 36, maxHeight = '70dvh', sort, onSort } = props
-  const { selected, onSelect, onMore, onRange, empty, mark } = props
+  const { selected, onSelect, onMore, onRange, empty, mark, heading, onResize } = props
   const { headHeight = Math.min(rowHeight, 36) } = props
   const id = useId()
   const rows = useRows({ count, rowHeight, headHeight, onRange, onMore })
@@ -82,6 +97,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
           boxes={onSelect !== undefined}
           sort={sort}
           onSort={onSort}
+          onResize={onResize}
         />
         <TableBody
           id={id}
@@ -93,6 +109,7 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
           getRow={getRow}
           chosen={onSelect && ((row: Row) => selected?.has(rowKey(row)) ?? false)}
           mark={mark}
+          heading={heading}
           onOpen={open}
           onToggle={toggle}
         />
@@ -104,23 +121,37 @@ export function VirtualTable<Row>(props: VirtualTableProps<Row>) {
 
 /** What clicks and keys do to rows, as far as the table is asked for it; never to a row that is not there yet. */
 function useRowActions<Row>(props: VirtualTableProps<Row>, rows: Rows, rowHeight: number) {
-  const { count, getRow, rowKey, onOpen, selected, onSelect, shortcuts = false } = props
+  const { count, getRow, rowKey, onOpen, selected, onSelect, heading, skip, rowKeys = [], shortcuts = false } = props
   const toggle = (index: number) => {
     const row = getRow(index)
-    if (row !== undefined) onSelect?.(row, !selected?.has(rowKey(row)), index)
+    if (row !== undefined && heading?.(row) === undefined) onSelect?.(row, !selected?.has(rowKey(row)), index)
   }
   const open = (index: number) => {
     const row = getRow(index)
     if (row !== undefined) onOpen?.(row, index)
+  }
+  const go = (index: number) => {
+    const way = index < rows.active ? -1 : 1
+    let next = Math.max(0, Math.min(count - 1, index))
+    for (let row = getRow(next); row !== undefined && skip?.(row); row = getRow(next)) next += way
+    if (next >= 0 && next < count) rows.go(next)
   }
   const actions = { open: onOpen && open, toggle: onSelect && toggle }
   const press = useTableKeys({
     active: rows.active,
     count,
     page: Math.max(1, Math.floor(rows.body / rowHeight) - 1),
-    go: rows.go,
+    go,
     take: () => rows.scroller.current?.focus({ preventScroll: true }),
     shortcuts,
+    keys: rowKeys.map(({ key, label, action }) => ({
+      key,
+      label,
+      action: () => {
+        const row = getRow(rows.active)
+        if (row !== undefined && heading?.(row) === undefined) action(row)
+      },
+    })),
     ...actions,
   })
   return { ...actions, press }

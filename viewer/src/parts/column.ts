@@ -9,6 +9,8 @@ export interface Column<Row> {
   title?: string
   /** Least width in pixels. */
   width: number
+  /** Pixels that resizing leaves at least. */
+  least?: number
   /** Share of the room that is left; 0 keeps the width. */
   grow?: number
   align?: 'start' | 'end'
@@ -18,6 +20,9 @@ export interface Column<Row> {
   priority?: number
   render: (row: Row, index: number) => ReactNode
 }
+
+/** Pixels that resizing gives at most. */
+export const WIDEST = 900
 
 /** The columns that fit into a width; those with the highest priority number leave first, the last of them before others. */
 export function fitting<Row>(columns: readonly Column<Row>[], width: number): Column<Row>[] {

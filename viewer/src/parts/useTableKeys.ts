@@ -1,5 +1,5 @@
 import type { KeyboardEvent as ReactKeyboardEvent } from 'react'
-import { useShortcut } from '../keys/useShortcut'
+import { useShortcut, useShortcutList } from '../keys/useShortcut'
 
 interface TableKeys {
   active: number
@@ -13,10 +13,12 @@ interface TableKeys {
   toggle?: (index: number) => void
   /** Whether `j k enter x` work wherever the focus is. */
   shortcuts: boolean
+  /** Further keys that work on the whole page. */
+  keys?: readonly { key: string; label: string; action: () => void }[]
 }
 
 /** Keys of a table: arrows, page, home and end while it has the focus, `j k enter x` on the whole page when asked for. */
-export function useTableKeys({ active, count, page, go, take, open, toggle, shortcuts }: TableKeys) {
+export function useTableKeys({ active, count, page, go, take, open, toggle, shortcuts, keys = [] }: TableKeys) {
   const reach = (index: number) => {
     take()
     go(index)
@@ -32,6 +34,7 @@ export function useTableKeys({ active, count, page, go, take, open, toggle, shor
     ...options,
     enabled: options.enabled && toggle !== undefined,
   })
+  useShortcutList(keys, options)
   return (event: ReactKeyboardEvent<HTMLElement>) => {
     if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return
     const target = {

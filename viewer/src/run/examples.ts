@@ -31,8 +31,20 @@ export function metric(given: Partial<Schema<'MetricDocument'>> = {}): Schema<'M
   }
 }
 
+const OUTCOMES = { passed: 80, not_passed: 20, errors: 0, missing: 0 }
+
 export function counts(given: Partial<Schema<'CountsDocument'>> = {}): Schema<'CountsDocument'> {
-  return { planned: 100, completed: 100, truncated: 0, timeout: 0, failed: 0, done: 100, owed: 0, ...given }
+  return {
+    planned: 100,
+    completed: 100,
+    truncated: 0,
+    timeout: 0,
+    failed: 0,
+    done: 100,
+    owed: 0,
+    ...OUTCOMES,
+    ...given,
+  }
 }
 
 export function usage(given: Partial<Schema<'UsageDocument'>> = {}): Schema<'UsageDocument'> {
@@ -42,6 +54,7 @@ export function usage(given: Partial<Schema<'UsageDocument'>> = {}): Schema<'Usa
 export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail'> {
   return {
     id: '01a1fe09-a6ed-7761-abde-3870a67f7504',
+    title: { given: '', benchmark: 'Sums', model: 'small', differs: '' },
     name: 'grid sweep',
     benchmark: 'grid-world',
     benchmark_title: 'Grid world',
@@ -57,6 +70,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     group_id: null,
     tags: [],
     counts: counts(),
+    bins: null,
     primary: metric(),
     published: null,
     usage: usage(),

@@ -8,7 +8,7 @@ import { stateOf } from '../run/headline'
 import { ListName } from '../runs/ListName'
 import { modelText } from '../runs/model'
 import { ownerWords } from '../runs/ownership'
-import { codeWords } from '../runs/runName'
+import { codeWords, runName } from '../runs/runName'
 import { ImportedBadge } from './ImportedBadge'
 import { OfficialBadge } from './OfficialBadge'
 import styles from './RunRow.module.css'
@@ -23,8 +23,8 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
   return (
     <tr>
       <th scope="row">
-        <Link to="/runs/$runId" params={{ runId: run.id }} title={run.name || run.model}>
-          {run.name ? <ListName run={run} /> : <bdi>{run.model}</bdi>}
+        <Link to="/runs/$runId" params={{ runId: run.id }} title={`${runName(run)}\n${run.id}`}>
+          <ListName run={run} />
         </Link>
         {run.name && (
           <div className={styles.model}>{[codeWords(run), modelText(run.model)].filter(Boolean).join(', ')}</div>

@@ -6,7 +6,7 @@ import { Icon } from '../parts/Icon'
 import styles from './ActiveFilters.module.css'
 import { clip } from './clip'
 import { modelWords } from './model'
-import { type ActiveFilter, activeFilters, type RunsSearch, toggled, unfiltered } from './search'
+import { type ActiveFilter, activeFilters, compact, type RunsSearch, toggled, unfiltered } from './search'
 import { useWorkspaces } from './useWorkspaces'
 
 const WORDS: Record<ActiveFilter['filter'], string> = {
@@ -30,13 +30,16 @@ const WORDS: Record<ActiveFilter['filter'], string> = {
 export const ActiveFilters = memo(function ActiveFilters({
   search,
   onChange,
+  builtin,
 }: {
   search: RunsSearch
   onChange: (search: RunsSearch) => void
+  /** Whether runs of built-in agents are shown beside others; undefined where there is no choice. */
+  builtin?: RunsSearch['builtin']
 }) {
   const active = activeFilters(search)
   const names = useNames(search)
-  if (active.length === 0) return null
+  if (active.length === 0 && builtin === undefined) return null
   return (
     <ul className={styles.chips} aria-label="Active filters">
       {active.map(({ filter, value }) => (
@@ -55,11 +58,27 @@ export const ActiveFilters = memo(function ActiveFilters({
           </button>
         </li>
       ))}
-      <li>
-        <button type="button" className={styles.clear} onClick={() => onChange(unfiltered(search))}>
-          Clear all
-        </button>
-      </li>
+      {builtin !== undefined && (
+        <li>
+          <button
+            type="button"
+            className={styles.chip}
+            title={builtin === 'hidden' ? 'Show runs of built-in agents: random, empty, oracle' : 'Hide them again'}
+            onClick={() => onChange(compact({ ...search, builtin: builtin === 'hidden' ? 'shown' : undefined }))}
+          >
+            <span className="muted">built-in agents</span>
+            <span className={styles.value}>{builtin}</span>
+            <Icon name="close" size={12} label={builtin === 'hidden' ? 'show' : 'hide'} />
+          </button>
+        </li>
+      )}
+      {active.length > 0 && (
+        <li>
+          <button type="button" className={styles.clear} onClick={() => onChange(unfiltered(search))}>
+            Clear all
+          </button>
+        </li>
+      )}
       {search.workspace && search.configuration?.length === 1 && (
         <li>
           <Link

@@ -1,9 +1,22 @@
+import { clip } from './clip'
 import styles from './ListName.module.css'
-import type { Run } from './page'
-import { listName } from './runName'
+import { listName, type Named } from './runName'
 
-/** What a run is called in a list. Where there is no room for all of it, its end stays: there runs of one name differ. */
-export function ListName({ run }: { run: Pick<Run, 'id' | 'name'> }) {
+/**
+ * What a run is called in a list: its name or, without one, benchmark, model and what sets it apart. Where there is no room
+ * for all of a name, its end stays: there runs of one name differ.
+ */
+export function ListName({ run }: { run: Named }) {
+  const { title } = run
+  if (run.name.trim() === '' && title !== undefined) {
+    return (
+      <bdi>
+        <span className={styles.quiet}>{clip(title.benchmark)} · </span>
+        <bdi className={styles.model}>{clip(title.model)}</bdi>
+        {title.differs !== '' && <span className={styles.quiet}> · {clip(title.differs)}</span>}
+      </bdi>
+    )
+  }
   const name = listName(run)
   const end = name.lastIndexOf('…')
   if (end <= 0 || end === name.length - 1) return <bdi>{name}</bdi>

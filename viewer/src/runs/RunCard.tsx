@@ -1,37 +1,49 @@
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
 import { When } from '../parts/When'
-import { ModelName } from './ModelName'
+import { Errors, rangeWords, Scored } from './numbers'
+import { Outcome } from './Outcome'
 import type { Row } from './page'
 import styles from './RunCard.module.css'
 import { RunLink } from './RunLink'
 import { RunScore } from './RunScore'
-import { RunState } from './RunState'
+import { ScaleBar } from './ScaleBar'
 import type { Scale } from './scale'
+import { type Standing, ToBaseline } from './ToBaseline'
 
 /** One card. */
 interface RunCardProps {
   row: Row
   scale: Scale | undefined
+  standing: Standing | undefined
   open: boolean
   onFold: (signature: string) => void
 }
 
 /** A run as a card. */
-export function RunCard({ row, scale, open, onFold }: RunCardProps) {
+export function RunCard({ row, scale, standing, open, onFold }: RunCardProps) {
   const { run } = row
   return (
     <div className={styles.card} data-nested={row.nested || undefined}>
       <div className={styles.top}>
         <RunLink row={row} open={open} onFold={onFold} />
-        <RunState run={run} />
       </div>
-      <p className={styles.what} title={run.benchmark_title}>
-        <bdi>{run.benchmark_title || run.benchmark}</bdi>
-        <span aria-hidden="true"> · </span>
-        <ModelName model={run.model} short />
-      </p>
-      <RunScore run={run} scale={scale} />
+      <div className={styles.line}>
+        <Outcome run={run} />
+        {run.counts.errors > 0 && <Errors run={run} />}
+      </div>
+      <div className={styles.line}>
+        <RunScore run={run} />
+        <span className="number muted">{rangeWords(run.primary)}</span>
+        <span className={styles.end}>
+          {standing && <ToBaseline standing={standing} />}
+          <span className="muted">n </span>
+          <Scored run={run} />
+        </span>
+      </div>
+      <div className={styles.line}>
+        <ScaleBar run={run} scale={scale} floor={standing?.floor} ceiling={standing?.ceiling} />
+      </div>
       <p className={styles.facts}>
         <Money usd={run.usage.cost_usd} />
         <Duration seconds={run.duration_s} />

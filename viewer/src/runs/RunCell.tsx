@@ -8,15 +8,20 @@ import { Attempts } from './Attempts'
 import type { ColumnId } from './columns'
 import { GroupLink } from './GroupLink'
 import { modelWords } from './model'
+import { Errors, rangeWords, Scored } from './numbers'
+import { Outcome } from './Outcome'
 import { ownerWords } from './ownership'
 import { PublishedScore } from './PublishedScore'
-import type { Row } from './page'
+import type { Row, Run } from './page'
+import { RenameField } from './RenameField'
 import { RunLink } from './RunLink'
 import styles from './RunList.module.css'
 import { RunScore } from './RunScore'
 import { RunState } from './RunState'
+import { ScaleBar } from './ScaleBar'
 import type { Scale } from './scale'
 import { Tags } from './Tags'
+import { type Standing, ToBaseline } from './ToBaseline'
 import { TwoLines } from './TwoLines'
 
 /** Which value of which run. */
@@ -24,18 +29,22 @@ interface RunCellProps {
   column: ColumnId
   row: Row
   scale: Scale | undefined
+  standing: Standing | undefined
   open: boolean
   onFold: (signature: string) => void
+  renaming: boolean
+  onRenamed: (run: Run | undefined) => void
 }
 
 /** What stands in one column of a run. */
-export const RunCell = memo(function RunCell({ column, row, scale, open, onFold }: RunCellProps) {
+export const RunCell = memo(function RunCell(props: RunCellProps) {
+  const { column, row, scale, standing, open, onFold, renaming, onRenamed } = props
   const { run } = row
   // The id of a domain is a UUID, which says nothing.
   const hosted = run.domain_id !== null
   switch (column) {
     case 'name':
-      return <RunLink row={row} open={open} onFold={onFold} />
+      return renaming ? <RenameField run={run} onDone={onRenamed} /> : <RunLink row={row} open={open} onFold={onFold} />
     case 'benchmark':
       return (
         <TwoLines
@@ -58,8 +67,20 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
       ) : null
     case 'state':
       return <RunState run={run} />
+    case 'outcome':
+      return <Outcome run={run} />
     case 'score':
-      return <RunScore run={run} scale={scale} />
+      return <RunScore run={run} />
+    case 'interval':
+      return <span className={styles.small}>{rangeWords(run.primary)}</span>
+    case 'scale':
+      return <ScaleBar run={run} scale={scale} floor={standing?.floor} ceiling={standing?.ceiling} />
+    case 'n':
+      return <Scored run={run} />
+    case 'baseline':
+      return <ToBaseline standing={standing} />
+    case 'errors':
+      return <Errors run={run} />
     case 'published':
       return <PublishedScore run={run} />
     case 'cost':
@@ -86,6 +107,7 @@ export const RunCell = memo(function RunCell({ column, row, scale, open, onFold 
 /** Cells are drawn again only when what they show is another one. */
 function same(before: RunCellProps, after: RunCellProps): boolean {
   const [one, other] = [before.row, after.row]
+  if (before.standing !== after.standing || before.renaming !== after.renaming) return false
   if (before.column !== after.column || before.open !== after.open || before.onFold !== after.onFold) return false
   if (one.run !== other.run || one.nested !== other.nested || one.attempts.length !== other.attempts.length)
     return false

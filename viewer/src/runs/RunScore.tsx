@@ -1,18 +1,27 @@
-import { Score } from '../parts/Score'
+import { exact, measure } from '../format'
 import type { Run } from './page'
 import styles from './RunList.module.css'
-import type { Scale } from './scale'
 
-/** The primary score with its interval, on the scale of all runs of the same benchmark. */
-export function RunScore({ run, scale }: { run: Run; scale: Scale | undefined }) {
+/** The primary score; what stands there instead says why there is none. */
+export function RunScore({ run }: { run: Run }) {
   const { primary } = run
-  if (primary === null || primary.n_scored === 0) return <span className={styles.second}>{whyNone(run)}</span>
-  return <Score metric={primary} show="stack" scale={scale} going={run.state === 'running'} />
+  if (primary === null || primary.n_scored === 0) {
+    return (
+      <span className={styles.none} title={whyNone(run)}>
+        {run.state === 'pending' || run.state === 'running' ? '–' : 'no score'}
+      </span>
+    )
+  }
+  return (
+    <strong className={styles.score} title={`${primary.name}: ${exact(primary.value)}`}>
+      {measure(primary.value)}
+    </strong>
+  )
 }
 
 function whyNone(run: Run): string {
-  if (run.state === 'pending') return 'not started'
-  if (run.state === 'running') return 'no score yet'
+  if (run.state === 'pending') return 'Not started'
+  if (run.state === 'running') return 'No score yet'
   const causes = Object.keys(run.primary?.missing ?? {})
-  return causes.length > 0 ? `no score: ${causes.join(', ').replaceAll('_', ' ')}` : 'no score'
+  return causes.length > 0 ? `No score: ${causes.join(', ').replaceAll('_', ' ')}` : 'No score'
 }

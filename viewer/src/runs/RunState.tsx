@@ -1,38 +1,36 @@
-import { count, percent } from '../format'
-import { Progress } from '../parts/Progress'
-import { Status } from '../parts/Status'
+import { count, duration } from '../format'
+import { Badge, type Tone } from '../parts/Badge'
+import type { IconName } from '../parts/Icon'
 import { clip } from './clip'
 import type { Run } from './page'
-import { countWords, doneShare, leftWords, secondsLeft } from './progress'
-import styles from './RunList.module.css'
+import { countWords, secondsLeft } from './progress'
 
-/** The state of a run, and how far it is while it goes on. */
+/** The state of a run where it says something: while it goes on, and where it ended oddly. Nothing of one that is done. */
 export function RunState({ run }: { run: Run }) {
-  const { counts } = run
-  const left = secondsLeft(run)
-  const going = run.state === 'running' || run.state === 'pending'
+  const odd = stateWords(run)
+  if (odd === undefined) return null
   return (
-    <span className={styles.lines} title={[countWords(run), clip(run.error, 1_000)].filter(Boolean).join('\n')}>
-      <span className={styles.stateLine}>
-        <Status state={run.state} stopping={run.stop_requested} />
-      </span>
-      {going ? (
-        <span className={styles.stateLine}>
-          <Progress done={counts.done - counts.failed} failed={counts.failed} total={counts.planned} />
-          {left !== null && <span className={styles.left}>{leftWords(left)}</span>}
-        </span>
-      ) : (
-        <span className={styles.second}>{outcome(run)}</span>
-      )}
-    </span>
+    <Badge tone={odd.tone} icon={odd.icon} title={[countWords(run), clip(run.error, 1_000)].filter(Boolean).join('\n')}>
+      {odd.words}
+    </Badge>
   )
 }
 
-function outcome(run: Run): string {
-  const { counts, error } = run
-  const failed = counts.failed > 0 ? `${count(counts.failed)} failed` : ''
-  if (run.state === 'finished') return failed
-  if (counts.done === 0) return clip(error) || 'no episodes played'
-  const share = doneShare(run)
-  return [share < 1 && `${percent(share)} done`, failed].filter(Boolean).join(', ')
+/** What the state of a run says, and how; undefined for one that is done as planned. */
+export function stateWords(run: Run): { words: string; tone: Tone; icon?: IconName } | undefined {
+  const { state, counts } = run
+  if (state === 'pending') return { words: 'waiting', tone: 'idle', icon: 'clock' }
+  if (state === 'running') {
+    if (run.stop_requested) return { words: 'stopping', tone: 'warn', icon: 'pause' }
+    const left = secondsLeft(run)
+    return { words: left === null ? 'running' : `${duration(left)} left`, tone: 'live', icon: 'play' }
+  }
+  if (state === 'interrupted') return { words: 'interrupted', tone: 'warn', icon: 'warning' }
+  const halted = counts.missing > 0
+  if (counts.errors > 0 && (state === 'failed' || (state === 'stopped' && run.error !== ''))) {
+    return { words: `stopped: ${count(counts.errors)} ${counts.errors === 1 ? 'error' : 'errors'}`, tone: 'bad' }
+  }
+  if (state === 'failed') return { words: 'failed', tone: 'bad' }
+  if (state === 'stopped') return { words: 'stopped', tone: 'idle', icon: 'stop' }
+  return halted ? { words: `${count(counts.missing)} missing`, tone: 'warn' } : undefined
 }

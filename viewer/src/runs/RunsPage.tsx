@@ -1,19 +1,24 @@
+import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useState } from 'react'
+import { useCallback, useEffect, useMemo, useState } from 'react'
+import { documentQuery } from '../api/query'
 import { count, plural } from '../format'
 import { Failure } from '../parts/Failure'
 import { Page } from '../parts/Page'
 import { ActiveFilters } from './ActiveFilters'
 import { Arrivals } from './Arrivals'
 import { EmptyRuns } from './EmptyRuns'
+import { asked, isGrouped, WHOLE } from './grouping'
 import { NoMatch } from './NoMatch'
 import { RunList } from './RunList'
+import { RunMatrix } from './RunMatrix'
 import styles from './RunsPage.module.css'
+import { SavedViews } from './SavedViews'
 import { SelectionBar } from './SelectionBar'
-import { activeFilters, type RunsSearch, unfiltered } from './search'
+import { activeFilters, BUILTIN, type RunsSearch, unfiltered } from './search'
 import { Toolbar } from './Toolbar'
 import { useRunChanges } from './useRunChanges'
-import { useRunPages } from './useRunPages'
+import { type RunPages, useRunPages } from './useRunPages'
 import { useSelection } from './useSelection'
 
 /** The rows in view before the list has told which ones they are. */
@@ -23,41 +28,97 @@ const STRIDE = 50
 
 /** Every run of every kind: sorted, filtered, searched, live; the home of the app. */
 export function RunsPage() {
-  const search = useSearch({ from: '/' })
+  const written = useSearch({ from: '/' })
+  const { search, mixed } = useShown(written)
   const navigate = useNavigate({ from: '/' })
   const [view, setView] = useState(FIRST_VIEW)
-  const pages = useRunPages(search, view.first, view.last)
-  const { arrived, forget } = useRunChanges(search, pages.readAt)
+  const [long, setLong] = useState<number>()
+  const wanted = useMemo(() => asked(search, long), [search, long])
+  const pages = useRunPages(wanted, view.first, view.last)
+  const { arrived, forget } = useRunChanges(wanted, pages.readAt)
   const selection = useSelection()
   const look = useCallback((first: number, last: number) => setView((before) => near(before, first, last)), [])
   const change = useCallback(
     (next: RunsSearch, replace = false) => void navigate({ search: next, replace, resetScroll: false }),
     [navigate],
   )
-  const { refresh } = pages
+  const { refresh, total } = pages
   const renew = useCallback(() => {
     forget()
     refresh()
   }, [forget, refresh])
+  useEffect(() => setLong(total), [total])
 
-  const filtered = activeFilters(search).length > 0
-  const empty = pages.total === 0 && !pages.stale
-  if (empty && !filtered) return <EmptyRuns waiting={arrived.length > 0} onArrival={renew} />
+  const filtered = activeFilters(written).length > 0
+  const empty = total === 0 && !pages.stale
+  if (empty && !filtered && search.builtin !== 'hidden') {
+    return <EmptyRuns waiting={arrived.length > 0} onArrival={renew} />
+  }
+  const matrix = written.view === 'matrix'
   return (
-    <Page title="Runs" aside={<Total total={pages.total} exact={pages.totalExact} filtered={filtered} />}>
+    <Page title="Runs" aside={<Total total={total} exact={pages.totalExact} filtered={filtered} />}>
       <div className={styles.controls}>
-        <Toolbar search={search} onChange={change} />
-        <ActiveFilters search={search} onChange={change} />
+        <SavedViews search={written} />
+        <Toolbar search={written} onChange={change} runs={pages.runs} grouped={isGrouped(search, total)}>
+          <ActiveFilters search={written} onChange={change} builtin={mixed ? search.builtin : undefined} />
+        </Toolbar>
       </div>
-      <Arrivals amount={arrived.length} sorted={search.sort === undefined} onShow={renew} />
+      <Arrivals amount={arrived.length} sorted={written.sort === undefined} onShow={renew} />
       {pages.error && <Failure error={pages.error} title="The runs could not be loaded" onRetry={refresh} />}
       {empty ? (
-        <NoMatch onClear={() => change(unfiltered(search))} />
+        <NoMatch onClear={() => change(unfiltered(written))} />
+      ) : matrix ? (
+        <Whole pages={pages} onView={look}>
+          <RunMatrix search={written} runs={pages.runs} />
+        </Whole>
       ) : (
-        <RunList search={search} onChange={change} pages={pages} selection={selection} onView={look} />
+        <RunList
+          search={written}
+          onChange={change}
+          pages={pages}
+          selection={selection}
+          grouped={isGrouped(search, total)}
+          onView={look}
+        />
       )}
       <SelectionBar selection={selection} onDeleted={refresh} />
     </Page>
+  )
+}
+
+/** What the page shows: built-in agents are left out where there are others, unless a person wants to see them. */
+function useShown(written: RunsSearch): { search: RunsSearch; mixed: boolean } {
+  const { data } = useQuery(documentQuery('/api/runs/facets'))
+  return useMemo(() => {
+    const models = data?.model ?? []
+    const mixed =
+      models.some(({ value }) => BUILTIN.test(value)) &&
+      models.some(({ value }) => !BUILTIN.test(value)) &&
+      !written.model?.some((model) => BUILTIN.test(model))
+    const builtin = mixed ? (written.builtin ?? 'hidden') : undefined
+    return { search: builtin === undefined ? written : { ...written, builtin }, mixed }
+  }, [written, data])
+}
+
+/** Reads the first runs of a search as a whole, for what shows them all at once. */
+function Whole({
+  pages,
+  onView,
+  children,
+}: {
+  pages: RunPages
+  onView: (first: number, last: number) => void
+  children: React.ReactNode
+}) {
+  const { total } = pages
+  useEffect(() => onView(0, Math.min(total ?? 0, WHOLE) - 1), [onView, total])
+  return (
+    <>
+      {total !== undefined && total > WHOLE && (
+        <p className="muted">These are the first {count(WHOLE)} runs of the list; filters make it shorter.</p>
+      )}
+      {children}
+    </>
   )
 }
 

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
-import { memo, useState } from 'react'
+import { memo, type ReactNode, useState } from 'react'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
 import { Button } from '../parts/Button'
+import { Icon } from '../parts/Icon'
 import { IconButton } from '../parts/IconButton'
 import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
@@ -12,6 +13,7 @@ import { place } from '../place'
 import { keysOf } from '../search'
 import { ColumnChooser } from './ColumnChooser'
 import { modelText } from './model'
+import type { Run } from './page'
 import { SortSelect } from './SortSelect'
 import { compact, type RunFilter, type RunsSearch, type Whose } from './search'
 import styles from './Toolbar.module.css'
@@ -22,6 +24,12 @@ import { filterTitle } from './wording'
 interface ToolbarProps {
   search: RunsSearch
   onChange: (search: RunsSearch, replace?: boolean) => void
+  /** The runs that are there. */
+  runs: readonly Run[]
+  /** Whether runs stand below their benchmarks. */
+  grouped: boolean
+  /** The filters that are set. */
+  children?: ReactNode
 }
 
 const LABELS = {
@@ -56,7 +64,7 @@ const SERVER_FACETS = keysOf(SERVER_LABELS)
 const FACETS_MS = 10_000
 
 /** Search, filters with the number of runs behind each value, and columns. */
-export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps) {
+export const Toolbar = memo(function Toolbar({ search, onChange, runs, grouped, children }: ToolbarProps) {
   const { data: facets } = useQuery({
     ...documentQuery('/api/runs/facets'),
     refetchInterval: source.live ? FACETS_MS : false,
@@ -65,81 +73,127 @@ export const Toolbar = memo(function Toolbar({ search, onChange }: ToolbarProps)
   const narrow = useNarrow()
   const kinds = search.kind ?? facets?.kind.map(({ value }) => value) ?? []
   return (
-    <div className={styles.toolbar} data-open={shown || undefined}>
-      <SearchField
-        page
-        label="Search runs"
-        placeholder="Search name, model, tag, ID…"
-        value={search.q ?? ''}
-        onChange={(q) => onChange(compact({ ...search, q: q.trim() === '' ? undefined : q }), true)}
-      />
-      <span className={styles.more}>
-        <IconButton icon="filter" label="Filters" aria-expanded={shown} onClick={() => setShown(!shown)} />
+    <div className={styles.toolbar}>
+      <span className={styles.search}>
+        <SearchField
+          page
+          label="Search runs"
+          placeholder="Name, model, tag, ID…"
+          value={search.q ?? ''}
+          onChange={(q) => onChange(compact({ ...search, q: q.trim() === '' ? undefined : q }), true)}
+        />
       </span>
-      <div className={styles.filters}>
-        {place.mode === 'server' && (
-          <Select
-            label="Whose runs"
-            hideLabel
-            options={WHOSE_WORDS}
-            value={search.whose ?? 'all'}
-            onChange={(whose) => onChange(compact({ ...search, whose: whose === 'all' ? undefined : whose }))}
-          />
+      <Button look="quiet" icon="filter" aria-expanded={shown} onClick={() => setShown(!shown)}>
+        Filters
+      </Button>
+      {children}
+      <span className={styles.end}>
+        {search.view !== 'matrix' && !narrow && (
+          <>
+            <Select
+              label="Group by"
+              options={[{ value: 'benchmark' }, { value: 'none', label: 'nothing' }]}
+              value={grouped ? 'benchmark' : 'none'}
+              onChange={(by) => onChange(compact({ ...search, by }))}
+            />
+            <FoldButton search={search} onChange={onChange} />
+          </>
         )}
-        {place.mode === 'server' && <WorkspaceSelect search={search} onChange={onChange} />}
-        {FACETS.map((facet) => (
-          <MultiSelect
-            key={facet}
-            label={filterTitle(facet, LABELS[facet], kinds)}
-            options={(facets?.[facet] ?? []).map(({ value, count }) => ({
-              value,
-              label: facet === 'model' ? modelText(value) : value,
-              count,
-            }))}
-            selected={search[facet] ?? []}
-            onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
-          />
-        ))}
-        {place.mode === 'server' &&
-          SERVER_FACETS.filter((facet) => search[facet] || (facets?.[facet].length ?? 0) > 0).map((facet) => (
+        <ViewSwitch search={search} onChange={onChange} />
+        {search.view !== 'matrix' &&
+          (narrow ? (
+            <SortSelect search={search} onChange={onChange} />
+          ) : (
+            <>
+              <DensityButton search={search} onChange={onChange} />
+              <ColumnChooser search={search} onChange={onChange} runs={runs} />
+            </>
+          ))}
+      </span>
+      {shown && (
+        <div className={styles.filters}>
+          {place.mode === 'server' && (
+            <Select
+              label="Whose runs"
+              hideLabel
+              options={WHOSE_WORDS}
+              value={search.whose ?? 'all'}
+              onChange={(whose) => onChange(compact({ ...search, whose: whose === 'all' ? undefined : whose }))}
+            />
+          )}
+          {place.mode === 'server' && <WorkspaceSelect search={search} onChange={onChange} />}
+          {FACETS.map((facet) => (
             <MultiSelect
               key={facet}
-              label={SERVER_LABELS[facet]}
-              options={(facets?.[facet] ?? []).map(({ value, count }) => ({ value, count }))}
+              label={filterTitle(facet, LABELS[facet], kinds)}
+              options={(facets?.[facet] ?? []).map(({ value, count }) => ({
+                value,
+                label: facet === 'model' ? modelText(value) : value,
+                count,
+              }))}
               selected={search[facet] ?? []}
               onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
             />
           ))}
-        <span className={styles.end}>
-          <FoldButton search={search} onChange={onChange} />
-          {narrow ? (
-            <SortSelect search={search} onChange={onChange} />
-          ) : (
-            <ColumnChooser search={search} onChange={onChange} />
-          )}
-        </span>
-      </div>
+          {place.mode === 'server' &&
+            SERVER_FACETS.filter((facet) => search[facet] || (facets?.[facet].length ?? 0) > 0).map((facet) => (
+              <MultiSelect
+                key={facet}
+                label={SERVER_LABELS[facet]}
+                options={(facets?.[facet] ?? []).map(({ value, count }) => ({ value, count }))}
+                selected={search[facet] ?? []}
+                onChange={(values) => onChange(compact({ ...search, [facet]: values }))}
+              />
+            ))}
+        </div>
+      )}
     </div>
   )
 })
 
-function FoldButton({ search, onChange }: ToolbarProps) {
+type Part = Pick<ToolbarProps, 'search' | 'onChange'>
+
+/** The list, or the matrix of benchmarks and models. */
+function ViewSwitch({ search, onChange }: Part) {
+  const matrix = search.view === 'matrix'
+  return (
+    <fieldset className={styles.switch}>
+      <legend className="hidden-text">View</legend>
+      <button type="button" aria-pressed={!matrix} onClick={() => onChange(compact({ ...search, view: undefined }))}>
+        <Icon name="list" /> List
+      </button>
+      <button type="button" aria-pressed={matrix} onClick={() => onChange(compact({ ...search, view: 'matrix' }))}>
+        <Icon name="columns" /> Matrix
+      </button>
+    </fieldset>
+  )
+}
+
+function DensityButton({ search, onChange }: Part) {
+  const roomy = search.rows === 'roomy'
+  return (
+    <IconButton
+      icon="pages"
+      label={roomy ? 'Compact rows' : 'Roomy rows'}
+      onClick={() => onChange(compact({ ...search, rows: roomy ? undefined : 'roomy' }))}
+    />
+  )
+}
+
+function FoldButton({ search, onChange }: Part) {
   const folded = search.attempts === 'folded'
   return (
-    <Button
-      look="quiet"
-      icon="list"
+    <IconButton
+      icon="minus"
+      label={folded ? 'Show all attempts at the same' : 'One row for all attempts at the same'}
       aria-pressed={folded}
-      title="Show one row for all attempts with exactly the same settings"
       onClick={() => onChange(compact({ ...search, attempts: folded ? undefined : 'folded' }))}
-    >
-      Collapse attempts
-    </Button>
+    />
   )
 }
 
 /** One of the workspaces that the user is in. */
-function WorkspaceSelect({ search, onChange }: ToolbarProps) {
+function WorkspaceSelect({ search, onChange }: Part) {
   const workspaces = useWorkspaces()
   const { workspace = '' } = search
   if (workspaces.length === 0 && workspace === '') return null

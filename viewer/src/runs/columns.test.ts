@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { fitting } from '../parts/column'
 import { offeredColumns, readColumns } from './columns'
+import { runFixture } from './runFixture'
 
 const ids = (width: number, chosen?: string[]) =>
   fitting(
@@ -11,19 +12,26 @@ const ids = (width: number, chosen?: string[]) =>
 describe('the automatic choice', () => {
   it('shows every column of the plan on a wide screen', () => {
     expect(ids(1_500)).toEqual(
-      'name benchmark model agent state score cost tokens duration created_at attempt'.split(' '),
+      'name outcome score interval scale n baseline errors published cost duration created_at tags'.split(' '),
     )
   })
 
   it('drops the least important ones first', () => {
     const narrow = ids(936)
-    expect(narrow).toEqual(expect.arrayContaining(['benchmark', 'state', 'score', 'created_at']))
-    expect(narrow).not.toContain('agent')
+    expect(narrow).toEqual(expect.arrayContaining(['outcome', 'baseline', 'score', 'created_at']))
+    expect(narrow).not.toContain('duration')
   })
 
   it('keeps the name and the score at any width', () => {
     expect(ids(10)).toEqual(['name', 'score'])
   })
+})
+
+it('leaves out columns in which no run has anything to say', () => {
+  const runs = [runFixture({ tags: [] }), runFixture({ tags: [] })]
+  expect(offeredColumns(undefined, runs).map(({ id }) => id)).not.toContain('tags')
+  expect(offeredColumns(undefined, [...runs, runFixture({ tags: ['a'] })]).map(({ id }) => id)).toContain('tags')
+  expect(offeredColumns(['tags'], runs).map(({ id }) => id)).toContain('tags')
 })
 
 describe('a choice of a person', () => {

@@ -36,6 +36,37 @@ export interface Row {
   nested: boolean
 }
 
+/** A row that heads the runs of a benchmark; `open` unless they are folded into it. */
+export interface Head {
+  benchmark: string
+  title: string
+  runs: Run[]
+  open: boolean
+}
+
+export type ListRow = Row | Head
+
+/** Whether a row heads others. */
+export function isHead(row: ListRow): row is Head {
+  return !('run' in row)
+}
+
+/** Rows below heads of their benchmarks, in the order in which these first occur. */
+export function groupedRows(rows: readonly Row[], closed: ReadonlySet<string>): ListRow[] {
+  const groups = new Map<string, Row[]>()
+  for (const row of rows) {
+    const group = groups.get(row.run.benchmark)
+    if (group) group.push(row)
+    else groups.set(row.run.benchmark, [row])
+  }
+  return [...groups].flatMap(([benchmark, members]): ListRow[] => {
+    const runs = members.flatMap(({ run, attempts }) => [run, ...attempts])
+    const open = !closed.has(benchmark)
+    const head = { benchmark, title: members[0]?.run.benchmark_title || benchmark, runs, open }
+    return open ? [head, ...members] : [head]
+  })
+}
+
 /** The rows of a list; when `folded`, attempts at the same are below the first of them and shown when it is `open`. */
 export function rowsOf(runs: readonly Run[], folded: boolean, open: ReadonlySet<string>): Row[] {
   if (!folded) return runs.map((run) => ({ run, attempts: [], nested: false }))

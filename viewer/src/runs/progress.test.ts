@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { countWords, doneShare, leftWords, secondsLeft } from './progress'
-import { runFixture } from './runFixture'
+import { countsFixture, runFixture } from './runFixture'
 
-const counts = { planned: 0, completed: 0, truncated: 0, timeout: 0, failed: 0, done: 0, owed: 0 }
+const counts = countsFixture({ planned: 0, completed: 0, truncated: 0, failed: 0, done: 0, owed: 0, missing: 0 })
 
 describe('progress', () => {
   it('is the part that is done', () => {

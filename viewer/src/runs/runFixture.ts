@@ -8,6 +8,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
   return {
     id: '01a1fe09-04bb-730d-bd92-b9a4cf43018b',
     name: '',
+    title: { given: '', benchmark: 'Word game', model: 'small', differs: '100 seeds' },
     benchmark: 'word-game',
     benchmark_title: 'Word game',
     benchmark_version: '1.0.0',
@@ -21,7 +22,8 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     signature: 'signature',
     group_id: null,
     tags: [],
-    counts: { planned: 100, completed: 48, truncated: 1, timeout: 0, failed: 1, done: 50, owed: 50 },
+    counts: countsFixture(),
+    bins: null,
     primary: metricFixture(),
     published: null,
     usage: { prompt: 900, completion: 100, cached: 0, reasoning: 0, total: 1_000, calls: 10, cost_usd: null },
@@ -40,6 +42,15 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     may_change: null,
     request: null,
     imported: null,
+    ...changes,
+  }
+}
+
+/** Counts for tests: half of 100 episodes are done. */
+export function countsFixture(changes: Partial<Run['counts']> = {}): Run['counts'] {
+  return {
+    ...{ planned: 100, completed: 48, truncated: 1, timeout: 0, failed: 1, done: 50, owed: 50 },
+    ...{ passed: 30, not_passed: 19, errors: 1, missing: 50 },
     ...changes,
   }
 }

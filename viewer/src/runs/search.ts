@@ -40,6 +40,17 @@ export interface RunsSearch {
   columns?: string[]
   /** Whether attempts of the same run are folded into the newest one. */
   attempts?: 'folded'
+  /** Whether runs stand below the benchmark that they are of; unless given, in lists that are read as a whole. */
+  by?: 'benchmark' | 'none'
+  /** Whether runs of built-in agents are shown; unless given, where there are no others. */
+  builtin?: 'shown' | 'hidden'
+  /** Runs that others of their benchmark are compared with, instead of the best one. */
+  baseline?: string[]
+  view?: 'matrix'
+  /** Height of rows. */
+  rows?: 'roomy'
+  /** Widths of columns that were changed: `score:90`. */
+  width?: string[]
 }
 
 /** Read search parameters from a URL; invalid ones are ignored. */
@@ -63,6 +74,12 @@ export function readRunsSearch(raw: Record<string, unknown>): RunsSearch {
     sort: sort === DEFAULT_SORT ? undefined : sort,
     columns: texts(raw.columns),
     attempts: oneOf(raw.attempts, ['folded'] as const),
+    by: oneOf(raw.by, ['benchmark', 'none'] as const),
+    builtin: oneOf(raw.builtin, ['shown', 'hidden'] as const),
+    baseline: texts(raw.baseline)?.slice(0, 20),
+    view: oneOf(raw.view, ['matrix'] as const),
+    rows: oneOf(raw.rows, ['roomy'] as const),
+    width: texts(raw.width),
   })
 }
 
@@ -76,8 +93,9 @@ export function compact<T extends object>(search: T): T {
 
 /** The query of `/api/runs` for a page of this search. */
 export function runsQuery(search: RunsSearch) {
-  const { columns: _columns, attempts: _attempts, ...query } = search
-  return { ...query, sort: search.sort ?? DEFAULT_SORT }
+  const { columns: _columns, attempts: _attempts, by: _by, builtin, baseline: _baseline, ...more } = search
+  const { view: _view, rows: _rows, width: _width, ...query } = more
+  return { ...query, sort: search.sort ?? DEFAULT_SORT, ...(builtin === 'hidden' ? { builtin: false } : {}) }
 }
 
 /** A filter that is set: one value of one column. */
@@ -102,6 +120,9 @@ export function toggled(search: RunsSearch, filter: ActiveFilter['filter'], valu
   const next = values.includes(value) ? values.filter((item) => item !== value) : [...values, value]
   return compact({ ...search, [filter]: next })
 }
+
+/** The models of built-in agents: floor and ceiling of a benchmark. */
+export const BUILTIN = /^builtin\/(random|empty|oracle)$/
 
 /** What the filters look at in a run. */
 type Filtered = Record<
@@ -137,6 +158,7 @@ export function matches(run: Filtered, search: RunsSearch): boolean {
   ]
   if (!allowed.every(([wanted, values]) => wanted === undefined || wanted.some((one) => values.includes(one))))
     return false
+  if (search.builtin === 'hidden' && BUILTIN.test(model)) return false
   if (search.workspace !== undefined && run.workspace_id !== search.workspace) return false
   if (search.whose === 'mine' && run.mine !== true) return false
   if (search.whose === 'team' && run.team_id === null) return false
@@ -155,7 +177,8 @@ export function matches(run: Filtered, search: RunsSearch): boolean {
 
 /** The search without its filters; order and columns stay. */
 export function unfiltered(search: RunsSearch): RunsSearch {
-  return compact({ sort: search.sort, columns: search.columns, attempts: search.attempts })
+  const { sort, columns, attempts, by, builtin, baseline, view, rows, width } = search
+  return compact({ sort, columns, attempts, by, builtin, baseline, view, rows, width })
 }
 
 /** The order after a click on a column: words from A, numbers from the biggest, then the other way round. */

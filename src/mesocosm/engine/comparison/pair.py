@@ -133,6 +133,20 @@ def contrast(
     )
 
 
+def paired_delta(a: Sample, b: Sample, tasks: Tasks, level: float = 0.95) -> Interval:
+    """Return the interval of the mean of b minus the mean of a over the items that both scored, without a test.
+
+    Raises ValueError if they share no scored task.
+    """
+    count = len(tasks.digests)
+    a.fill(count)
+    b.fill(count)
+    common = [place for place in range(count) if a.sizes[place] and b.sizes[place]]
+    if not common:
+        raise ValueError("the two runs share no scored task")
+    return paired_interval(_items(b, tasks, common), _items(a, tasks, common), a.binary and b.binary, level)
+
+
 def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
     """Return the winner of `contrast` as the only comparison, at a fraction of its cost.
 

@@ -33,6 +33,7 @@ from mesocosm.server.permissions.repository_hooks import RepositoryHook
 from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
 from mesocosm.server.permissions.route_access import Served, principal_of
 from mesocosm.server.permissions.run_imports import OwnRunImport, OwnRunImports
+from mesocosm.server.permissions.saved_views import OwnSavedViews
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
@@ -69,6 +70,10 @@ class Grant:
     def runs(self) -> VisibleRuns:
         """Return the runs that the caller may read."""
         return self._runs
+
+    def saved_views(self) -> OwnSavedViews:
+        """Return the caller's saved views of the list of runs."""
+        return OwnSavedViews(self._service, self._viewer)
 
     def run(self, run_id: str) -> VisibleRun:
         """Return a run that the caller may read. Raises UnknownName for any other run."""

@@ -11,7 +11,7 @@ from mesocosm.server.permissions.run_processes import Workplace, start, workplac
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests import lifecycle
-from mesocosm.server.run_requests.submission import checked_tags
+from mesocosm.server.run_requests.submission import checked_name, checked_tags
 from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.server.service import Service
 from mesocosm.server.workspace_secrets import NO_SECRETS
@@ -95,19 +95,31 @@ class OwnedRun(VisibleRun):
         self._start(place, "rescore", self.id)
 
     def update(self, changes: RunUpdate) -> None:
-        """Change tags and visibility.
+        """Change name, tags and visibility.
 
-        Raises InvalidInput for invalid tags; Refusal: 409 if the visibility is fixed, 403 if a guest changes it.
+        Raises InvalidInput for invalid tags or an invalid name; Refusal: 409 if the visibility is fixed or the name
+        taken, 403 if a guest changes it.
         """
         tags = None if changes.tags is None else checked_tags(changes.tags)
+        name = "" if changes.name is None else checked_name(changes.name)
         if changes.visibility is not None:
             if self._request is None:
                 raise Refusal(409, f"run {self.id} is on this machine and visible to its owner only")
             if not self._viewer.caller.member:
                 raise Refusal(403, "SWECC member account required")
             lifecycle.set_visibility(self._service, self._request, changes.visibility, self._viewer.caller.actor)
+        if changes.name is not None:
+            self._rename(name)
         if tags is not None:
             self._store.runs.set_tags(self.id, tags)
+
+    def _rename(self, name: str) -> None:
+        run = self._store.runs.get(self.id)
+        # Commands on this machine find runs by name; on a server a refusal would tell of runs of others.
+        rival = self._store.runs.named(name, run.kind) if name and self._request is None else None
+        if rival is not None and rival.id != run.id:
+            raise Refusal(409, f"run {rival.id} is already called {name!r}; choose another name")
+        self._store.runs.rename(run, name)
 
     def delete(self) -> None:
         """Delete the run and all its records permanently. Raises Refusal 409 while it is queued or running."""

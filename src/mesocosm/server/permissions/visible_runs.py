@@ -19,7 +19,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName
 from mesocosm.core.group import Outcome, RunGroup
 from mesocosm.core.ports import Page, ResultRow, ScoreRow
-from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.run import Run, RunStatus, player
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.principal import SERVER
 from mesocosm.server.auth.redaction import (
@@ -340,6 +340,10 @@ class VisibleRun(GrantedObject):
         """Return the data of the run's charts."""
         return self._store.episodes.series(self.id)
 
+    def task_set(self) -> str:
+        """Return a digest of the set of tasks that the run has finished."""
+        return self._store.episodes.task_set(self.id)
+
     def score_rows(self, name: str = "") -> Iterator[ScoreRow]:
         """Yield the scores of all finished episodes, or only those named `name`."""
         return self._store.episodes.score_rows(self.id, name)
@@ -609,15 +613,21 @@ class VisibleRuns(GrantedObject):
         if request is None:
             return run
         owned = ownership(viewer, msgspec.structs.replace(request, reason=""))
-        error = run.error if viewer.sees_all or not run.error else self._error_for(viewer, run.id, request)
-        return run.model_copy(update={**owned, "model": request.model, "error": error})
+        changed = {**owned, "model": request.model}
+        title = {"model": discreet(player(request.model))}
+        if not viewer.sees_all and (run.error or not viewer.sees_inside(request)):
+            # What is hidden from the caller may be part of the message, and of what sets the run apart.
+            record = self._record_for(viewer, run.id, request)
+            changed["error"] = (MARK if run.error else "") if record is None else discreet(record.error)
+            title["differs"] = "" if record is None else discreet(record.differs)
+        return run.model_copy(update={**changed, "title": run.title.model_copy(update=title)})
 
-    def _error_for(self, viewer: Viewer, run_id: str, request: RunRequest) -> str:
+    def _record_for(self, viewer: Viewer, run_id: str, request: RunRequest) -> Run | None:
         try:
             run = self._store.runs.get(run_id)
         except UnknownName:  # deleted meanwhile
-            return MARK
-        return discreet(VisibleRun(self._service, viewer, run, request).record.error)
+            return None
+        return VisibleRun(self._service, viewer, run, request).record
 
     def _seen_ids(self, run_ids: Sequence[str]) -> frozenset[str]:
         """Return the ids of the runs that the caller may read."""

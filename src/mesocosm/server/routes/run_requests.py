@@ -117,7 +117,7 @@ def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
 
 @router.patch("/api/runs/{run_id}", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
 def update_run(run_id: RunId, body: RunUpdate, grant: Granted) -> Response:
-    """Change the tags of a run, or who may see it. Guests may change only tags."""
+    """Change the name or the tags of a run, or who may see it. Guests may not change the last."""
     run = grant.own_run(run_id)
     run.update(body)
     _forget(grant)

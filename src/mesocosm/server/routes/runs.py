@@ -10,11 +10,13 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.problems import refused
+from mesocosm.server.runs.baseline import run_standings
 from mesocosm.server.runs.episode_list import episode_page
 from mesocosm.server.runs.results import read_results, read_slices, read_wrong_answers
 from mesocosm.server.runs.run_detail import read_run, read_series
 from mesocosm.server.runs.run_list import facets, run_page
 from mesocosm.server.runs.running_metrics import GOING
+from mesocosm.server.schemas.baseline import RunStandings
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.episode import EpisodePage
 from mesocosm.server.schemas.query import EpisodePageQuery, RunQuery
@@ -44,6 +46,21 @@ def run_facets(grant: Granted) -> Response:
     """Return the values that runs can be filtered by."""
     runs = grant.runs()
     return answer(FACETS.get(runs.view, lambda: facets(runs), lasts=a_while))
+
+
+@router.get("/baseline", response_model=RunStandings, responses=refused(400), **access(Access.READER))
+def runs_against_baseline(
+    grant: Granted,
+    run: Annotated[list[str], Query(min_length=1, max_length=100, description="IDs of runs.")],
+    baseline: Annotated[
+        list[str], Query(max_length=20, description="IDs of baselines, one for each benchmark where one is chosen.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    """Compare runs with the baseline of their benchmark, and with its built-in agents.
+
+    Without a chosen one, the baseline is the best of these runs with a score over at least 30 tasks.
+    """
+    return answer(run_standings(grant.runs(), run, baseline))
 
 
 @router.get("/{run_id}", response_model=RunDetail, responses=TAGGED, **access(Access.READER))

@@ -44,6 +44,7 @@ from mesocosm.store.run_requests import DECLARED, PRIVATE, PUBLIC, RunRequest
 from mesocosm.store.workspaces import Workspace
 
 DAY = 86_400.0
+_UNPRINTED = frozenset({"Cc", "Cs", "Zl", "Zp"})
 LONGEST_TAG = 100
 MOST_TAGS = 50
 
@@ -489,11 +490,19 @@ def checked_tags(tags: list[str]) -> list[str]:
     return list(found)
 
 
+def checked_name(given: str) -> str:
+    """Return the name of a run without surrounding whitespace. Raises InvalidInput for one with control characters."""
+    name = given.strip()
+    if any(unicodedata.category(letter) in _UNPRINTED for letter in name):
+        raise InvalidInput("the name", [Problem("name", "control characters", "use letters, digits and punctuation")])
+    return name
+
+
 def _tag_problem(tag: str) -> tuple[str, str] | None:
     if not tag:
         return "an empty tag", "leave it out"
     if len(tag) > LONGEST_TAG:
         return f"a tag of {len(tag)} characters", f"use at most {LONGEST_TAG}"
-    if any(unicodedata.category(letter) in {"Cc", "Cs", "Zl", "Zp"} for letter in tag):
+    if any(unicodedata.category(letter) in _UNPRINTED for letter in tag):
         return "a tag with control characters", "use letters, digits and punctuation"
     return None

@@ -17,7 +17,15 @@ from mesocosm.core.verdict import passing_metric, verdict
 from mesocosm.server.schemas.document import discreet, instant, moment, shortened
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary, FailureDocument
 from mesocosm.server.schemas.metric import MetricDocument, ScoreDocument, UsageDocument
-from mesocosm.server.schemas.run import ArtifactDocument, CountsDocument, Published, RunSummary, State
+from mesocosm.server.schemas.run import (
+    ArtifactDocument,
+    CountsDocument,
+    NameDocument,
+    Published,
+    RunSummary,
+    ScoreBinsDocument,
+    State,
+)
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.lease_owner import abandoned
 from mesocosm.store.rows import primary_score
@@ -59,6 +67,9 @@ def run_fields(run: Run) -> dict[str, Any]:
     return {
         "id": run.id,
         "name": run.name,
+        "title": NameDocument(
+            given=run.name.strip(), benchmark=run.subject, model=discreet(run.player), differs=discreet(run.differs)
+        ),
         "benchmark": run.benchmark,
         "benchmark_title": run.benchmark_title,
         "benchmark_version": run.benchmark_version,
@@ -72,7 +83,10 @@ def run_fields(run: Run) -> dict[str, Any]:
         "signature": run.signature,
         "group_id": run.group_id or None,
         "tags": list(run.tags),
-        "counts": CountsDocument(**asdict(run.counts), done=run.counts.done, owed=run.counts.pending),
+        "counts": CountsDocument(
+            **asdict(run.counts), done=run.counts.done, owed=run.counts.pending, missing=run.counts.pending
+        ),
+        "bins": None if run.bins is None or state in {"pending", "running"} else ScoreBinsDocument.of(run.bins),
         "primary": primary,
         "published": published(run, primary),
         "usage": UsageDocument.of(run.usage),

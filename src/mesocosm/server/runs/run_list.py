@@ -41,6 +41,7 @@ def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
         branches=tuple(query.branch),
         creators=tuple(query.creator),
         tests=query.tests,
+        builtin=query.builtin,
     )
     sort = query.sort.replace("state", "status")
     if query.state and not asked:

@@ -64,6 +64,7 @@ class RunQuery(RunFilterQuery):
     configuration: list[str] = Field([], description="Paths of configuration files of rollouts: only their runs.")
     branch: list[str] = Field([], description="Branches of the code of rollouts: only their runs.")
     creator: list[str] = Field([], description="User names: only runs that they submitted, and that you see all of.")
+    builtin: bool = Field(default=True, description="Include runs of built-in agents: random, empty, oracle.")
     tests: bool = Field(default=True, description="Include test episodes.")
     sort: RunSort = "-created_at"
     cursor: str | None = None

@@ -14,7 +14,11 @@ State = Literal["pending", "running", "finished", "partial", "failed", "stopped"
 
 
 class CountsDocument(Document):
-    """Episodes of a run by outcome; `owed` counts the pending ones."""
+    """Episodes of a run by status and by outcome; `owed` counts the pending ones, and so does `missing`.
+
+    `passed` scored above the threshold of the primary metric; `not_passed` are other scores and the agent's own
+    failures; `errors` ended without a measurement. What was skipped on purpose is in none of them.
+    """
 
     planned: int
     completed: int
@@ -23,6 +27,27 @@ class CountsDocument(Document):
     failed: int
     done: int
     owed: int
+    passed: int
+    not_passed: int
+    errors: int
+    missing: int
+
+
+class NameDocument(Document):
+    """The parts of a run's name: its own name, which may be empty, or benchmark, model and what sets it apart."""
+
+    given: str
+    benchmark: str
+    model: str
+    differs: str
+
+
+class ScoreBinsDocument(Document):
+    """Distribution of a run's primary scores: `counts` of equal bins from `low` to `high`."""
+
+    low: float
+    high: float
+    counts: list[int]
 
 
 class Published(Document):
@@ -38,7 +63,8 @@ class RunSummary(Document):
     """A run as a row of a list. `duration_s` is the time worked on it so far, without pauses."""
 
     id: str
-    name: str
+    name: str = Field(description="The name that it was given; empty if it has none.")
+    title: NameDocument
     benchmark: str
     benchmark_title: str
     benchmark_version: str
@@ -55,6 +81,9 @@ class RunSummary(Document):
     group_id: str | None
     tags: list[str]
     counts: CountsDocument
+    bins: ScoreBinsDocument | None = Field(
+        description="Null while the run goes on, and if all scores are 0 or 1 as `counts` has them."
+    )
     primary: MetricDocument | None
     published: Published | None = Field(description="Null if no published score has the same unit and split.")
     usage: UsageDocument

@@ -327,6 +327,11 @@ class RunUpdate(BaseModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"visibility": "gallery_public"}]})
 
     visibility: Visibility | None = Field(default=None, description="Who may see the run.")
+    name: str | None = Field(
+        default=None,
+        max_length=200,
+        description="Its name; an empty one is replaced by its benchmark, its model and what sets it apart.",
+    )
     tags: list[str] | None = Field(
         default=None,
         max_length=50,

@@ -13,6 +13,7 @@ from mesocosm.server.permissions.administration import Administration
 from mesocosm.server.permissions.authentication import Authentication
 from mesocosm.server.permissions.batch_runs import VisibleBatchRuns
 from mesocosm.server.permissions.grant import Grant
+from mesocosm.server.permissions.saved_views import OwnSavedViews
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.schemas.account import PasswordInput, SignInInput, SignUpInput, TokenInput
@@ -69,6 +70,7 @@ OBJECTS: dict[type, Objects] = {
     Administration: lambda world, grant, role: (
         [grant.administration()] if role in {"admin", "local"} and _planted(world) else []
     ),
+    OwnSavedViews: lambda world, grant, _role: [grant.saved_views()] if _planted(world) else [],
     OwnTeams: lambda world, grant, _role: [grant.teams()] if _planted(world) else [],
     VisibleTeam: lambda world, grant, role: [grant.team(_team(world))] if "team" in CHANGES[role] else [],
     OwnedTeam: lambda world, grant, role: [grant.own_team(_team(world))] if "private" in CHANGES[role] else [],
@@ -129,6 +131,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "Administration.rotate_keys": lambda administration, _world: administration.rotate_keys(at_once=False),
     "Administration.audit": lambda administration, _world: administration.audit(None, 9),
     "Administration.status": lambda administration, _world: administration.status(),
+    "OwnSavedViews.list": lambda views, _world: views.list(),
+    "OwnSavedViews.save": lambda views, _world: views.save("Mine", "model=a"),
+    "OwnSavedViews.delete": lambda views, _world: views.delete("None"),
     "OwnTeams.list": lambda teams, _world: teams.list(None, None),
     "OwnTeams.create": lambda teams, _world: teams.create("New", None),
     "OwnTeams.join": lambda teams, _world: teams.join("WRONGONE"),

@@ -88,6 +88,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.file_page": lambda run, _world: run.file_page(None, 9),
     "VisibleRun.previous": lambda run, _world: run.previous(),
     "VisibleRun.series": lambda run, _world: run.series(),
+    "VisibleRun.task_set": lambda run, _world: run.task_set(),
     "VisibleRun.score_rows": lambda run, _world: [*run.score_rows(), *run.score_rows("solved")],
     "VisibleRun.result_rows": lambda run, _world: run.result_rows("solved"),
     "VisibleRun.played": lambda run, _world: run.played([run.episodes().items[0].task_digest]),

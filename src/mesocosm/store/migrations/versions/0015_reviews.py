@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0015"
-down_revision = "0012"
+down_revision = "0014"
 
 # Frozen: later changes of schema.py are later revisions.
 _WORD = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
