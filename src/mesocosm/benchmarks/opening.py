@@ -27,10 +27,12 @@ class BenchmarkOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `benchmark`. They are not part of a run's identity: the benchmark's digest covers them.
 
     `folder` is that of the descriptor, empty for a built-in benchmark; `output` is where an external program writes.
+    `chosen` names the parameters with another value than their default; names of runs tell them.
     """
 
     parameters: dict[str, Any] = {}
     knobs: dict[str, Any] = {}  # the name of `parameters` in runs of earlier versions
+    chosen: list[str] = []
     folder: str = ""
     output: str = ""
 
@@ -41,6 +43,16 @@ def reference(known: KnownBenchmark, parameters: Mapping[str, Any], output: Path
     if descriptor.manifest:
         return BenchmarkRef("environment", str((known.folder / descriptor.manifest).resolve()), {})
     options: dict[str, Any] = {"parameters": dict(parameters)}
+    known_parameters = descriptor.parameters.items()
+    chosen = [
+        name
+        for name, parameter in known_parameters
+        if parameter.type != "path"
+        and name != descriptor.sampling
+        and parameters.get(name) not in (None, parameter.default)
+    ]
+    if chosen:
+        options["chosen"] = chosen
     if known.folder.parent != BUILTIN:
         options["folder"] = str(known.folder)
     if output is not None:

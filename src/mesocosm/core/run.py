@@ -244,8 +244,8 @@ class Run(msgspec.Struct, omit_defaults=True):
 
     @property
     def subject(self) -> str:
-        """The benchmark in a name."""
-        return self.benchmark_title or self.benchmark
+        """The benchmark in a name: of a title such as `GSM8K: word problems` what stands before the colon."""
+        return self.benchmark_title.partition(": ")[0] or self.benchmark
 
     @property
     def player(self) -> str:
@@ -270,9 +270,10 @@ class Run(msgspec.Struct, omit_defaults=True):
             found.append("replay")
         if spec.agent.label or (spec.agent.name not in _USUAL and self.kind != "rollout"):
             found.append(spec.agent.shown)
-        parameters = spec.benchmark.options.get("parameters")
-        if isinstance(parameters, dict):
-            found += [f"{name} {value}" for name, value in parameters.items() if isinstance(value, str | int | float)]
+        parameters, chosen = (spec.benchmark.options.get(name) for name in ("parameters", "chosen"))
+        if isinstance(parameters, dict) and isinstance(chosen, list):
+            values = ((name, parameters.get(name)) for name in chosen)
+            found += [f"{name} {value}" for name, value in values if isinstance(value, str | int | float)]
         if spec.model.temperature:
             found.append(f"temperature {spec.model.temperature:g}")
         if spec.judge is not None:

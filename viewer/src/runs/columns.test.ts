@@ -11,13 +11,13 @@ const ids = (width: number, chosen?: string[]) =>
 
 describe('the automatic choice', () => {
   it('shows every column of the plan on a wide screen', () => {
-    expect(ids(1_500)).toEqual(
+    expect(ids(1_620)).toEqual(
       'name outcome score interval scale n baseline errors published cost duration created_at tags'.split(' '),
     )
   })
 
   it('drops the least important ones first', () => {
-    const narrow = ids(936)
+    const narrow = ids(1_046)
     expect(narrow).toEqual(expect.arrayContaining(['outcome', 'baseline', 'score', 'created_at']))
     expect(narrow).not.toContain('duration')
   })

@@ -55,7 +55,7 @@ const OWNERSHIP: readonly ColumnFacts[] = [
 
 /** All columns in the order in which they stand. */
 export const COLUMNS: readonly ColumnFacts[] = [
-  column('name', 'Run', 'Name, or benchmark, model and what sets the run apart', 190, {
+  column('name', 'Run', 'Name, or benchmark, model and what sets the run apart', 300, {
     sort: 'name',
     grow: 1,
     priority: 1,
