@@ -1,0 +1,266 @@
+"""What was said in an episode, as passages, and the words in them that the index of `store.search` knows."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from enum import IntFlag
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mesocosm.core.entry import Chunk
+from mesocosm.core.event import Kind
+
+
+class Said(IntFlag):
+    """Where in an episode something was said. Stored in the index, so that values must not change.
+
+    `question` is everything before the first call of a model, `observation` what came after it; `call` are the tools
+    that a model called, with arguments, `result` what they returned.
+    """
+
+    QUESTION = 1
+    REPLY = 2
+    REASONING = 4
+    CALL = 8
+    RESULT = 16
+    OBSERVATION = 32
+    ACTION = 64
+
+    @property
+    def word(self) -> str:
+        """Its name in queries and documents."""
+        return (self.name or "").lower()
+
+
+ALL = Said(127)
+OPEN = Said.QUESTION | Said.OBSERVATION | Said.ACTION
+"""What outsiders may see some of: the observations and actions of a public run."""
+TOOL = 128
+"""The bit of a tool's name, which is indexed as a whole."""
+LONGEST = 32
+"""Letters of a word that are indexed; longer ones are hashes, mostly."""
+
+
+class Passage(NamedTuple):
+    """One text of an event: where it was said, its event and step, the tool it belongs to (if any), and the text."""
+
+    said: Said
+    seq: int
+    step: int
+    tool: str
+    text: str
+
+
+class _Event(msgspec.Struct):
+    seq: int
+    step: int
+    kind: str
+    payload: Any = None
+
+
+_SPOKEN = frozenset({Kind.MESSAGE, Kind.MODEL_CALL, Kind.TOOL_CALL})
+_WANTED = frozenset({Kind.OBSERVATION, Kind.ACTION}) | _SPOKEN
+_HEAD = re.compile(rb'\{"seq":\d+,"step":-?\d+,"at":[^,"]+,"kind":"(\w+)"')
+_SKIPPED = frozenset(kind.value.encode() for kind in Kind if kind not in _WANTED)
+
+_events = msgspec.json.Decoder(_Event)
+
+
+def passages(chunks: Iterable[Chunk], *, spoken: bool = True) -> Iterator[Passage]:
+    """Yield what was said in an episode, in order; without `spoken` only observations and actions.
+
+    Lines that are no events are left out.
+    """
+    asked = False
+    replies: set[str] = set()
+    tools: dict[str, str] = {}
+    for chunk in chunks:
+        for line in chunk.raw.split(b"\n"):
+            head = _HEAD.match(line)
+            if not line or (head is not None and head[1] in _SKIPPED):
+                continue
+            try:
+                event = _events.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError):
+                continue
+            if event.kind not in _WANTED:
+                continue
+            if spoken or event.kind not in _SPOKEN:
+                yield from _said(event, replies, tools, asked=asked)
+            asked = asked or event.kind in {Kind.MODEL_CALL, Kind.ACTION}
+
+
+def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: bool) -> Iterator[Passage]:
+    payload, place = event.payload, (event.seq, event.step)
+    if not isinstance(payload, Mapping):
+        return
+    heard = Said.OBSERVATION if asked else Said.QUESTION
+    found: list[tuple[Said, str, Any]] = []
+    if event.kind == Kind.OBSERVATION:
+        found.append((heard, "", payload.get("data")))
+    elif event.kind == Kind.ACTION:
+        found += [(Said.ACTION, "", payload.get("action")), (Said.REASONING, "", payload.get("reasoning"))]
+    elif event.kind == Kind.MODEL_CALL:
+        text = payload.get("text")
+        if isinstance(text, str):
+            replies.add(text)
+        found += [(Said.REPLY, "", text), (Said.REASONING, "", payload.get("reasoning"))]
+        calls = payload.get("tool_calls")
+        for call in calls if isinstance(calls, list) else []:
+            found.append(_call(call, tools))
+    elif event.kind == Kind.TOOL_CALL:
+        found.append(_call(payload, tools))
+    else:
+        content = _content(payload.get("content"))
+        if payload.get("role") == "tool":
+            found.append((Said.RESULT, tools.get(str(payload.get("tool_call_id")), ""), content))
+        elif content not in replies:
+            found.append((heard, "", content))
+    for said, tool, value in found:
+        text = flat(value)
+        if text or tool:
+            yield Passage(said, *place, tool, text)
+
+
+def _call(call: Any, tools: dict[str, str]) -> tuple[Said, str, Any]:
+    if not isinstance(call, Mapping):
+        return Said.CALL, "", None
+    given = call.get("function") if isinstance(call.get("function"), Mapping) else call
+    name = str(given.get("name") or "")
+    tools[str(call.get("id"))] = name
+    return Said.CALL, name, given.get("arguments")
+
+
+def _content(content: Any) -> Any:
+    """Return the texts of a message's content, without its images."""
+    if not isinstance(content, list):
+        return content
+    return "\n".join(part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def flat(value: Any) -> str:
+    """Return a JSON value as text for people: a text as it is, else its names and values, one pair a line."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        if "$blob" in value:
+            return ""
+        return "\n".join(f"{name}: {flat(item)}" for name, item in value.items())
+    if isinstance(value, list | tuple):
+        return "\n".join(map(flat, value))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+_ASCII = re.compile(rf"([a-z0-9_]{{1,{LONGEST}}})[a-z0-9_]*")
+
+_ALONE = (
+    "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u2600-\u27bf\u2b00-\u2bff\u3005-\u30ff"
+    "\u3130-\u318f\u31f0-\u31ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f000-\U0001faff\U00020000-\U0003ffff"
+)
+"""Letters that are words of their own: scripts without spaces, Hangul (whose words have endings), and pictures."""
+
+
+@cache
+def _marks() -> str:
+    """Return the combining marks as part of a character class: they belong to words, which `\\w` does not know."""
+    found = [code for code in range(0x300, 0xFFFF) if unicodedata.category(chr(code)) in {"Mn", "Mc"}]
+    return "".join(chr(code) for code in found)
+
+
+@cache
+def _letters() -> str:
+    """Return what follows a letter of a longer word, as a lookaround."""
+    return rf"(?:(?![{_ALONE}])[\w{_marks()}])"
+
+
+@cache
+def _words() -> re.Pattern[str]:
+    return re.compile(rf"[{_ALONE}]|{_letters()}+")
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Return the pattern of words of all kinds that stand together: telling them apart costs more."""
+    return re.compile(rf"[\w{_marks()}{_ALONE}]+")
+
+
+@cache
+def _alone() -> re.Pattern[str]:
+    return re.compile(rf"[{_ALONE}]")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a folded text in order, each cut to LONGEST letters."""
+    if text.isascii():
+        return _ASCII.findall(text)
+    found: list[str] = []
+    for run in _runs().findall(text):
+        if run.isascii() or not _alone().search(run):
+            found.append(run[:LONGEST])
+        else:
+            found += [word[:LONGEST] for word in _words().findall(run)]
+    return found
+
+
+def is_alone(letter: str) -> bool:
+    """Return whether a letter is a word of its own."""
+    return not letter.isascii() and _alone().match(letter) is not None
+
+
+def bounded(text: str, *, open_end: bool) -> re.Pattern[str]:
+    """Return the pattern of a folded text: whole words, any white space between them; `open_end`: the last may go on."""
+    parts = text.split()
+    body = r"\s+".join(map(re.escape, parts))
+    words = [_words().findall(parts[0]), _words().findall(parts[-1])]
+    before = rf"(?<!{_letters()})" if _starts(parts[0], words[0]) else ""
+    after = rf"(?!{_letters()})" if _ends(parts[-1], words[1]) else ""
+    if open_end:
+        after = rf"{_letters()}*"
+    return re.compile(before + body + after)
+
+
+def _starts(part: str, words: list[str]) -> bool:
+    return bool(words) and part.startswith(words[0]) and not is_alone(part[0])
+
+
+def _ends(part: str, words: list[str]) -> bool:
+    return bool(words) and part.endswith(words[-1]) and not is_alone(part[-1])
+
+
+def indexed_words(said: Iterable[Passage]) -> dict[int, set[str]]:
+    """Return the words of an episode by the places where they were said, as bits of `Said`, and its tools.
+
+    A word is in one of the sets only.
+    """
+    places: dict[str, int] = {}
+    tools: set[str] = set()
+    for passage in said:
+        places[passage.text] = places.get(passage.text, 0) | passage.said.value
+        if passage.tool:
+            tools.add(tool_key(passage.tool))
+    words: dict[int, set[str]] = {}
+    for text, bits in places.items():
+        words.setdefault(bits, set()).update(words_of(text.casefold()))
+    if tools:
+        words[TOOL] = tools
+    found: dict[int, set[str]] = {}
+    for bits, new in words.items():
+        for known, some in list(found.items()):
+            both = some & new
+            if both:
+                some -= both
+                new -= both
+                found.setdefault(known | bits, set()).update(both)
+        found.setdefault(bits, set()).update(new)
+    return found
+
+
+def tool_key(name: str) -> str:
+    """Return the entry of a tool's name in the index."""
+    return " ".join(name.casefold().split())[:LONGEST]
