@@ -64,7 +64,11 @@ def _entry(run_id: str, index: int) -> Entry:
     steps: list[tuple[int, Kind, Any]] = [(0, Kind.OBSERVATION, {"data": _text(80)})]
     steps.append((1, Kind.MESSAGE, {"index": 0, "role": "user", "content": steps[0][2]["data"]}))
     for step in range(1, 4):
-        call = {"id": f"call_{step}", "name": "look_up", "arguments": {"query": _text(6), "id": _chance.randrange(10**6)}}
+        call = {
+            "id": f"call_{step}",
+            "name": "look_up",
+            "arguments": {"query": _text(6), "id": _chance.randrange(10**6)},
+        }
         reply = {"text": _text(40), "reasoning": _text(80), "tool_calls": [call], "messages": [[0, 2 * step]]}
         usage = {"model": "provider/model", "usage": {"prompt": 900, "completion": 80}, "latency_s": _chance.random()}
         steps.append((step, Kind.MODEL_CALL, {**reply, **usage}))
@@ -134,7 +138,9 @@ def _queries() -> Iterator[tuple[str, str]]:
 def _size(store: Store, table: str) -> int:
     if store.database.postgres:
         return int(store.database.scalar(text(f"SELECT pg_total_relation_size('{table}')")))
-    wanted = text(f"SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_master WHERE tbl_name = '{table}')")
+    wanted = text(
+        f"SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_master WHERE tbl_name = '{table}')"
+    )
     return int(store.database.scalar(wanted))
 
 
@@ -150,7 +156,9 @@ def measure(place: str, count: int, runs: int) -> None:
     store.search.index.update()
     if waiting:
         each = 1e6 * (time.process_time() - worked) / waiting
-        print(f"  indexed {waiting:,} episodes in {time.perf_counter() - began:.0f} s, {each:.0f} µs of processor time each")
+        print(
+            f"  indexed {waiting:,} episodes in {time.perf_counter() - began:.0f} s, {each:.0f} µs of processor time each"
+        )
     traces = _size(store, "event_chunks")
     index = _size(store, "search_blocks") + _size(store, "search_pages")
     print(f"  traces {traces / 2**20:,.0f} MiB as stored, index {index / 2**20:,.0f} MiB")
@@ -165,7 +173,9 @@ def measure(place: str, count: int, runs: int) -> None:
         whole = store.search.find(read_query(query), limit=20, budget_s=600)
         seconds = time.perf_counter() - began
         line(f"{name}: {len(found.hits)} hits", statistics.median(times), "ms", FIRST_MS, above=False)
-        print(f"    all {whole.episodes:,} counted in {seconds * 1000:,.0f} ms; slowest first answer {max(times):.0f} ms")
+        print(
+            f"    all {whole.episodes:,} counted in {seconds * 1000:,.0f} ms; slowest first answer {max(times):.0f} ms"
+        )
     store.close()
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import func, select
 
 from mesocosm.core.entry import Chunk, Entry
-from mesocosm.core.episode import Episode, EpisodeStatus
+from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
 from mesocosm.core.run import Run
@@ -419,8 +419,8 @@ def test_the_same_is_found_as_by_reading_everything(store: Store, write: Write) 
     ]
     write(*([reply(text)] for text in texts))
 
-    for query in {" ".join(chance.choices(ALPHABET, k=chance.randrange(1, 3))) for _ in range(60)}:
-        query = query.replace('"', "")
+    for words in {" ".join(chance.choices(ALPHABET, k=chance.randrange(1, 3))) for _ in range(60)}:
+        query = words.replace('"', "")
         if not re.search(r"\w|🟩", query.replace("_", "x")):
             continue
         # Written without the pattern and the words of the search itself: a word ends where a letter of it does.

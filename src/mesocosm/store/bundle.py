@@ -21,8 +21,8 @@ from mesocosm.store.rows import answer_row, episode_row, json_text, run_from, sc
 from mesocosm.store.run_index import insert_run, refresh_index_row, write_state
 from mesocosm.store.runs import Runs
 from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
-from mesocosm.store.search_index import forget
 from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
+from mesocosm.store.search_index import forget
 from mesocosm.store.traces import Traces, chunk_rows
 
 _PAGE = 200

@@ -58,8 +58,8 @@ from mesocosm.store.rows import (
     score_rows,
 )
 from mesocosm.store.schema import CAUSED, UNUSUAL, answers, episodes, runs, scores
-from mesocosm.store.search_index import forget
 from mesocosm.store.seals import rechain, reseal
+from mesocosm.store.search_index import forget
 from mesocosm.store.series import RunSeries, run_series
 from mesocosm.store.wrong_answers import WrongGroup, wrong_groups
 

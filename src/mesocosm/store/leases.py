@@ -19,8 +19,8 @@ from mesocosm.store.lease_owner import UNHELD_S, abandoned, alive, this_process
 from mesocosm.store.lookup import resolve
 from mesocosm.store.rows import holder_from, json_text, run_from, state_values
 from mesocosm.store.run_index import refresh_index_row, write_state
-from mesocosm.store.search_index import expect
 from mesocosm.store.schema import UNUSUAL, episodes, invocations, outcomes, runs
+from mesocosm.store.search_index import expect
 from mesocosm.store.views import INTERRUPTED
 
 SILENCE = 60.0

@@ -133,6 +133,7 @@ class Runs:
 
     def conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
         """Return the conditions of a filter on columns like those of `run_index`."""
+
         def line(name: str) -> ColumnElement[Any]:
             return self._unindexed(columns[name])
 

@@ -470,6 +470,7 @@ verdicts = Table(
     UniqueConstraint("episode_id", "round_id", "author", "settles", "replaces"),
     Index(None, "run_id"),
     Index(None, "round_id"),
+)
 
 # Runs with episodes that the search index may not have. Whoever adds, removes or rescores episodes adds the run here in
 # the same transaction; `store.search_index` removes it.

@@ -30,8 +30,8 @@ from mesocosm.store.search_index import (
     unindexed,
     verdict_sets,
 )
-from mesocosm.store.search_query import Occurrence, SearchQuery, fold
-from mesocosm.store.search_words import ALL, OPEN, Passage, Said, passages, tool_key
+from mesocosm.store.search_query import Heard, Occurrence, SearchQuery
+from mesocosm.store.search_words import ALL, OPEN, Said, passages, tool_key
 from mesocosm.store.traces import Traces
 
 Item = TypeVar("Item")
@@ -115,7 +115,7 @@ class _Block:
     def place(self) -> tuple[str, int, int]:
         return self.run_id, self.stretch, self.part
 
-    def look(self, word: str, prefix: bool) -> Hits:  # noqa: FBT001 - as search_query.Look
+    def look(self, word: str, prefix: bool) -> Hits:
         hits = self.found.get((word, prefix))
         if hits is None:
             page = self.pages.get(page_number(word, self.page_count))
@@ -245,13 +245,13 @@ class _Work:
                 )
             )
             left -= len(found)
-            for episode, said in self._read(run_id, found, lambda one: one.id):
+            for episode, heard in self._read(run_id, found, lambda one: one.id):
                 if self._over():
                     break
                 self._result.searched += 1
                 verdict = episode.verdict(threshold)
                 self._result.all_verdicts[verdict] += 1
-                self._decide(_Place(run_id, -1, 0, episode.position), episode.id, verdict, said)
+                self._decide(_Place(run_id, -1, 0, episode.position), episode.id, verdict, heard)
 
     def _pending(self) -> list[tuple[str, int]]:
         """Return the pending runs, newest first, with the number of their finished episodes that no block has."""
@@ -330,7 +330,7 @@ class _Work:
         if not maybe:
             return
         sight = self._sight_of(block.run_id)
-        hidden = sight.outside or (sight.redact is not None and any(map(sight.hides, self._words())))
+        hidden = sight.outside or (sight.redact is not None and self._may_hide(sight))
         if hidden or not query.exact:
             self._verify(block, maybe)
             return
@@ -341,6 +341,10 @@ class _Work:
                 here = query.found(block.look, said.value, maybe=False)
                 result.places[said.word] += here.bit_count()
         self._list(block, found)
+
+    def _may_hide(self, sight: Sight) -> bool:
+        """Return whether what is redacted for the reader may have a word of the query."""
+        return any(term.open_end for term in self._query.terms) or any(map(sight.hides, self._words()))
 
     def _count(self, block: _Block, found: int, counted: Counter[str]) -> None:
         rest = found
@@ -357,18 +361,18 @@ class _Work:
             known = block.sets.get(self._verdict)
             found &= ~reduce(union, block.sets.values()) if known is None else known
         for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._result.hits) + 1)):
-            for place, episode, said in self._passages(block, batch):
+            for place, episode, heard in self._passages(block, batch):
                 if self._full:
                     return
-                self._hit(place, episode, _verdict_of(block, place.number), said)
+                self._hit(place, episode, _verdict_of(block, place.number), heard)
 
     def _verify(self, block: _Block, maybe: int) -> None:
         """Read the traces of the episodes that may match, count and list those that do."""
         for batch in _in_batches(self._numbers(block, maybe), _VERIFIED):
             if self._over():
                 return
-            for place, episode, said in self._passages(block, batch):
-                self._decide(place, episode, _verdict_of(block, place.number), said)
+            for place, episode, heard in self._passages(block, batch):
+                self._decide(place, episode, _verdict_of(block, place.number), heard)
 
     def _numbers(self, block: _Block, found: int) -> list[int]:
         """Return the numbers of episodes in a block, without those of earlier pages."""
@@ -377,28 +381,24 @@ class _Work:
             found = found >> (after.number + 1) << (after.number + 1)
         return numbers_of(found)
 
-    def _passages(
-        self, block: _Block, numbers: Sequence[int]
-    ) -> Iterator[tuple[_Place, str, list[tuple[Passage, str]]]]:
+    def _passages(self, block: _Block, numbers: Sequence[int]) -> Iterator[tuple[_Place, str, Heard]]:
         column = search_blocks.c
         mine = (column.run_id == block.run_id, column.stretch == block.stretch, column.part == block.part)
         packed = self._database.scalar(select(column.ids).where(*mine))
         ids = [] if packed is None else read_ids(packed)
         some = [(number, ids[number]) for number in numbers if number < len(ids)]
-        for (number, episode_id), said in self._read(block.run_id, some, lambda one: one[1]):
-            yield _Place(*block.place, number), episode_id, said
+        for (number, episode_id), heard in self._read(block.run_id, some, lambda one: one[1]):
+            yield _Place(*block.place, number), episode_id, heard
 
     # Episodes
 
-    def _read(
-        self, run_id: str, items: Sequence[Item], id_of: Callable[[Item], str]
-    ) -> Iterator[tuple[Item, list[tuple[Passage, str]]]]:
+    def _read(self, run_id: str, items: Sequence[Item], id_of: Callable[[Item], str]) -> Iterator[tuple[Item, Heard]]:
         """Yield episodes of a run with what the reader may see of what was said, and the same folded."""
         sight = self._sight_of(run_id)
         for item, chunks in read_traces(Traces(self._database, sight.redact), items, id_of):
-            heard = passages(chunks, spoken=not sight.outside)
+            said = passages(chunks, spoken=not sight.outside)
             allowed = OPEN if sight.outside else ALL
-            yield item, [(one, fold(one.text)[0]) for one in heard if one.said & allowed]
+            yield item, self._query.heard(one for one in said if one.said & allowed)
 
     def _sight_of(self, run_id: str) -> Sight:
         sight = self._sights.get(run_id)
@@ -406,21 +406,21 @@ class _Work:
             sight = self._sights[run_id] = self._sight(run_id)
         return sight
 
-    def _decide(self, place: _Place, episode_id: str, verdict: str, said: list[tuple[Passage, str]]) -> None:
+    def _decide(self, place: _Place, episode_id: str, verdict: str, heard: Heard) -> None:
         """Count an episode if it matches, and list it if it is wanted."""
         query, result = self._query, self._result
         if self._after is None:
             for one in Said:
-                if query.matches(said, one.value):
+                if query.matches(heard, one.value):
                     result.places[one.word] += 1
-        if query.matches(said, query.places):
+        if query.matches(heard, query.places):
             if self._after is None:
                 result.verdicts[verdict] += 1
-            self._hit(place, episode_id, verdict, said)
+            self._hit(place, episode_id, verdict, heard)
         if not self._full:
             self._last = place
 
-    def _hit(self, place: _Place, episode_id: str, verdict: str, said: list[tuple[Passage, str]]) -> None:
+    def _hit(self, place: _Place, episode_id: str, verdict: str, heard: Heard) -> None:
         result = self._result
         if self._full or self._earlier(place) or (self._verdict and verdict != self._verdict):
             return
@@ -428,7 +428,7 @@ class _Work:
             assert self._last is not None
             result.cursor = self._last.write()
             return
-        best = self._query.best(said, self._query.places)
+        best = self._query.best(heard, self._query.places)
         if best is None:  # changed since the index was made
             return
         row = self._database.one(select(episodes.c.position, episodes.c.task_id).where(episodes.c.id == episode_id))

@@ -5,6 +5,8 @@ the index has them all. So a process may die at any time and any number may inde
 episodes are still what they were when it was made, and if nobody has stored it meanwhile.
 """
 
+import logging
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +17,15 @@ from sqlalchemy import ColumnElement, Connection, Integer, delete, func, literal
 
 from mesocosm.core.entry import Chunk
 from mesocosm.core.episode import FINISHED, EpisodeStatus
-from mesocosm.core.failure import InfrastructureError, UnknownName
+from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
 from mesocosm.store.database import Database, batches
 from mesocosm.store.rows import primary_threshold, read_metrics
 from mesocosm.store.schema import episodes, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import SIZE, BlockBuilder, bits
 from mesocosm.store.search_words import indexed_words, passages
 from mesocosm.store.traces import Traces
+
+_log = logging.getLogger(__name__)
 
 VERDICTS = ("passed", "not_passed", "error")
 """The verdicts whose sets a block stores; all other episodes are missing a score."""
@@ -82,7 +86,8 @@ class SearchIndex:
         if run_id:
             wanted = wanted.where(search_pending.c.run_id == run_id)
         ids = [row["run_id"] for row in self._database.all(wanted)]
-        return all([time.monotonic() < end and self._update(pending, end, indexed) for pending in ids])
+        done = [time.monotonic() < end and self._update(pending, end, indexed) for pending in ids]
+        return all(done)
 
     def pending(self) -> int:
         """Return how many finished episodes are not in the index."""
@@ -109,10 +114,16 @@ class SearchIndex:
         return bool(going) or self._database.write(lambda connection: _settle(connection, run_id))
 
     def _index(self, run_id: str, stretch: _Stretch) -> int:
-        """Index the finished episodes of a stretch anew; return how many there are more, 0 if they changed meanwhile."""
-        threshold, found = self._database.read(
-            lambda connection: (threshold_of(connection, run_id), _episodes(connection, run_id, stretch.number))
+        """Index the finished episodes of a stretch anew; return how many are new, 0 if they changed meanwhile."""
+        threshold, found, indexed = self._database.read(
+            lambda connection: (
+                threshold_of(connection, run_id),
+                _episodes(connection, run_id, stretch.number),
+                _indexed(connection, run_id, stretch.number),
+            )
         )
+        if indexed != stretch.indexed:  # another process does the same
+            return 0
         made: list[tuple[BlockBuilder, Sequence[IndexedEpisode]]] = []
         builder, start = BlockBuilder(), 0
         for number, (episode, chunks) in enumerate(read_traces(self._traces, found, lambda one: one.id), 1):
@@ -232,7 +243,7 @@ def _stretches(connection: Connection, run_id: str) -> list[_Stretch]:
     total = func.sum(search_blocks.c.episodes)
     stored = select(search_blocks.c.stretch, total).where(search_blocks.c.run_id == run_id)
     indexed = {key: int(value) for key, value in connection.execute(stored.group_by(search_blocks.c.stretch))}
-    counted = {key: value for key, value in connection.execute(finished.group_by(number))}
+    counted = {key: int(value) for key, value in connection.execute(finished.group_by(number))}
     return [_Stretch(key, counted.get(key, 0), indexed.get(key, 0)) for key in sorted({*counted, *indexed})]
 
 
@@ -274,3 +285,38 @@ def verdict_sets(data: bytes) -> dict[str, int]:
     size = len(data) // len(VERDICTS)
     parts = (data[place * size : (place + 1) * size] for place in range(len(VERDICTS)))
     return {name: int.from_bytes(part, "little") for name, part in zip(VERDICTS, parts, strict=True)}
+
+
+class IndexKeeper:
+    """A thread that keeps the index up to date, at most half of its time, so that others of the process get theirs."""
+
+    SLICE_S = 0.2
+    PAUSE_S = 2.0
+    FAILED_S = 60.0
+
+    def __init__(self, index: Callable[[], SearchIndex]) -> None:
+        self._index = index
+        self._leaving = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="mesocosm-search-index", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, after the block that is being made."""
+        self._leaving.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _work(self) -> None:
+        pause = self.SLICE_S
+        while not self._leaving.wait(pause):
+            began = time.monotonic()
+            try:
+                done = self._index().update(end=began + self.SLICE_S)
+            except MesocosmError as error:
+                _log.info("the search index cannot be kept up at the moment: %s", error)
+                pause = self.FAILED_S
+            else:
+                pause = self.PAUSE_S if done else time.monotonic() - began

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from mesocosm.core.failure import UsageError
 from mesocosm.store.search_blocks import Hits
@@ -27,7 +27,10 @@ _PART = re.compile(r'(-?)(in:|tool:)?(?:"([^"]*)"(\*?)|([^\s"]+))')
 _AROUND = 60
 _SNIPPET = 240
 
-Look = Callable[[str, bool], Hits]
+Heard: TypeAlias = list[tuple[Passage, int]]
+"""Passages, each with the terms that it says: bit n for the nth term of the query."""
+
+Look: TypeAlias = Callable[[str, bool], Hits]
 """Finds a word in a block; with True all words that begin with it."""
 
 
@@ -58,7 +61,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to find: all `terms` in an episode, in `places` (bits of `Said`), in calls and results of `tool` if given."""
+    """What to find in an episode: all `terms`, in `places` (bits of `Said`), in calls and results of `tool` if given."""
 
     terms: tuple[Term, ...]
     places: Said
@@ -80,7 +83,7 @@ class SearchQuery:
         """Return the episodes of a block that match; with `maybe` all that may, as terms to leave out are unproven."""
         result = -1
         if self.tool:
-            result &= _union(look(tool_key(self.tool), False), TOOL)
+            result &= _union(look(tool_key(self.tool), False), TOOL)  # noqa: FBT003 - as Look
         for term in self.terms:
             if not term.without:
                 result &= term.found(look, places)
@@ -91,26 +94,41 @@ class SearchQuery:
                 result &= ~term.found(look, places)
         return result
 
-    def matches(self, said: Sequence[tuple[Passage, str]], places: int) -> bool:
-        """Return whether an episode with these passages (each with its folded text) matches in `places`."""
+    def heard(self, said: Iterable[Passage]) -> Heard:
+        """Return which of the terms each passage says."""
+        terms = [(1 << number, term.pattern.search) for number, term in enumerate(self.terms)]
+        tool = tool_key(self.tool)
+        found: Heard = []
+        for passage in said:
+            if tool and tool_key(passage.tool) != tool:
+                continue
+            folded = passage.text.casefold()
+            found.append((passage, sum(bit for bit, search in terms if search(folded))))
+        return found
+
+    def matches(self, heard: Heard, places: int) -> bool:
+        """Return whether an episode in which this was heard matches in `places`."""
         if not self.terms:
             # A tool alone: the episodes that call it.
-            places &= Said.CALL
-        heard = [(passage, text) for passage, text in said if passage.said & places and self._of_tool(passage)]
-        if self.tool and not heard:
-            return False
-        return all(any(term.pattern.search(text) for _passage, text in heard) != term.without for term in self.terms)
+            return any(passage.said & places & Said.CALL for passage, _terms in heard)
+        all_terms = 0
+        for passage, terms in heard:
+            if passage.said & places:
+                all_terms |= terms
+        return all_terms == self._wanted
 
-    def best(self, said: Sequence[tuple[Passage, str]], places: int) -> Passage | None:
+    def best(self, heard: Heard, places: int) -> Passage | None:
         """Return the first passage that says most of it; None if none says any."""
-        positive = [term for term in self.terms if not term.without]
-        found, most = None, 0 if positive else -1
-        for passage, text in said:
-            if passage.said & places and self._of_tool(passage):
-                number = sum(term.pattern.search(text) is not None for term in positive)
-                if number > most:
-                    found, most = passage, number
+        found, most = None, 0 if self._wanted else -1
+        for passage, terms in heard:
+            number = (terms & self._wanted).bit_count()
+            if passage.said & places and number > most:
+                found, most = passage, number
         return found
+
+    @property
+    def _wanted(self) -> int:
+        return sum(1 << number for number, term in enumerate(self.terms) if not term.without)
 
     def snippet(self, text: str) -> tuple[str, tuple[tuple[int, int], ...]]:
         """Return a part of a text around what was found, with the ranges of what was found in it."""
@@ -130,9 +148,6 @@ class SearchQuery:
             if first < end:
                 marks.append((first - start + len(before), min(last, end) - start + len(before)))
         return before + text[start:end] + after, _disjoint(marks)
-
-    def _of_tool(self, passage: Passage) -> bool:
-        return not self.tool or tool_key(passage.tool) == tool_key(self.tool)
 
 
 def fold(text: str) -> tuple[str, Sequence[int]]:

@@ -127,7 +127,8 @@ def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: boo
 def _call(call: Any, tools: dict[str, str]) -> tuple[Said, str, Any]:
     if not isinstance(call, Mapping):
         return Said.CALL, "", None
-    given = call.get("function") if isinstance(call.get("function"), Mapping) else call
+    function = call.get("function")
+    given = function if isinstance(function, Mapping) else call
     name = str(given.get("name") or "")
     tools[str(call.get("id"))] = name
     return Said.CALL, name, given.get("arguments")
@@ -214,7 +215,10 @@ def is_alone(letter: str) -> bool:
 
 
 def bounded(text: str, *, open_end: bool) -> re.Pattern[str]:
-    """Return the pattern of a folded text: whole words, any white space between them; `open_end`: the last may go on."""
+    """Return the pattern of a folded text: whole words, any white space between them.
+
+    With `open_end` the last word may go on.
+    """
     parts = text.split()
     body = r"\s+".join(map(re.escape, parts))
     words = [_words().findall(parts[0]), _words().findall(parts[-1])]
@@ -254,8 +258,8 @@ def indexed_words(said: Iterable[Passage]) -> dict[int, set[str]]:
         for known, some in list(found.items()):
             both = some & new
             if both:
-                some -= both
-                new -= both
+                some.difference_update(both)
+                new.difference_update(both)
                 found.setdefault(known | bits, set()).update(both)
         found.setdefault(bits, set()).update(new)
     return found

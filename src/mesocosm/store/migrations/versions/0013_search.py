@@ -1,4 +1,4 @@
-"""The index of what was said in episodes. All runs are pending: the index of an older store is made in the background."""
+"""The index of what was said in episodes. All runs are pending: that of an older store is made in the background."""
 
 import sqlalchemy as sa
 from alembic import op
