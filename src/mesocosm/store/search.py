@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import or_ as union
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from mesocosm.store.runs import Runs
 from mesocosm.store.schema import episodes, run_index, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import Hits, PageReader, numbers_of, page_number
 from mesocosm.store.search_index import (
+    IndexedEpisode,
     SearchIndex,
     read_ids,
     read_traces,
@@ -238,12 +239,7 @@ class _Work:
             self._result.finished += number
             if not left or number <= 0 or self._over():
                 continue
-            threshold, found = self._database.read(
-                lambda connection, run=run_id, most=left: (
-                    threshold_of(connection, run),
-                    unindexed(connection, run, most),
-                )
-            )
+            threshold, found = self._database.read(partial(_left, run_id=run_id, most=left))
             left -= len(found)
             for episode, heard in self._read(run_id, found, lambda one: one.id):
                 if self._over():
@@ -294,7 +290,7 @@ class _Work:
                 .order_by(column.run_id.desc(), column.stretch, column.part)
                 .limit(_WINDOW + 1)
             )
-            found = self._database.read(lambda connection, some=some: self._read_blocks(connection, some, words))
+            found = self._database.read(partial(self._read_blocks, some=some, words=words))
             yield from found[:_WINDOW]
             if len(found) <= _WINDOW:
                 return
@@ -362,9 +358,9 @@ class _Work:
             found &= ~reduce(union, block.sets.values()) if known is None else known
         for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._result.hits) + 1)):
             for place, episode, heard in self._passages(block, batch):
-                if self._full:
-                    return
                 self._hit(place, episode, _verdict_of(block, place.number), heard)
+            if self._result.cursor is not None:
+                return
 
     def _verify(self, block: _Block, maybe: int) -> None:
         """Read the traces of the episodes that may match, count and list those that do."""
@@ -444,6 +440,10 @@ class _Work:
         if after is None or place.stretch >= 0 or after.stretch >= 0:
             return False
         return (place.run_id, -place.number) >= (after.run_id, -after.number)
+
+
+def _left(connection: Connection, run_id: str, most: int) -> tuple[float, list[IndexedEpisode]]:
+    return threshold_of(connection, run_id), unindexed(connection, run_id, most)
 
 
 def _in_batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:

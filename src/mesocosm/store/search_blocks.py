@@ -9,7 +9,6 @@ import zlib
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
 from typing import TypeAlias
 
 import zstandard
@@ -42,16 +41,18 @@ class BlockBuilder:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self._words: dict[str, list[int]] = defaultdict(list)
+        self._words: dict[int, dict[str, list[int]]] = {}
         self._count = 0
 
     def add(self, episode_id: str, words: Mapping[int, Collection[str]]) -> None:
         """Add an episode with its words by their places."""
-        found = self._words
+        # One object for all words, to save memory and time.
+        number = len(self.ids)
         for places, some in words.items():
-            # One object for all words, to save memory and time.
-            number = len(self.ids) << 8 | places
             self._count += len(some)
+            found = self._words.get(places)
+            if found is None:
+                found = self._words[places] = defaultdict(list)
             for word in some:
                 found[word].append(number)
         self.ids.append(episode_id)
@@ -64,7 +65,11 @@ class BlockBuilder:
     def pages(self) -> tuple[int, dict[int, bytes]]:
         """Return the count of pages, a power of two, and those that are not empty by number."""
         size = (len(self.ids) + 7) // 8
-        entries = [(word, _entry(self._words[word], size)) for word in sorted(self._words)]
+        found: dict[str, list[bytes]] = defaultdict(list)
+        for places, words in sorted(self._words.items()):
+            for word, numbers in words.items():
+                found[word].append(_group(places, numbers, size))
+        entries = [(word, b"".join(found[word])) for word in sorted(found)]
         room = sum(len(word) + len(entry) + 5 for word, entry in entries)
         count = 1 << (room // _PAGE).bit_length()
         paged: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
@@ -87,8 +92,8 @@ class PageReader:
         letters, number = _HEAD.unpack_from(raw)
         start = _HEAD.size + letters
         self._words = raw[_HEAD.size : start]
-        lengths = array("I", raw[start : start + 4 * number])
-        self._ends = list(accumulate(lengths, initial=start + 4 * number))
+        self._lengths = array("I", raw[start : start + 4 * number])
+        self._start = start + 4 * number
         self._raw = raw
 
     def find(self, word: str, *, prefix: bool = False) -> Hits:
@@ -96,29 +101,24 @@ class PageReader:
         key = b"\n" + word.encode("utf-8", "replace") + (b"" if prefix else b"\n")
         found: Hits = []
         place = self._words.find(key)
+        if place < 0:
+            return found
         number = self._words.count(b"\n", 0, place)
+        start = self._start + sum(self._lengths[:number])
         while place >= 0:
-            found += _groups(self._raw[self._ends[number] : self._ends[number + 1]])
+            end = start + self._lengths[number]
+            found += _groups(self._raw[start:end])
             place = self._words.find(key, place + 1) if prefix else -1
             # Words are sorted, so those with one prefix follow each other.
-            number += 1
+            number, start = number + 1, end
         return found
 
 
-def _entry(numbers: Sequence[int], size: int) -> bytes:
-    """Return the episodes of a word: for each set of places its bits, a count, and the numbers (count 0: as bits)."""
-    if len(numbers) == 1:
-        return _GROUP.pack(numbers[0] & 255, 1) + array("H", [numbers[0] >> 8]).tobytes()
-    found: dict[int, list[int]] = defaultdict(list)
-    for number in numbers:
-        found[number & 255].append(number >> 8)
-    parts = []
-    for places, some in sorted(found.items()):
-        if len(some) <= _MANY:
-            parts.append(_GROUP.pack(places, len(some)) + array("H", some).tobytes())
-        else:
-            parts.append(_GROUP.pack(places, 0) + size.to_bytes(4, "little") + bits(some).to_bytes(size, "little"))
-    return b"".join(parts)
+def _group(places: int, numbers: Sequence[int], size: int) -> bytes:
+    """Return the episodes in which a word was said in these places: a count and their numbers (count 0: as bits)."""
+    if len(numbers) <= _MANY:
+        return _GROUP.pack(places, len(numbers)) + array("H", numbers).tobytes()
+    return _GROUP.pack(places, 0) + size.to_bytes(4, "little") + bits(numbers).to_bytes(size, "little")
 
 
 def _groups(entry: bytes) -> Hits:
@@ -140,11 +140,13 @@ def _groups(entry: bytes) -> Hits:
 
 
 def bits(numbers: Sequence[int]) -> int:
-    """Return a set of episodes, given by their numbers, as bits."""
-    found = 0
+    """Return a set of episodes, given by their numbers in order, as bits."""
+    if not numbers:
+        return 0
+    found = bytearray(numbers[-1] // 8 + 1)
     for number in numbers:
-        found |= 1 << number
-    return found
+        found[number >> 3] |= 1 << (number & 7)
+    return int.from_bytes(found, "little")
 
 
 def numbers_of(found: int) -> list[int]:

@@ -91,12 +91,13 @@ class SearchIndex:
 
     def pending(self) -> int:
         """Return how many finished episodes are not in the index."""
-        wanted = select(search_pending.c.run_id)
-        return sum(
-            max(0, stretch.finished - stretch.indexed)
-            for row in self._database.all(wanted)
-            for stretch in self._database.read(lambda connection, run=row["run_id"]: _stretches(connection, run))
-        )
+
+        def work(connection: Connection) -> int:
+            ids = connection.scalars(select(search_pending.c.run_id)).all()
+            waiting = [stretch for run_id in ids for stretch in _stretches(connection, run_id)]
+            return sum(max(0, stretch.finished - stretch.indexed) for stretch in waiting)
+
+        return self._database.read(work)
 
     def _update(self, run_id: str, end: float, indexed: Callable[[int], None] | None) -> bool:
         going = self._database.scalar(select(runs.c.id).where(runs.c.id == run_id, runs.c.holder.is_not(None)))

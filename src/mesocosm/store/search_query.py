@@ -61,7 +61,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class SearchQuery:
-    """What to find in an episode: all `terms`, in `places` (bits of `Said`), in calls and results of `tool` if given."""
+    """What to find in an episode: all `terms`, in `places`, and in calls and results of `tool` if given."""
 
     terms: tuple[Term, ...]
     places: Said

@@ -158,7 +158,8 @@ def flat(value: Any) -> str:
     return str(value)
 
 
-_ASCII = re.compile(rf"([a-z0-9_]{{1,{LONGEST}}})[a-z0-9_]*")
+_ASCII = bytes(code if chr(code).isalnum() or code == ord("_") else ord(" ") for code in range(128)).lower().ljust(256)
+"""The words of ASCII text in small letters, between spaces: five times as fast as a regular expression."""
 
 _ALONE = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1100-\u11ff\u2600-\u27bf\u2b00-\u2bff\u3005-\u30ff"
@@ -198,14 +199,18 @@ def _alone() -> re.Pattern[str]:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a folded text in order, each cut to LONGEST letters."""
+    return [word[:LONGEST] for word in _whole_words(text)]
+
+
+def _whole_words(text: str) -> list[str]:
     if text.isascii():
-        return _ASCII.findall(text)
+        return text.encode("ascii").translate(_ASCII).decode("ascii").split()
     found: list[str] = []
     for run in _runs().findall(text):
         if run.isascii() or not _alone().search(run):
-            found.append(run[:LONGEST])
+            found.append(run)
         else:
-            found += [word[:LONGEST] for word in _words().findall(run)]
+            found += _words().findall(run)
     return found
 
 
@@ -248,17 +253,23 @@ def indexed_words(said: Iterable[Passage]) -> dict[int, set[str]]:
         places[passage.text] = places.get(passage.text, 0) | passage.said.value
         if passage.tool:
             tools.add(tool_key(passage.tool))
-    words: dict[int, set[str]] = {}
+    texts: dict[int, list[str]] = {}
     for text, bits in places.items():
-        words.setdefault(bits, set()).update(words_of(text.casefold()))
+        texts.setdefault(bits, []).append(text)
+    words: dict[int, set[str]] = {}
+    for bits, some in texts.items():
+        whole = words[bits] = set(_whole_words("\n".join(some).casefold()))
+        long = [word for word in whole if len(word) > LONGEST]
+        whole.difference_update(long)
+        whole.update(word[:LONGEST] for word in long)
     if tools:
         words[TOOL] = tools
     found: dict[int, set[str]] = {}
     for bits, new in words.items():
-        for known, some in list(found.items()):
-            both = some & new
+        for known, earlier in list(found.items()):
+            both = earlier & new
             if both:
-                some.difference_update(both)
+                earlier.difference_update(both)
                 new.difference_update(both)
                 found.setdefault(known | bits, set()).update(both)
         found.setdefault(bits, set()).update(new)

@@ -4,7 +4,7 @@ Outsiders see the actions and results of a public run, but not prompts, replies 
 paths and addresses of a server's machines. All methods of these objects return redacted data.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -80,7 +80,7 @@ class VerdictCounts(Document):
 class SearchPage(Document):
     """Episodes that match. Counts are given on the first page only, and null on others.
 
-    `matching` counts the episodes that match, `searched` all that were searched. `places` counts those that match in one place
+    `matching` counts the episodes that match, `searched` all that were searched, `places` those that match in one place
     alone. `complete`: all of these were decided; if not, time ran out, and more may match. `finished` is the number of
     finished episodes in these runs: if it is larger, the rest is not in the index yet.
     """
