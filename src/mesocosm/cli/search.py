@@ -110,7 +110,7 @@ def _show(store: "Store", document: dict[str, Any]) -> None:
     if rows:
         table(["episode", "run", "verdict", "in", "step", "said"], rows, chosen, right=(4,), whole=(0, 2), spare=(1, 4))
         first = items[0]
-        path = f"/runs/{first['run_id']}/episodes/{first['episode_id']}?event={first['event']}"
+        path = f"/episodes/{first['episode_id']}?step={first['step']}"
         click.echo(f"the first of them: {page(path, store, chosen)}")
     if document["cursor"]:
         click.echo(f"more: --cursor {document['cursor']}")

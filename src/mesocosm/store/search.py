@@ -21,7 +21,7 @@ from mesocosm.store.filters import RunFilter
 from mesocosm.store.pagination import checked
 from mesocosm.store.runs import Runs
 from mesocosm.store.schema import episodes, run_index, runs, search_blocks, search_pages, search_pending
-from mesocosm.store.search_blocks import Hits, PageReader, numbers_of, page_number
+from mesocosm.store.search_blocks import PageReader, WordReader, numbers_of, page_number
 from mesocosm.store.search_index import (
     IndexedEpisode,
     SearchIndex,
@@ -110,18 +110,18 @@ class _Block:
     page_count: int
     sets: dict[str, int]
     pages: dict[int, PageReader] = field(default_factory=dict)
-    found: dict[tuple[str, bool], Hits] = field(default_factory=dict)
+    words: dict[tuple[str, bool], list[WordReader]] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, int, int]:
         return self.run_id, self.stretch, self.part
 
-    def look(self, word: str, prefix: bool) -> Hits:
-        hits = self.found.get((word, prefix))
-        if hits is None:
+    def look(self, word: str, prefix: bool, places: int) -> int:
+        words = self.words.get((word, prefix))
+        if words is None:
             page = self.pages.get(page_number(word, self.page_count))
-            hits = self.found[word, prefix] = [] if page is None else page.find(word, prefix=prefix)
-        return hits
+            words = self.words[word, prefix] = [] if page is None else page.find(word, prefix=prefix)
+        return reduce(union, (one.episodes(places) for one in words), 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import struct
 import zlib
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 import zstandard
 
@@ -25,15 +25,9 @@ _MOST_EPISODES = 65_000
 _PAGE = 16_384
 """Bytes of a page before compression, about. Smaller pages compress worse, larger ones take longer to search."""
 
-_MANY = 127
-"""Episodes of a word that are listed one by one; more are stored as bits."""
-
 _LEVEL = 6
 _HEAD = struct.Struct("<II")
-_GROUP = struct.Struct("<BB")
-
-Hits: TypeAlias = list[tuple[int, int]]
-"""Places (bits of `search_words.Said`), each with the set of the episodes in which a word was said there."""
+_LISTED, _MAPPED = b"\x00", b"\x01"
 
 
 class BlockBuilder:
@@ -41,21 +35,18 @@ class BlockBuilder:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self._words: dict[int, dict[str, list[int]]] = {}
+        self._words: dict[str, list[int]] = defaultdict(list)
         self._count = 0
 
-    def add(self, episode_id: str, words: Mapping[int, Collection[str]]) -> None:
-        """Add an episode with its words by their places."""
-        # One object for all words, to save memory and time.
-        number = len(self.ids)
-        for places, some in words.items():
-            self._count += len(some)
-            found = self._words.get(places)
-            if found is None:
-                found = self._words[places] = defaultdict(list)
-            for word in some:
-                found[word].append(number)
+    def add(self, episode_id: str, words: Mapping[str, int]) -> None:
+        """Add an episode with its words and their places."""
+        found = self._words
+        # One object for all words with the same places, to save memory and time.
+        numbers = {places: len(self.ids) << 8 | places for places in set(words.values())}
+        for word, places in words.items():
+            found[word].append(numbers[places])
         self.ids.append(episode_id)
+        self._count += len(words)
 
     @property
     def full(self) -> bool:
@@ -64,12 +55,7 @@ class BlockBuilder:
 
     def pages(self) -> tuple[int, dict[int, bytes]]:
         """Return the count of pages, a power of two, and those that are not empty by number."""
-        size = (len(self.ids) + 7) // 8
-        found: dict[str, list[bytes]] = defaultdict(list)
-        for places, words in sorted(self._words.items()):
-            for word, numbers in words.items():
-                found[word].append(_group(places, numbers, size))
-        entries = [(word, b"".join(found[word])) for word in sorted(found)]
+        entries = [(word, _entry(self._words[word], len(self.ids))) for word in sorted(self._words)]
         room = sum(len(word) + len(entry) + 5 for word, entry in entries)
         count = 1 << (room // _PAGE).bit_length()
         paged: dict[int, list[tuple[str, bytes]]] = defaultdict(list)
@@ -96,10 +82,10 @@ class PageReader:
         self._start = start + 4 * number
         self._raw = raw
 
-    def find(self, word: str, *, prefix: bool = False) -> Hits:
-        """Return where a word, or every word that begins with it, was said."""
+    def find(self, word: str, *, prefix: bool = False) -> "list[WordReader]":
+        """Return where a word, or each word that begins with it, was said."""
         key = b"\n" + word.encode("utf-8", "replace") + (b"" if prefix else b"\n")
-        found: Hits = []
+        found: list[WordReader] = []
         place = self._words.find(key)
         if place < 0:
             return found
@@ -107,36 +93,57 @@ class PageReader:
         start = self._start + sum(self._lengths[:number])
         while place >= 0:
             end = start + self._lengths[number]
-            found += _groups(self._raw[start:end])
+            found.append(WordReader(self._raw[start:end]))
             place = self._words.find(key, place + 1) if prefix else -1
             # Words are sorted, so those with one prefix follow each other.
             number, start = number + 1, end
         return found
 
 
-def _group(places: int, numbers: Sequence[int], size: int) -> bytes:
-    """Return the episodes in which a word was said in these places: a count and their numbers (count 0: as bits)."""
-    if len(numbers) <= _MANY:
-        return _GROUP.pack(places, len(numbers)) + array("H", numbers).tobytes()
-    return _GROUP.pack(places, 0) + size.to_bytes(4, "little") + bits(numbers).to_bytes(size, "little")
+class WordReader:
+    """Tells in which episodes of a block a word was said."""
+
+    def __init__(self, entry: bytes) -> None:
+        self._numbers: array[int] | None = None
+        if entry[:1] == _MAPPED:
+            self._places = entry[1:]
+            return
+        count = len(entry) // 3
+        self._places = entry[1 : 1 + count]
+        numbers = bytearray(2 * count)
+        numbers[::2], numbers[1::2] = entry[1 + count : 1 + 2 * count], entry[1 + 2 * count :]
+        self._numbers = array("H", bytes(numbers))
+
+    def episodes(self, places: int) -> int:
+        """Return the set of episodes in which the word was said in one of these places (bits of `Said`)."""
+        here = self._places.translate(_of_places(places))
+        if self._numbers is None:
+            return int(here[::-1], 2)
+        return bits([number for number, there in zip(self._numbers, here, strict=True) if there == _YES])
 
 
-def _groups(entry: bytes) -> Hits:
-    found: Hits = []
-    place = 0
-    while place < len(entry):
-        places, count = _GROUP.unpack_from(entry, place)
-        place += _GROUP.size
-        if count:
-            end = place + 2 * count
-            found.append((places, bits(array("H", entry[place:end]))))
-        else:
-            size = int.from_bytes(entry[place : place + 4], "little")
-            place += 4
-            end = place + size
-            found.append((places, int.from_bytes(entry[place:end], "little")))
-        place = end
-    return found
+_YES = ord("1")
+
+
+@cache
+def _of_places(places: int) -> bytes:
+    """Return the table that turns bits of places into 1 for those among `places`, else 0, as digits."""
+    return bytes(_YES if bits & places else ord("0") for bits in range(256))
+
+
+def _entry(numbers: Sequence[int], episodes: int) -> bytes:
+    """Return the episodes of a word, given as numbers with their places in the lowest byte.
+
+    All places first, then all lower and all upper bytes of numbers: this compresses better, and needs no loop. A word
+    of more than a quarter of all episodes has the places of every episode instead, 0 for those that do not say it.
+    """
+    if 4 * len(numbers) > episodes > 64:
+        mapped = bytearray(episodes)
+        for number in numbers:
+            mapped[number >> 8] = number & 255
+        return _MAPPED + bytes(mapped)
+    raw = array("I", numbers).tobytes()
+    return b"".join((_LISTED, raw[::4], raw[1::4], raw[2::4]))
 
 
 def bits(numbers: Sequence[int]) -> int:

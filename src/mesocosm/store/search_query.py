@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from mesocosm.core.failure import UsageError
-from mesocosm.store.search_blocks import Hits
 from mesocosm.store.search_words import (
     ALL,
     LONGEST,
@@ -30,8 +29,8 @@ _SNIPPET = 240
 Heard: TypeAlias = list[tuple[Passage, int]]
 """Passages, each with the terms that it says: bit n for the nth term of the query."""
 
-Look: TypeAlias = Callable[[str, bool], Hits]
-"""Finds a word in a block; with True all words that begin with it."""
+Look: TypeAlias = Callable[[str, bool, int], int]
+"""Finds the episodes of a block that say a word in some places; with True any word that begins with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Term:
         result = -1
         for word in self.words:
             open_end = self.open_end and word is self.words[-1]
-            result &= _union(look(word, open_end), places)
+            result &= look(word, open_end, places)
             if not result:
                 break
         return result
@@ -83,7 +82,7 @@ class SearchQuery:
         """Return the episodes of a block that match; with `maybe` all that may, as terms to leave out are unproven."""
         result = -1
         if self.tool:
-            result &= _union(look(tool_key(self.tool), False), TOOL)  # noqa: FBT003 - as Look
+            result &= look(tool_key(self.tool), False, TOOL)  # noqa: FBT003 - as Look
         for term in self.terms:
             if not term.without:
                 result &= term.found(look, places)
@@ -167,14 +166,6 @@ def _disjoint(marks: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             found.append((first, last))
     return tuple(found)
-
-
-def _union(hits: Hits, places: int) -> int:
-    found = 0
-    for bits, episodes in hits:
-        if bits & places:
-            found |= episodes
-    return found
 
 
 def read_query(text: str, places: Iterable[str] = ()) -> SearchQuery:

@@ -242,11 +242,8 @@ def _ends(part: str, words: list[str]) -> bool:
     return bool(words) and part.endswith(words[-1]) and not is_alone(part[-1])
 
 
-def indexed_words(said: Iterable[Passage]) -> dict[int, set[str]]:
-    """Return the words of an episode by the places where they were said, as bits of `Said`, and its tools.
-
-    A word is in one of the sets only.
-    """
+def indexed_words(said: Iterable[Passage]) -> dict[str, int]:
+    """Return the words of an episode, each with the places where it was said as bits of `Said`, and its tools."""
     places: dict[str, int] = {}
     tools: set[str] = set()
     for passage in said:
@@ -256,23 +253,15 @@ def indexed_words(said: Iterable[Passage]) -> dict[int, set[str]]:
     texts: dict[int, list[str]] = {}
     for text, bits in places.items():
         texts.setdefault(bits, []).append(text)
-    words: dict[int, set[str]] = {}
+    found: dict[str, int] = {}
+    known = found.get
     for bits, some in texts.items():
-        whole = words[bits] = set(_whole_words("\n".join(some).casefold()))
-        long = [word for word in whole if len(word) > LONGEST]
-        whole.difference_update(long)
-        whole.update(word[:LONGEST] for word in long)
-    if tools:
-        words[TOOL] = tools
-    found: dict[int, set[str]] = {}
-    for bits, new in words.items():
-        for known, earlier in list(found.items()):
-            both = earlier & new
-            if both:
-                earlier.difference_update(both)
-                new.difference_update(both)
-                found.setdefault(known | bits, set()).update(both)
-        found.setdefault(bits, set()).update(new)
+        for word in set(_whole_words("\n".join(some).casefold())):
+            found[word] = known(word, 0) | bits
+    for tool in tools:
+        found[tool] = known(tool, 0) | TOOL
+    for word in [word for word in found if len(word) > LONGEST]:
+        found[word[:LONGEST]] = known(word[:LONGEST], 0) | found.pop(word)
     return found
 
 
