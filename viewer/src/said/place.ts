@@ -1,0 +1,43 @@
+/** The places where something can be said, and the verdicts of the episodes that say it. */
+import type { Schema } from '../api/types'
+import type { Tone } from '../parts/Badge'
+
+export type Hit = Schema<'SearchHit'>
+export type Place = Hit['place']
+export type Verdict = Hit['verdict']
+export type Counts = Schema<'VerdictCounts'>
+
+export const PLACES: Record<Place, string> = {
+  question: 'Question',
+  reply: 'Reply',
+  reasoning: 'Reasoning',
+  call: 'Tool call',
+  result: 'Tool result',
+  observation: 'Observation',
+  action: 'Action',
+}
+
+export const VERDICTS: Record<Verdict, { word: string; glyph: string; tone: Tone }> = {
+  passed: { word: 'passed', glyph: '✓', tone: 'good' },
+  not_passed: { word: 'not passed', glyph: '✕', tone: 'bad' },
+  error: { word: 'error', glyph: '▲', tone: 'warn' },
+  missing: { word: 'missing', glyph: '○', tone: 'idle' },
+}
+
+/** What one writes to search: a line for help. */
+export const SYNTAX = '"exact words"  word*  -without  in:reply  tool:name'
+
+const IN = /(?:^|\s)in:\S+/g
+
+/** The text with one place to look in, or with none. */
+export function within(text: string, place: Place | undefined): string {
+  const plain = text.replace(IN, ' ').replace(/\s+/g, ' ').trim()
+  return place === undefined ? plain : `${plain} in:${place}`
+}
+
+/** The one place that a text names, if it names just one. */
+export function placeOf(text: string): Place | undefined {
+  const named = text.match(IN) ?? []
+  const word = named.length === 1 ? named[0]?.trim().slice(3) : undefined
+  return word !== undefined && Object.hasOwn(PLACES, word) ? (word as Place) : undefined
+}
