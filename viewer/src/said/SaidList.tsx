@@ -52,7 +52,7 @@ export function SaidList({ said, text, onText, whole, runs = false }: SaidListPr
           count={first === undefined ? 8 : hits.length}
           getRow={(index) => hits[index]}
           rowKey={(hit) => hit.episode_id}
-          rowHeight={narrow ? 88 : 48}
+          rowHeight={narrow ? (runs ? 80 : 60) : 48}
           headHeight={32}
           maxHeight={maxHeight}
           onOpen={open}
