@@ -2,8 +2,9 @@
 
 import random
 import re
+import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy import func, select
 from mesocosm.core.entry import Chunk, Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Event, Kind
-from mesocosm.core.failure import Boundary, Cause, Failure, UsageError
+from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, UsageError
 from mesocosm.core.run import Run
 from mesocosm.core.score import Score
 from mesocosm.store import Store, search, search_blocks
@@ -21,6 +22,7 @@ from mesocosm.store.schema import search_blocks as blocks
 from mesocosm.store.schema import search_pages as pages
 from mesocosm.store.schema import search_pending as pending
 from mesocosm.store.search import SearchResult, Sight
+from mesocosm.store.search_index import IndexKeeper, SearchIndex
 from mesocosm.store.search_query import read_query
 
 if TYPE_CHECKING:
@@ -432,3 +434,22 @@ def test_the_same_is_found_as_by_reading_everything(store: Store, write: Write) 
         grep = re.compile(before + spaced + after)
         expected = [n for n, text in enumerate(texts) if grep.search(text.casefold())]
         assert indexes(find(store, f'"{query}"', limit=200)) == expected, query
+
+
+def test_a_keeper_goes_on_after_an_error_until_it_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    called = threading.Semaphore(0)
+
+    class Failing:
+        def update(self, **_given: Any) -> bool:
+            called.release()
+            raise InfrastructureError("locked")
+
+    monkeypatch.setattr(IndexKeeper, "SLICE_S", 0)
+    monkeypatch.setattr(IndexKeeper, "FAILED_S", 0)
+    keeper = IndexKeeper(lambda: cast("SearchIndex", Failing()))
+
+    keeper.start()
+
+    assert called.acquire(timeout=60)
+    assert called.acquire(timeout=60)
+    keeper.stop()

@@ -32,7 +32,7 @@ from mesocosm.store.search_index import (
     verdict_sets,
 )
 from mesocosm.store.search_query import Heard, Occurrence, SearchQuery
-from mesocosm.store.search_words import ALL, OPEN, Said, passages, tool_key
+from mesocosm.store.search_words import ALL, OPEN, SaidIn, utterances, tool_key
 from mesocosm.store.traces import Traces
 
 Item = TypeVar("Item")
@@ -333,7 +333,7 @@ class _Work:
         found = query.found(block.look, query.places, maybe=False)
         if first:
             self._count(block, found, result.verdicts)
-            for said in (Said.CALL,) if query.tool else Said:
+            for said in (SaidIn.CALL,) if query.tool else SaidIn:
                 here = query.found(block.look, said.value, maybe=False)
                 result.places[said.word] += here.bit_count()
         self._list(block, found)
@@ -357,7 +357,7 @@ class _Work:
             known = block.sets.get(self._verdict)
             found &= ~reduce(union, block.sets.values()) if known is None else known
         for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._result.hits) + 1)):
-            for place, episode, heard in self._passages(block, batch):
+            for place, episode, heard in self._utterances(block, batch):
                 self._hit(place, episode, _verdict_of(block, place.number), heard)
             if self._result.cursor is not None:
                 return
@@ -367,7 +367,7 @@ class _Work:
         for batch in _in_batches(self._numbers(block, maybe), _VERIFIED):
             if self._over():
                 return
-            for place, episode, heard in self._passages(block, batch):
+            for place, episode, heard in self._utterances(block, batch):
                 self._decide(place, episode, _verdict_of(block, place.number), heard)
 
     def _numbers(self, block: _Block, found: int) -> list[int]:
@@ -377,7 +377,7 @@ class _Work:
             found = found >> (after.number + 1) << (after.number + 1)
         return numbers_of(found)
 
-    def _passages(self, block: _Block, numbers: Sequence[int]) -> Iterator[tuple[_Place, str, Heard]]:
+    def _utterances(self, block: _Block, numbers: Sequence[int]) -> Iterator[tuple[_Place, str, Heard]]:
         column = search_blocks.c
         mine = (column.run_id == block.run_id, column.stretch == block.stretch, column.part == block.part)
         packed = self._database.scalar(select(column.ids).where(*mine))
@@ -392,7 +392,7 @@ class _Work:
         """Yield episodes of a run with what the reader may see of what was said, and the same folded."""
         sight = self._sight_of(run_id)
         for item, chunks in read_traces(Traces(self._database, sight.redact), items, id_of):
-            said = passages(chunks, spoken=not sight.outside)
+            said = utterances(chunks, spoken=not sight.outside)
             allowed = OPEN if sight.outside else ALL
             yield item, self._query.heard(one for one in said if one.said & allowed)
 
@@ -406,7 +406,7 @@ class _Work:
         """Count an episode if it matches, and list it if it is wanted."""
         query, result = self._query, self._result
         if self._after is None:
-            for one in Said:
+            for one in SaidIn:
                 if query.matches(heard, one.value):
                     result.places[one.word] += 1
         if query.matches(heard, query.places):

@@ -115,7 +115,7 @@ class WordReader:
         self._numbers = array("H", bytes(numbers))
 
     def episodes(self, places: int) -> int:
-        """Return the set of episodes in which the word was said in one of these places (bits of `Said`)."""
+        """Return the set of episodes in which the word was said in one of these places (bits of `SaidIn`)."""
         here = self._places.translate(_of_places(places))
         if self._numbers is None:
             return int(here[::-1], 2)

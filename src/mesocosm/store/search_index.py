@@ -22,7 +22,7 @@ from mesocosm.store.database import Database, batches
 from mesocosm.store.rows import primary_threshold, read_metrics
 from mesocosm.store.schema import episodes, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import SIZE, BlockBuilder, bits
-from mesocosm.store.search_words import indexed_words, passages
+from mesocosm.store.search_words import indexed_words, utterances
 from mesocosm.store.traces import Traces
 
 _log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class SearchIndex:
         made: list[tuple[BlockBuilder, Sequence[IndexedEpisode]]] = []
         builder, start = BlockBuilder(), 0
         for number, (episode, chunks) in enumerate(read_traces(self._traces, found, lambda one: one.id), 1):
-            builder.add(episode.id, indexed_words(passages(chunks)))
+            builder.add(episode.id, indexed_words(utterances(chunks)))
             if builder.full:
                 made.append((builder, found[start:number]))
                 builder, start = BlockBuilder(), number

@@ -10,15 +10,15 @@ from mesocosm.store.search_words import (
     ALL,
     LONGEST,
     TOOL,
-    Passage,
-    Said,
+    SaidIn,
+    Utterance,
     bounded,
     is_alone,
     tool_key,
     words_of,
 )
 
-PLACES = {said.word: said for said in Said}
+PLACES = {said.word: said for said in SaidIn}
 """Places by their name after `in:`."""
 
 _MOST_TERMS = 20
@@ -26,7 +26,7 @@ _PART = re.compile(r'(-?)(in:|tool:)?(?:"([^"]*)"(\*?)|([^\s"]+))')
 _AROUND = 60
 _SNIPPET = 240
 
-Heard: TypeAlias = list[tuple[Passage, int]]
+Heard: TypeAlias = list[tuple[Utterance, int]]
 """Passages, each with the terms that it says: bit n for the nth term of the query."""
 
 Look: TypeAlias = Callable[[str, bool, int], int]
@@ -63,14 +63,14 @@ class SearchQuery:
     """What to find in an episode: all `terms`, in `places`, and in calls and results of `tool` if given."""
 
     terms: tuple[Term, ...]
-    places: Said
+    places: SaidIn
     tool: str
 
     @property
     def exact(self) -> bool:
         """Whether the index alone answers this query."""
         if self.tool:
-            return not self.terms and bool(self.places & Said.CALL)
+            return not self.terms and bool(self.places & SaidIn.CALL)
         return all(term.exact for term in self.terms)
 
     @property
@@ -93,36 +93,36 @@ class SearchQuery:
                 result &= ~term.found(look, places)
         return result
 
-    def heard(self, said: Iterable[Passage]) -> Heard:
-        """Return which of the terms each passage says."""
+    def heard(self, said: Iterable[Utterance]) -> Heard:
+        """Return which of the terms each utterance says."""
         terms = [(1 << number, term.pattern.search) for number, term in enumerate(self.terms)]
         tool = tool_key(self.tool)
         found: Heard = []
-        for passage in said:
-            if tool and tool_key(passage.tool) != tool:
+        for utterance in said:
+            if tool and tool_key(utterance.tool) != tool:
                 continue
-            folded = passage.text.casefold()
-            found.append((passage, sum(bit for bit, search in terms if search(folded))))
+            folded = utterance.text.casefold()
+            found.append((utterance, sum(bit for bit, search in terms if search(folded))))
         return found
 
     def matches(self, heard: Heard, places: int) -> bool:
         """Return whether an episode in which this was heard matches in `places`."""
         if not self.terms:
             # A tool alone: the episodes that call it.
-            return any(passage.said & places & Said.CALL for passage, _terms in heard)
+            return any(utterance.said & places & SaidIn.CALL for utterance, _terms in heard)
         all_terms = 0
-        for passage, terms in heard:
-            if passage.said & places:
+        for utterance, terms in heard:
+            if utterance.said & places:
                 all_terms |= terms
         return all_terms == self._wanted
 
-    def best(self, heard: Heard, places: int) -> Passage | None:
-        """Return the first passage that says most of it; None if none says any."""
+    def best(self, heard: Heard, places: int) -> Utterance | None:
+        """Return the first utterance that says most of it; None if none says any."""
         found, most = None, 0 if self._wanted else -1
-        for passage, terms in heard:
+        for utterance, terms in heard:
             number = (terms & self._wanted).bit_count()
-            if passage.said & places and number > most:
-                found, most = passage, number
+            if utterance.said & places and number > most:
+                found, most = utterance, number
         return found
 
     @property
@@ -192,17 +192,17 @@ def read_query(text: str, places: Iterable[str] = ()) -> SearchQuery:
         raise UsageError('give a word to find: words, "exact words", word*; -word only leaves out what others found')
     if len(terms) > _MOST_TERMS:
         raise UsageError(f'a query has at most {_MOST_TERMS} words; give the rarest, or "exact words"')
-    where = ALL if not chosen else Said(0)
+    where = ALL if not chosen else SaidIn(0)
     for place in chosen:
         where |= place
     if tool:
-        where &= Said.CALL | Said.RESULT
+        where &= SaidIn.CALL | SaidIn.RESULT
         if not where:
             raise UsageError("tool: finds calls and results, so it goes with in:call and in:result only")
     return SearchQuery(tuple(terms), where, tool)
 
 
-def _place(name: str) -> Said:
+def _place(name: str) -> SaidIn:
     try:
         return PLACES[name.strip().lower()]
     except KeyError:
@@ -226,7 +226,7 @@ def _term(text: str, given: str, *, without: bool, open_end: bool) -> Term:
 class Occurrence(NamedTuple):
     """Where a query was found in an episode: place, event, step, a part of the text, and ranges in it."""
 
-    said: Said
+    said: SaidIn
     seq: int
     step: int
     snippet: str

@@ -1,4 +1,4 @@
-"""What was said in an episode, as passages, and the words in them that the index of `store.search` knows."""
+"""What was said in an episode, as utterances, and the words in them that the index of `store.search` knows."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from mesocosm.core.entry import Chunk
 from mesocosm.core.event import Kind
 
 
-class Said(IntFlag):
+class SaidIn(IntFlag):
     """Where in an episode something was said. Stored in the index, so that values must not change.
 
     `question` is everything before the first call of a model, `observation` what came after it; `call` are the tools
@@ -34,8 +34,8 @@ class Said(IntFlag):
         return (self.name or "").lower()
 
 
-ALL = Said(127)
-OPEN = Said.QUESTION | Said.OBSERVATION | Said.ACTION
+ALL = SaidIn(127)
+OPEN = SaidIn.QUESTION | SaidIn.OBSERVATION | SaidIn.ACTION
 """What outsiders may see some of: the observations and actions of a public run."""
 TOOL = 128
 """The bit of a tool's name, which is indexed as a whole."""
@@ -43,10 +43,10 @@ LONGEST = 32
 """Letters of a word that are indexed; longer ones are hashes, mostly."""
 
 
-class Passage(NamedTuple):
+class Utterance(NamedTuple):
     """One text of an event: where it was said, its event and step, the tool it belongs to (if any), and the text."""
 
-    said: Said
+    said: SaidIn
     seq: int
     step: int
     tool: str
@@ -68,7 +68,7 @@ _SKIPPED = frozenset(kind.value.encode() for kind in Kind if kind not in _WANTED
 _events = msgspec.json.Decoder(_Event)
 
 
-def passages(chunks: Iterable[Chunk], *, spoken: bool = True) -> Iterator[Passage]:
+def utterances(chunks: Iterable[Chunk], *, spoken: bool = True) -> Iterator[Utterance]:
     """Yield what was said in an episode, in order; without `spoken` only observations and actions.
 
     Lines that are no events are left out.
@@ -92,21 +92,21 @@ def passages(chunks: Iterable[Chunk], *, spoken: bool = True) -> Iterator[Passag
             asked = asked or event.kind in {Kind.MODEL_CALL, Kind.ACTION}
 
 
-def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: bool) -> Iterator[Passage]:
+def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: bool) -> Iterator[Utterance]:
     payload, place = event.payload, (event.seq, event.step)
     if not isinstance(payload, Mapping):
         return
-    heard = Said.OBSERVATION if asked else Said.QUESTION
-    found: list[tuple[Said, str, Any]] = []
+    heard = SaidIn.OBSERVATION if asked else SaidIn.QUESTION
+    found: list[tuple[SaidIn, str, Any]] = []
     if event.kind == Kind.OBSERVATION:
         found.append((heard, "", payload.get("data")))
     elif event.kind == Kind.ACTION:
-        found += [(Said.ACTION, "", payload.get("action")), (Said.REASONING, "", payload.get("reasoning"))]
+        found += [(SaidIn.ACTION, "", payload.get("action")), (SaidIn.REASONING, "", payload.get("reasoning"))]
     elif event.kind == Kind.MODEL_CALL:
         text = payload.get("text")
         if isinstance(text, str):
             replies.add(text)
-        found += [(Said.REPLY, "", text), (Said.REASONING, "", payload.get("reasoning"))]
+        found += [(SaidIn.REPLY, "", text), (SaidIn.REASONING, "", payload.get("reasoning"))]
         calls = payload.get("tool_calls")
         for call in calls if isinstance(calls, list) else []:
             found.append(_call(call, tools))
@@ -115,23 +115,23 @@ def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: boo
     else:
         content = _content(payload.get("content"))
         if payload.get("role") == "tool":
-            found.append((Said.RESULT, tools.get(str(payload.get("tool_call_id")), ""), content))
+            found.append((SaidIn.RESULT, tools.get(str(payload.get("tool_call_id")), ""), content))
         elif content not in replies:
             found.append((heard, "", content))
     for said, tool, value in found:
         text = flat(value)
         if text or tool:
-            yield Passage(said, *place, tool, text)
+            yield Utterance(said, *place, tool, text)
 
 
-def _call(call: Any, tools: dict[str, str]) -> tuple[Said, str, Any]:
+def _call(call: Any, tools: dict[str, str]) -> tuple[SaidIn, str, Any]:
     if not isinstance(call, Mapping):
-        return Said.CALL, "", None
+        return SaidIn.CALL, "", None
     function = call.get("function")
     given = function if isinstance(function, Mapping) else call
     name = str(given.get("name") or "")
     tools[str(call.get("id"))] = name
-    return Said.CALL, name, given.get("arguments")
+    return SaidIn.CALL, name, given.get("arguments")
 
 
 def _content(content: Any) -> Any:
@@ -242,14 +242,14 @@ def _ends(part: str, words: list[str]) -> bool:
     return bool(words) and part.endswith(words[-1]) and not is_alone(part[-1])
 
 
-def indexed_words(said: Iterable[Passage]) -> dict[str, int]:
-    """Return the words of an episode, each with the places where it was said as bits of `Said`, and its tools."""
+def indexed_words(said: Iterable[Utterance]) -> dict[str, int]:
+    """Return the words of an episode, each with the places where it was said as bits of `SaidIn`, and its tools."""
     places: dict[str, int] = {}
     tools: set[str] = set()
-    for passage in said:
-        places[passage.text] = places.get(passage.text, 0) | passage.said.value
-        if passage.tool:
-            tools.add(tool_key(passage.tool))
+    for utterance in said:
+        places[utterance.text] = places.get(utterance.text, 0) | utterance.said.value
+        if utterance.tool:
+            tools.add(tool_key(utterance.tool))
     texts: dict[int, list[str]] = {}
     for text, bits in places.items():
         texts.setdefault(bits, []).append(text)

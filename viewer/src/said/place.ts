@@ -2,7 +2,7 @@
 import type { Schema } from '../api/types'
 import type { Tone } from '../parts/Badge'
 
-export type Hit = Schema<'SearchHit'>
+export type Hit = Schema<'SearchHitDocument'>
 export type Place = Hit['place']
 export type Verdict = Hit['verdict']
 export type Counts = Schema<'VerdictCounts'>

@@ -494,7 +494,7 @@ _OF_TASK = 50
 
 
 @dataclass(frozen=True, slots=True)
-class FoundEpisodes:
+class FoundInRuns:
     """Episodes of several runs, and these runs by id."""
 
     result: SearchResult
@@ -561,7 +561,7 @@ class VisibleRuns(GrantedObject):
         verdict: str = "",
         cursor: str | None = None,
         limit: int = 20,
-    ) -> FoundEpisodes:
+    ) -> FoundInRuns:
         """Return a page of the episodes of matching runs that say something, in what the caller may see.
 
         Raises UsageError; Refusal as `page` does.
@@ -579,7 +579,7 @@ class VisibleRuns(GrantedObject):
             query, self._narrowed(wanted, whose), sight=sight, verdict=verdict, cursor=cursor, limit=limit
         )
         found.hits = [runs[hit.run_id]._hit(hit) for hit in found.hits]  # noqa: SLF001
-        return FoundEpisodes(found, runs)
+        return FoundInRuns(found, runs)
 
     def facets(self) -> RunFacets:
         """Return the values that the runs can be filtered by, with their counts."""

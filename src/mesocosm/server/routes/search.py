@@ -8,14 +8,14 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.problems import refused
 from mesocosm.server.runs.search import search_run, search_runs
-from mesocosm.server.schemas.search import RunSearchQuery, SearchPage, SearchQuery
+from mesocosm.server.schemas.search import RunSearchQuery, RunsSearchQuery, SearchPage
 from mesocosm.server.web.answer import answer
 
 router = APIRouter(prefix="/api", tags=["search"])
 
 
 @router.get("/search", response_model=SearchPage, responses=refused(400), **access(Access.READER))
-def search_all(query: Annotated[SearchQuery, Query()], grant: Granted) -> Response:
+def search_all(query: Annotated[RunsSearchQuery, Query()], grant: Granted) -> Response:
     """Return the episodes, of all runs of a filter, in which something was said."""
     return answer(search_runs(grant.runs(), query))
 

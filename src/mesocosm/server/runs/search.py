@@ -6,7 +6,7 @@ from mesocosm.interop.search import search_document
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.run_list import run_filter
 from mesocosm.server.schemas.document import shortened
-from mesocosm.server.schemas.search import RunSearchQuery, SearchPage, SearchQuery
+from mesocosm.server.schemas.search import RunSearchQuery, RunsSearchQuery, SearchPage
 from mesocosm.store.search_query import read_query
 
 
@@ -17,7 +17,7 @@ def search_run(run: VisibleRun, query: RunSearchQuery) -> SearchPage:
     return SearchPage.model_validate(shortened(document))
 
 
-def search_runs(runs: VisibleRuns, query: SearchQuery) -> SearchPage:
+def search_runs(runs: VisibleRuns, query: RunsSearchQuery) -> SearchPage:
     """Return a page of the episodes of all runs of a filter that match. Raises UsageError, Refusal."""
     found = runs.search(
         read_query(query.text),

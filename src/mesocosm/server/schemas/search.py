@@ -25,7 +25,7 @@ class RunSearchQuery(Query):
     limit: int = Field(20, ge=1, le=100)
 
 
-class SearchQuery(RunFilterQuery):
+class RunsSearchQuery(RunFilterQuery):
     """A search in the episodes of runs; `text` is what to find, all others filter the runs."""
 
     text: str = Field(min_length=1, max_length=1_000, description=SYNTAX)
@@ -39,7 +39,7 @@ class SearchQuery(RunFilterQuery):
     limit: int = Field(20, ge=1, le=100)
 
 
-class SearchHit(Document):
+class SearchHitDocument(Document):
     """An episode that matches, and where it first says most of what was asked for.
 
     `event` and `step` are its place in the trace. `marks` are ranges `[start, end]` of `snippet` that were found, in
@@ -85,7 +85,7 @@ class SearchPage(Document):
     finished episodes in these runs: if it is larger, the rest is not in the index yet.
     """
 
-    items: list[SearchHit]
+    items: list[SearchHitDocument]
     cursor: str | None
     matching: VerdictCounts | None
     searched: VerdictCounts | None
