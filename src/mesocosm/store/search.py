@@ -32,15 +32,15 @@ from mesocosm.store.search_index import (
     verdict_sets,
 )
 from mesocosm.store.search_query import Heard, Occurrence, SearchQuery
-from mesocosm.store.search_words import ALL, OPEN, SaidIn, utterances, tool_key
+from mesocosm.store.search_words import ALL, OPEN, SaidIn, tool_key, utterances
 from mesocosm.store.traces import Traces
 
 Item = TypeVar("Item")
 
 VERDICTS = ("passed", "not_passed", "error", "missing")
 
-_WINDOW = 256
-"""Blocks that are read at once: two megabytes of pages for each word."""
+_FIRST_WINDOW, _WINDOW = 8, 256
+"""Blocks that are read at once: few first, as they may fill the page; then two megabytes of pages for each word."""
 _UNINDEXED = 2_000
 """Episodes that are searched without the index, at most: a fifth of a second."""
 _END = 2**20
@@ -274,7 +274,7 @@ class _Work:
     def _blocks(self) -> Iterator[_Block]:
         column = search_blocks.c
         place = self._after if self._after is not None and self._after.stretch >= 0 else None
-        words = self._words()
+        words, window = self._words(), min(_FIRST_WINDOW, _WINDOW)
         while True:
             conditions = list(self._scope)
             if place is not None:
@@ -288,13 +288,14 @@ class _Work:
                 .join(run_index, run_index.c.run_id == column.run_id)
                 .where(*conditions)
                 .order_by(column.run_id.desc(), column.stretch, column.part)
-                .limit(_WINDOW + 1)
+                .limit(window + 1)
             )
             found = self._database.read(partial(self._read_blocks, some=some, words=words))
-            yield from found[:_WINDOW]
-            if len(found) <= _WINDOW:
+            yield from found[:window]
+            if len(found) <= window:
                 return
-            place = _Place(found[-1].run_id, found[-1].stretch, found[-1].part, -1)
+            place = _Place(*found[-1].place, -1)
+            window = min(2 * window, _WINDOW)
 
     def _words(self) -> list[str]:
         tool = [tool_key(self._query.tool)] if self._query.tool else []
