@@ -210,16 +210,17 @@ def test_the_result_is_a_measured_set(store: Store, samples: "Samples") -> None:
         {},
         {"scores": (Score("accuracy", 0.0),)},
         {"scores": (Score("accuracy", None, worst=True),)},
-        {"scores": (Score("accuracy", None, Cause.VALUE_UNUSABLE),)},
+        {"scores": (Score("accuracy", None, Cause.SKIPPED),)},
         {"scores": (Score("accuracy", None, Cause.RATE_LIMITED),), "status": EpisodeStatus.FAILED, "failure": failure},
+        {"scores": (Score("accuracy", 0.5),)},
     ]
     entries = [entry(samples, run, n, [reply("word" if n else "other")], **given) for n, given in enumerate(ends)]
     store.bundles.insert(run, entries)
 
-    assert both(store, "word") == [1, 2, 3, 4]
+    assert both(store, "word") == [1, 2, 3, 4, 5]
     found = find(store, "word")
-    assert dict(+found.verdicts) == {"not_passed": 2, "missing": 1, "error": 1}
-    assert dict(+found.all_verdicts) == {"passed": 1, "not_passed": 2, "missing": 1, "error": 1}
+    assert dict(+found.verdicts) == {"not_passed": 2, "missing": 1, "error": 1, "": 1}
+    assert dict(+found.all_verdicts) == {"passed": 1, "not_passed": 2, "missing": 1, "error": 1, "": 1}
     assert indexes(find(store, "word", verdict="missing")) == [3]
     assert indexes(find(store, "word", verdict="error")) == [4]
 
@@ -378,14 +379,15 @@ def test_a_search_that_runs_out_of_time_says_so_and_goes_on(store: Store, write:
 def test_outsiders_find_only_observations_and_actions(store: Store, write: Write) -> None:
     told: Told = [
         (Kind.MESSAGE, {"index": 0, "role": "user", "content": "prompted"}),
-        (Kind.OBSERVATION, {"data": "seen"}),
+        (Kind.OBSERVATION, {"data": "asked"}),
         reply("said", reasoning="thought"),
+        (Kind.OBSERVATION, {"data": "seen"}),
         (Kind.TOOL_CALL, {"id": "1", "name": "called", "arguments": "given"}),
         (Kind.ACTION, {"action": "done", "reasoning": "why"}),
     ]
     write(told, indexed=False)
     for _ in range(2):
-        hidden = ("prompted", "said", "thought", "called", "given", "why", "tool:called", "seen said", "pro*")
+        hidden = ("prompted", "asked", "said", "thought", "called", "given", "why", "tool:called", "seen said", "pro*")
         for query in hidden:
             result = find(store, query, sight=lambda _run: Sight(outside=True))
             assert (result.episodes, result.hits, +result.places) == (0, [], {}), query

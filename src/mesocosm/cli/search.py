@@ -19,6 +19,7 @@ PATIENCE_S = 2.0
 """Seconds in which a search brings the index up to date first."""
 PLACES = ("question", "reply", "reasoning", "call", "result", "observation", "action")
 VERDICTS = {"passed": "passed", "not_passed": "not passed", "error": "error", "missing": "missing"}
+OTHER = "neither passed nor failed"
 
 
 @click.command(cls=MesocosmCommand)
@@ -106,7 +107,7 @@ def _show(store: "Store", document: dict[str, Any]) -> None:
     for item in items:
         episode = f"{short(item['run_id'], chosen)}/{item['index']}"
         what = f"{item['benchmark']} · {item['model']}"
-        rows.append([episode, what, VERDICTS[item["verdict"]], item["place"], str(item["step"]), _marked(item)])
+        rows.append([episode, what, VERDICTS.get(item["verdict"], ""), item["place"], str(item["step"]), _marked(item)])
     if rows:
         table(["episode", "run", "verdict", "in", "step", "said"], rows, chosen, right=(4,), whole=(0, 2), spare=(1, 4))
         first = items[0]
@@ -120,7 +121,9 @@ def _counted(document: dict[str, Any], matching: dict[str, Any], searched: dict[
     if not matching["episodes"]:
         lines = [f"nobody said this in {plural(searched['episodes'], 'episode')}"]
     else:
-        counts = [f"{matching[name]:,} {words}" for name, words in VERDICTS.items() if matching[name]]
+        counts = [
+            f"{matching[name]:,} {words}" for name, words in {**VERDICTS, "other": OTHER}.items() if matching[name]
+        ]
         lines = [f"{matching['episodes']:,} of {plural(searched['episodes'], 'episode')}: {', '.join(counts)}"]
         if matching["accuracy"] is not None:
             bounds = interval(matching["accuracy_low"], matching["accuracy_high"])

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mesocosm.core.run import Run
+from mesocosm.core.verdict import Verdict
 from mesocosm.stats.interval import wilson
 from mesocosm.store.search import SearchHit, SearchResult
 from mesocosm.store.search_query import PLACES
@@ -29,7 +30,8 @@ def verdict_counts(verdicts: Counter[str]) -> dict[str, Any]:
     interval = wilson(verdicts["passed"], judged) if judged else None
     return {
         "episodes": verdicts.total(),
-        **{name: verdicts[name] for name in ("passed", "not_passed", "error", "missing")},
+        **{name.value: verdicts[name] for name in Verdict},
+        "other": verdicts[""],
         "accuracy": None if interval is None else interval.value,
         "accuracy_low": None if interval is None else interval.low,
         "accuracy_high": None if interval is None else interval.high,
@@ -45,7 +47,7 @@ def _hit(hit: SearchHit, run: Run) -> dict[str, Any]:
         "episode_id": hit.episode_id,
         "index": hit.index,
         "task_id": hit.task_id,
-        "verdict": hit.verdict,
+        "verdict": hit.verdict or None,
         "place": hit.where.said.word,
         "event": hit.where.seq,
         "step": hit.where.step,

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
 
 from mesocosm.core.failure import UsageError
+from mesocosm.core.score import Metric
 from mesocosm.store.database import Database
 from mesocosm.store.filters import RunFilter
 from mesocosm.store.pagination import checked
@@ -25,9 +26,9 @@ from mesocosm.store.search_blocks import PageReader, WordReader, numbers_of, pag
 from mesocosm.store.search_index import (
     IndexedEpisode,
     SearchIndex,
+    passing_of,
     read_ids,
     read_traces,
-    threshold_of,
     unindexed,
     verdict_sets,
 )
@@ -36,8 +37,6 @@ from mesocosm.store.search_words import ALL, OPEN, SaidIn, tool_key, utterances
 from mesocosm.store.traces import Traces
 
 Item = TypeVar("Item")
-
-VERDICTS = ("passed", "not_passed", "error", "missing")
 
 _FIRST_WINDOW, _WINDOW = 8, 256
 """Blocks that are read at once: few first, as they may fill the page; then two megabytes of pages for each word."""
@@ -80,10 +79,11 @@ class SearchHit:
 class SearchResult:
     """The set of the episodes that match.
 
-    `verdicts` counts them by verdict, `all_verdicts` all episodes that were searched; `places` those that match in one
-    place alone, by its name. `complete`: every one of `searched` episodes was decided; else the counts are of those
-    decided in the given time. `finished` is the number of finished episodes: more than were searched if many are not in
-    the index yet. All these are given on the first page only. `cursor` is that of the next page, None on the last.
+    `verdicts` counts them by verdict (empty: neither passed nor failed), `all_verdicts` all episodes that were searched;
+    `places` those that match in one place alone, by its name. `complete`: every one of `searched` episodes was decided;
+    else the counts are of those decided in the given time. `finished` is the number of finished episodes: more than
+    were searched if many are not in the index yet. All these are given on the first page only. `cursor` is that of the
+    next page, None on the last.
     """
 
     hits: list[SearchHit] = field(default_factory=list)
@@ -239,13 +239,13 @@ class _Work:
             self._result.finished += number
             if not left or number <= 0 or self._over():
                 continue
-            threshold, found = self._database.read(partial(_left, run_id=run_id, most=left))
+            metric, found = self._database.read(partial(_left, run_id=run_id, most=left))
             left -= len(found)
             for episode, heard in self._read(run_id, found, lambda one: one.id):
                 if self._over():
                     break
                 self._result.searched += 1
-                verdict = episode.verdict(threshold)
+                verdict = episode.verdict(metric)
                 self._result.all_verdicts[verdict] += 1
                 self._decide(_Place(run_id, -1, 0, episode.position), episode.id, verdict, heard)
 
@@ -348,15 +348,14 @@ class _Work:
         for name, verdicts in block.sets.items():
             counted[name] += (found & verdicts).bit_count()
             rest &= ~verdicts
-        counted["missing"] += rest.bit_count()
+        counted[""] += rest.bit_count()
 
     def _list(self, block: _Block, found: int) -> None:
         """List episodes that match for sure, as many as are still wanted."""
         if self._full:
             return
         if self._verdict:
-            known = block.sets.get(self._verdict)
-            found &= ~reduce(union, block.sets.values()) if known is None else known
+            found &= block.sets[self._verdict]
         for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._result.hits) + 1)):
             for place, episode, heard in self._utterances(block, batch):
                 self._hit(place, episode, _verdict_of(block, place.number), heard)
@@ -443,8 +442,8 @@ class _Work:
         return (place.run_id, -place.number) >= (after.run_id, -after.number)
 
 
-def _left(connection: Connection, run_id: str, most: int) -> tuple[float, list[IndexedEpisode]]:
-    return threshold_of(connection, run_id), unindexed(connection, run_id, most)
+def _left(connection: Connection, run_id: str, most: int) -> tuple[Metric | None, list[IndexedEpisode]]:
+    return passing_of(connection, run_id), unindexed(connection, run_id, most)
 
 
 def _in_batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -453,4 +452,4 @@ def _in_batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 
 def _verdict_of(block: _Block, number: int) -> str:
-    return next((name for name, found in block.sets.items() if found >> number & 1), "missing")
+    return next((name for name, found in block.sets.items() if found >> number & 1), "")

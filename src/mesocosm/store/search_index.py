@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+import msgspec
 import zstandard
 from sqlalchemy import ColumnElement, Connection, Integer, delete, func, literal_column, select
 
 from mesocosm.core.entry import Chunk
-from mesocosm.core.episode import FINISHED, EpisodeStatus
-from mesocosm.core.failure import InfrastructureError, MesocosmError, UnknownName
+from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
+from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, MesocosmError, UnknownName
+from mesocosm.core.score import Metric, Score
+from mesocosm.core.verdict import Verdict, passing_metric, verdict
 from mesocosm.store.database import Database, batches
-from mesocosm.store.rows import primary_threshold, read_metrics
+from mesocosm.store.rows import run_from
 from mesocosm.store.schema import episodes, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import SIZE, BlockBuilder, bits
 from mesocosm.store.search_words import indexed_words, utterances
@@ -27,8 +30,8 @@ from mesocosm.store.traces import Traces
 
 _log = logging.getLogger(__name__)
 
-VERDICTS = ("passed", "not_passed", "error")
-"""The verdicts whose sets a block stores; all other episodes are missing a score."""
+VERDICTS = tuple(Verdict)
+"""The verdicts whose sets a block stores, in this order; other episodes have a score that neither passes nor fails."""
 _FEW = 64
 """New episodes of a run in progress that are left to be searched without the index."""
 _READ = 200
@@ -48,14 +51,20 @@ class IndexedEpisode(NamedTuple):
     score: float | None
     outcome: str | None
     status: str
+    cause: str | None
 
-    def verdict(self, threshold: float) -> str:
-        """Return passed, not_passed, error or missing."""
-        if self.outcome == "scored" and self.score is not None:
-            return "passed" if self.score > threshold else "not_passed"
-        if self.outcome == "worst":
-            return "not_passed"
-        return "error" if self.status == EpisodeStatus.FAILED else "missing"
+    def verdict(self, metric: Metric | None) -> str:
+        """Return the verdict by the metric that says what passes; empty if it neither passes nor fails."""
+        name = "" if metric is None else metric.score
+        scores = {
+            "scored": (Score(name, self.score),),
+            "worst": (Score(name, worst=True),),
+            "skipped": (Score(name, None, Cause.SKIPPED),),
+            "missing": (Score(name, None, Cause.VALUE_MISSING),),
+        }
+        failure = None if self.cause is None else Failure(Cause(self.cause), Boundary.MODEL, "")
+        status, given = EpisodeStatus(self.status), scores.get(self.outcome or "", ())
+        return verdict(Episode(self.id, "", "", "", status=status, failure=failure, scores=given), metric) or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +125,9 @@ class SearchIndex:
 
     def _index(self, run_id: str, stretch: _Stretch) -> int:
         """Index the finished episodes of a stretch anew; return how many are new, 0 if they changed meanwhile."""
-        threshold, found, indexed = self._database.read(
+        metric, found, indexed = self._database.read(
             lambda connection: (
-                threshold_of(connection, run_id),
+                passing_of(connection, run_id),
                 _episodes(connection, run_id, stretch.number),
                 _indexed(connection, run_id, stretch.number),
             )
@@ -139,7 +148,7 @@ class SearchIndex:
         for part, (builder, some) in enumerate(made):
             count, packed = builder.pages()
             place = (run_id, stretch.number, part)
-            verdicts = _verdicts([episode.verdict(threshold) for episode in some])
+            verdicts = _verdicts([episode.verdict(metric) for episode in some])
             blocks.append((*place, len(some), count, verdicts, pack("\n".join(builder.ids).encode())))
             pages += [(*place, number, data) for number, data in sorted(packed.items())]
 
@@ -182,12 +191,15 @@ def lock(connection: Connection, run_id: str) -> None:
     connection.execute(select(runs.c.id).where(runs.c.id == run_id).with_for_update())
 
 
-def threshold_of(connection: Connection, run_id: str) -> float:
-    """Return the score above which an episode of a run has passed. Raises UnknownName."""
-    row = connection.execute(select(runs.c.info, runs.c.metrics).where(runs.c.id == run_id)).one_or_none()
+def passing_of(connection: Connection, run_id: str) -> Metric | None:
+    """Return the metric that says which episodes of a run pass; None if none does. Raises UnknownName."""
+    row = connection.execute(select(runs).where(runs.c.id == run_id)).mappings().one_or_none()
     if row is None:
         raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
-    return primary_threshold(read_metrics(row.info, row.metrics)[0])
+    try:
+        return passing_metric(run_from(row).terms.metrics)
+    except msgspec.ValidationError:  # An imported run may declare anything.
+        return None
 
 
 def unindexed(connection: Connection, run_id: str, most: int) -> list[IndexedEpisode]:
@@ -256,7 +268,10 @@ def _indexed(connection: Connection, run_id: str, stretch: int) -> int:
 def _episodes(connection: Connection, run_id: str, stretch: int) -> list[IndexedEpisode]:
     column = episodes.c
     wanted = (
-        select(column.id, column.position, column.checksum, column.score, column.outcome, column.status)
+        select(
+            *(column.id, column.position, column.checksum, column.score, column.outcome),
+            *(column.status, column.failure_cause),
+        )
         .where(column.run_id == run_id, column.status.in_(_FINISHED))
         .where(column.position >= stretch * SIZE, column.position < (stretch + 1) * SIZE)
         .order_by(column.position, column.task_digest, column.trial)

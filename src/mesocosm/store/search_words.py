@@ -35,8 +35,8 @@ class SaidIn(IntFlag):
 
 
 ALL = SaidIn(127)
-OPEN = SaidIn.QUESTION | SaidIn.OBSERVATION | SaidIn.ACTION
-"""What outsiders may see some of: the observations and actions of a public run."""
+OPEN = SaidIn.OBSERVATION | SaidIn.ACTION
+"""What outsiders may see some of in a public run; questions are a part of what is measured."""
 TOOL = 128
 """The bit of a tool's name, which is indexed as a whole."""
 LONGEST = 32

@@ -6,10 +6,11 @@ import type { Column } from '../parts/column'
 import { Empty } from '../parts/Empty'
 import { Failure } from '../parts/Failure'
 import { useNarrow } from '../parts/useNarrow'
+import { Verdict } from '../parts/Verdict'
 import { VirtualTable } from '../parts/VirtualTable'
 import { useRoomBelow } from '../run/useRoomBelow'
 import { runName } from '../runs/runName'
-import { Outcome, VerdictWord } from './Outcome'
+import { Outcome } from './Outcome'
 import { Places } from './Places'
 import { type Hit, SYNTAX } from './place'
 import { Snippet } from './Snippet'
@@ -99,7 +100,7 @@ function wideColumns(runs: boolean): Column<Hit>[] {
       ),
     },
     ...(runs ? [runColumn()] : []),
-    { key: 'verdict', header: 'Verdict', width: 120, render: (hit) => <VerdictWord verdict={hit.verdict} /> },
+    { key: 'verdict', header: 'Verdict', width: 120, render: (hit) => hit.verdict && <Verdict name={hit.verdict} /> },
     { key: 'step', header: 'Step', width: 64, align: 'end', priority: 3, render: (hit) => count(hit.step) },
   ]
 }
@@ -114,7 +115,7 @@ function narrowColumns(runs: boolean): Column<Hit>[] {
       render: (hit) => (
         <span className={styles.lines}>
           <span className={styles.line}>
-            <EpisodeLink hit={hit} /> <VerdictWord verdict={hit.verdict} />
+            <EpisodeLink hit={hit} /> {hit.verdict && <Verdict name={hit.verdict} />}
           </span>
           {runs && <span className={styles.line}>{runWords(hit)}</span>}
           <Snippet hit={hit} />

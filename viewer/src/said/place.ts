@@ -1,11 +1,8 @@
-/** The places where something can be said, and the verdicts of the episodes that say it. */
+/** The places where something can be said. */
 import type { Schema } from '../api/types'
-import type { Tone } from '../parts/Badge'
 
 export type Hit = Schema<'SearchHitDocument'>
 export type Place = Hit['place']
-export type Verdict = Hit['verdict']
-export type Counts = Schema<'VerdictCounts'>
 
 export const PLACES: Record<Place, string> = {
   question: 'Question',
@@ -15,13 +12,6 @@ export const PLACES: Record<Place, string> = {
   result: 'Tool result',
   observation: 'Observation',
   action: 'Action',
-}
-
-export const VERDICTS: Record<Verdict, { word: string; glyph: string; tone: Tone }> = {
-  passed: { word: 'passed', glyph: '✓', tone: 'good' },
-  not_passed: { word: 'not passed', glyph: '✕', tone: 'bad' },
-  error: { word: 'error', glyph: '▲', tone: 'warn' },
-  missing: { word: 'missing', glyph: '○', tone: 'idle' },
 }
 
 /** What one writes to search: a line for help. */

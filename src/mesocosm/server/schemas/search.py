@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mesocosm.core.verdict import Verdict
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.query import Query, RunFilterQuery, Whose
 
 Place = Literal["question", "reply", "reasoning", "call", "result", "observation", "action"]
-Verdict = Literal["passed", "not_passed", "error", "missing"]
 
 SYNTAX = (
     'Words that an episode must all say: word, "exact words", word*, -without, in:PLACE, tool:NAME. '
@@ -53,7 +53,7 @@ class SearchHitDocument(Document):
     episode_id: str
     index: int
     task_id: str
-    verdict: Verdict
+    verdict: Verdict | None = Field(description="Null for a score that neither passes nor fails.")
     place: Place
     event: int
     step: int
@@ -72,6 +72,7 @@ class VerdictCounts(Document):
     not_passed: int
     error: int
     missing: int
+    other: int = Field(description="Whose score neither passes nor fails.")
     accuracy: float | None
     accuracy_low: float | None
     accuracy_high: float | None
