@@ -79,7 +79,7 @@ class SearchHit:
 class SearchResult:
     """The set of the episodes that match.
 
-    `verdicts` counts them by verdict (empty: neither passed nor failed), `all_verdicts` all episodes that were searched;
+    `verdicts` counts them by verdict (empty: neither passed nor failed), `all_verdicts` all that were searched;
     `places` those that match in one place alone, by its name. `complete`: every one of `searched` episodes was decided;
     else the counts are of those decided in the given time. `finished` is the number of finished episodes: more than
     were searched if many are not in the index yet. All these are given on the first page only. `cursor` is that of the
