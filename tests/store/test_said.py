@@ -65,7 +65,7 @@ def find(store: Store, text: str, wanted: RunFilter | None = None, **given: Any)
 
 
 def indexes(result: SearchResult) -> list[int]:
-    return [hit.index for hit in result.hits]
+    return [hit.episode.index for hit in result.hits]
 
 
 def both(store: Store, text: str, **given: Any) -> list[int]:
@@ -231,7 +231,13 @@ def test_a_hit_says_where_to_look(store: Store, write: Write) -> None:
 
     (hit,) = find(store, "needle").hits
 
-    assert (hit.run_id, hit.index, hit.verdict, hit.where.seq, hit.where.step) == (run.id, 0, "passed", 1, 0)
+    assert (hit.episode.run_id, hit.episode.index, hit.verdict, hit.where.seq, hit.where.step) == (
+        run.id,
+        0,
+        "passed",
+        1,
+        0,
+    )
     assert [hit.where.snippet[start:end] for start, end in hit.where.marks] == ["NEEDLE"]
     assert len(hit.where.snippet) < 300
 
@@ -247,7 +253,7 @@ def test_pages_follow_each_other(store: Store, write: Write, monkeypatch: pytest
         cursor = None
         while True:
             page = find(store, query, limit=3, cursor=cursor)
-            found += [(hit.run_id, hit.index) for hit in page.hits]
+            found += [(hit.episode.run_id, hit.episode.index) for hit in page.hits]
             cursor = page.cursor
             if cursor is None:
                 break
@@ -260,7 +266,7 @@ def test_the_runs_of_a_filter_are_searched(store: Store, write: Write) -> None:
 
     result = find(store, "word", RunFilter(models=("a/one",)))
 
-    assert ([hit.run_id for hit in result.hits], result.searched) == ([one.id], 1)
+    assert ([hit.episode.run_id for hit in result.hits], result.searched) == ([one.id], 1)
     assert find(store, "word", run_id=one.id).episodes == 1
 
 
@@ -316,7 +322,7 @@ def test_new_scores_are_new_verdicts(store: Store, write: Write) -> None:
     write([reply("word")])
     (hit,) = find(store, "word").hits
 
-    store.episodes.save_scores(hit.run_id, [(hit.episode_id, (Score("accuracy", 0.0),))])
+    store.episodes.save_scores(hit.episode.run_id, [(hit.episode.id, (Score("accuracy", 0.0),))])
 
     assert find(store, "word").verdicts == {"not_passed": 1}
     assert store.search.index.update()
@@ -332,7 +338,7 @@ def test_a_block_of_episodes_that_changed_meanwhile_is_not_stored(
 
     def rescored(builder: search_blocks.BlockBuilder) -> tuple[int, dict[int, bytes]]:
         monkeypatch.undo()
-        store.episodes.save_scores(hit.run_id, [(hit.episode_id, (Score("accuracy", 0.0),))])
+        store.episodes.save_scores(hit.episode.run_id, [(hit.episode.id, (Score("accuracy", 0.0),))])
         return pages_of(builder)
 
     monkeypatch.setattr(search_blocks.BlockBuilder, "pages", rescored)

@@ -67,7 +67,7 @@ def search(words: tuple[str, ...], *, run_id: str | None, places: tuple[str, ...
         limit=given["limit"],
         budget_s=float("inf"),
     )
-    runs = {key: store.runs.get(key) for key in {hit.run_id for hit in found.hits}}
+    runs = {key: store.runs.get(key) for key in {hit.episode.run_id for hit in found.hits}}
     document = search_document(found, runs, first=given["cursor"] is None)
     if options().json:
         emit(document)

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from mesocosm.core.one_line import answer_line, question_line
 from mesocosm.core.run import Run
 from mesocosm.core.verdict import Verdict
 from mesocosm.stats.interval import wilson
@@ -14,7 +15,7 @@ from mesocosm.store.search_query import PLACES
 def search_document(found: SearchResult, runs: Mapping[str, Run], *, first: bool = True) -> dict[str, Any]:
     """Return a page of hits as JSON; `runs` by id, `first`: it is the first page, which has the counts."""
     return {
-        "items": [_hit(hit, runs[hit.run_id]) for hit in found.hits],
+        "items": [_hit(hit, runs[hit.episode.run_id]) for hit in found.hits],
         "cursor": found.cursor,
         "matching": verdict_counts(found.verdicts) if first else None,
         "searched": verdict_counts(found.all_verdicts) if first else None,
@@ -39,14 +40,18 @@ def verdict_counts(verdicts: Counter[str]) -> dict[str, Any]:
 
 
 def _hit(hit: SearchHit, run: Run) -> dict[str, Any]:
+    episode = hit.episode
     return {
         "run_id": run.id,
         "run_name": run.name,
         "benchmark": run.benchmark_title or run.benchmark,
         "model": run.model,
-        "episode_id": hit.episode_id,
-        "index": hit.index,
-        "task_id": hit.task_id,
+        "episode_id": episode.id,
+        "index": episode.index,
+        "task_id": episode.task_id,
+        "question": question_line(episode.input),
+        "expected": answer_line(episode.target),
+        "given": answer_line(episode.answer),
         "verdict": hit.verdict or None,
         "place": hit.where.said.word,
         "event": hit.where.seq,

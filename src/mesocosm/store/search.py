@@ -15,13 +15,15 @@ from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
 
+from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.score import Metric
 from mesocosm.store.database import Database
+from mesocosm.store.episode_lists import episodes_by_id
 from mesocosm.store.filters import RunFilter
 from mesocosm.store.pagination import checked
 from mesocosm.store.runs import Runs
-from mesocosm.store.schema import episodes, run_index, runs, search_blocks, search_pages, search_pending
+from mesocosm.store.schema import run_index, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import PageReader, WordReader, numbers_of, page_number
 from mesocosm.store.search_index import (
     IndexedEpisode,
@@ -67,10 +69,7 @@ FULL = Sight()
 class SearchHit:
     """An episode in which the query was found, and where first."""
 
-    run_id: str
-    episode_id: str
-    index: int
-    task_id: str
+    episode: Episode
     verdict: str
     where: Occurrence
 
@@ -205,6 +204,7 @@ class _Work:
         self._end = end
         self._result = SearchResult()
         self._last: _Place | None = None
+        self._found: list[tuple[str, str, Occurrence]] = []
 
     def done(self) -> SearchResult:
         if self._after is None or self._after.stretch < 0:
@@ -218,6 +218,10 @@ class _Work:
         if not self._result.complete and self._result.cursor is None and self._last is not None:
             # Out of time before the page was full: the next page continues here.
             self._result.cursor = self._last.write()
+        ids = [episode_id for episode_id, *_ in self._found]
+        listed = {one.id: one for one in self._database.read(partial(episodes_by_id, ids=ids))}
+        # Those that were deleted meanwhile are left out.
+        self._result.hits = [SearchHit(listed[key], *rest) for key, *rest in self._found if key in listed]
         return self._result
 
     def _over(self) -> bool:
@@ -356,7 +360,7 @@ class _Work:
             return
         if self._verdict:
             found &= block.sets[self._verdict]
-        for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._result.hits) + 1)):
+        for batch in _in_batches(self._numbers(block, found), max(1, self._limit - len(self._found) + 1)):
             for place, episode, heard in self._utterances(block, batch):
                 self._hit(place, episode, _verdict_of(block, place.number), heard)
             if self._result.cursor is not None:
@@ -420,18 +424,15 @@ class _Work:
         result = self._result
         if self._full or self._earlier(place) or (self._verdict and verdict != self._verdict):
             return
-        if len(result.hits) == self._limit:
+        if len(self._found) == self._limit:
             assert self._last is not None
             result.cursor = self._last.write()
             return
         best = self._query.best(heard, self._query.places)
         if best is None:  # changed since the index was made
             return
-        row = self._database.one(select(episodes.c.position, episodes.c.task_id).where(episodes.c.id == episode_id))
-        if row is None:  # deleted meanwhile
-            return
         where = Occurrence(best.said, best.seq, best.step, *self._query.snippet(best.text or best.tool))
-        result.hits.append(SearchHit(place.run_id, episode_id, row["position"], row["task_id"], verdict, where))
+        self._found.append((episode_id, verdict, where))
         self._last = place
 
     def _earlier(self, place: _Place) -> bool:

@@ -27,6 +27,10 @@ interface SaidListProps {
   runs?: boolean
 }
 
+/** Letters before the first mark: it has to be in sight. */
+const LEAD = 36
+const NARROW_LEAD = 14
+
 export function SaidList({ said, text, onText, whole, runs = false }: SaidListProps) {
   const place = useRef<HTMLDivElement>(null)
   const maxHeight = useRoomBelow(place, '20rem')
@@ -95,9 +99,25 @@ function wideColumns(runs: boolean): Column<Hit>[] {
           <span className={styles.line}>
             <EpisodeLink hit={hit} />
           </span>
-          <Snippet hit={hit} />
+          <Snippet hit={hit} lead={LEAD} />
         </span>
       ),
+    },
+    {
+      key: 'expected',
+      header: 'Expected',
+      width: 96,
+      align: 'end',
+      priority: 5,
+      render: (hit) => <strong className={styles.line}>{hit.expected}</strong>,
+    },
+    {
+      key: 'given',
+      header: 'Given',
+      width: 110,
+      align: 'end',
+      priority: 4,
+      render: (hit) => <bdi className={styles.line}>{hit.given}</bdi>,
     },
     ...(runs ? [runColumn()] : []),
     { key: 'verdict', header: 'Verdict', width: 120, render: (hit) => hit.verdict && <Verdict name={hit.verdict} /> },
@@ -118,7 +138,7 @@ function narrowColumns(runs: boolean): Column<Hit>[] {
             <EpisodeLink hit={hit} /> {hit.verdict && <Verdict name={hit.verdict} />}
           </span>
           {runs && <span className={styles.line}>{runWords(hit)}</span>}
-          <Snippet hit={hit} />
+          <Snippet hit={hit} lead={NARROW_LEAD} />
         </span>
       ),
     },
@@ -149,7 +169,7 @@ function runWords(hit: Hit): string {
 function EpisodeLink({ hit }: { hit: Hit }) {
   return (
     <Link to="/episodes/$episodeId" params={{ episodeId: hit.episode_id }} search={{ step: hit.step }}>
-      <bdi>{hit.task_id.slice(0, 200) || `#${hit.index}`}</bdi>
+      <bdi>{hit.question || hit.task_id.slice(0, 200) || `#${hit.index}`}</bdi>
     </Link>
   )
 }

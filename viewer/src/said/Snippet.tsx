@@ -4,12 +4,12 @@ import { PLACES } from './place'
 import styles from './said.module.css'
 
 /** Where something was said, and what around it, with what was found marked. */
-export function Snippet({ hit }: { hit: Hit }) {
+export function Snippet({ hit, lead }: { hit: Hit; lead: number }) {
   return (
     <span className={styles.snippet}>
       <span className={styles.place}>{PLACES[hit.place].toLowerCase()}</span>
       <bdi>
-        {cut(hit).map(({ text, found, at }) =>
+        {cut(hit, lead).map(({ text, found, at }) =>
           found ? (
             <mark key={at} className={styles.found}>
               {visible(text)}
@@ -23,6 +23,12 @@ export function Snippet({ hit }: { hit: Hit }) {
   )
 }
 
+/** The end of a text, with at most so many letters. */
+function end(text: string, most: number): string {
+  const letters = [...text]
+  return letters.length <= most ? text : `…${letters.slice(-most).join('')}`
+}
+
 /** Hidden characters are shown, as in the trace; lines are joined. */
 function visible(text: string): string {
   return pieces(text.replace(/\s*\n\s*/g, ' ⏎ '))
@@ -30,16 +36,17 @@ function visible(text: string): string {
     .join('')
 }
 
-/** Cut the snippet at its marks, which count code points. */
-export function cut({
-  snippet,
-  marks,
-}: Pick<Hit, 'snippet' | 'marks'>): { text: string; found: boolean; at: number }[] {
+/** Cut the snippet at its marks, which count code points, with at most `lead` letters before the first. */
+export function cut(
+  { snippet, marks }: Pick<Hit, 'snippet' | 'marks'>,
+  lead = 1_000,
+): { text: string; found: boolean; at: number }[] {
   const letters = [...snippet]
   const parts = []
   let at = 0
   for (const [start, end] of marks) {
-    parts.push({ text: letters.slice(at, start).join(''), found: false, at })
+    const before = letters.slice(at, start).join('')
+    parts.push({ text: at === 0 ? end(before, lead) : before, found: false, at })
     parts.push({ text: letters.slice(start, end).join(''), found: true, at: start })
     at = end
   }

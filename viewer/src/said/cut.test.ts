@@ -8,3 +8,10 @@ test('marks count code points, also after signs of two units', () => {
     { text: ' week', found: false, at: 5 },
   ])
 })
+
+test('the first mark is near the beginning', () => {
+  expect(cut({ snippet: 'a long way to the word', marks: [[18, 22]] }, 4).map(({ text }) => text)).toEqual([
+    '…the ',
+    'word',
+  ])
+})

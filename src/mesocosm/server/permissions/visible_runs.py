@@ -267,7 +267,7 @@ class VisibleRun(GrantedObject):
         return Sight(outside=not self._inside, redact=None if self._exact else self._redact_lines, hides=hides)
 
     def _hit(self, hit: SearchHit) -> SearchHit:
-        return replace(hit, task_id=self._shown(hit.task_id))
+        return replace(hit, episode=self._episode(hit.episode))
 
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes, each with its count and first episode."""
@@ -578,7 +578,7 @@ class VisibleRuns(GrantedObject):
         found = self._store.search.find(
             query, self._narrowed(wanted, whose), sight=sight, verdict=verdict, cursor=cursor, limit=limit
         )
-        found.hits = [runs[hit.run_id]._hit(hit) for hit in found.hits]  # noqa: SLF001
+        found.hits = [runs[hit.episode.run_id]._hit(hit) for hit in found.hits]  # noqa: SLF001
         return FoundInRuns(found, runs)
 
     def facets(self) -> RunFacets:

@@ -53,6 +53,9 @@ class SearchHitDocument(Document):
     episode_id: str
     index: int
     task_id: str
+    question: str = Field(description="What the task asks, as one line; empty if it asks nothing in words.")
+    expected: str = Field(description="The right answer, as one line; empty if the task has none.")
+    given: str = Field(description="The answer that was graded, as one line; empty if there is none.")
     verdict: Verdict | None = Field(description="Null for a score that neither passes nor fails.")
     place: Place
     event: int
