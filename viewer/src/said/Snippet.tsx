@@ -24,7 +24,7 @@ export function Snippet({ hit, lead }: { hit: Hit; lead: number }) {
 }
 
 /** The end of a text, with at most so many letters. */
-function end(text: string, most: number): string {
+function tail(text: string, most: number): string {
   const letters = [...text]
   return letters.length <= most ? text : `…${letters.slice(-most).join('')}`
 }
@@ -46,7 +46,7 @@ export function cut(
   let at = 0
   for (const [start, end] of marks) {
     const before = letters.slice(at, start).join('')
-    parts.push({ text: at === 0 ? end(before, lead) : before, found: false, at })
+    parts.push({ text: at === 0 ? tail(before, lead) : before, found: false, at })
     parts.push({ text: letters.slice(start, end).join(''), found: true, at: start })
     at = end
   }
