@@ -99,7 +99,7 @@ function wideColumns(runs: boolean): Column<Hit>[] {
           <span className={styles.line}>
             <EpisodeLink hit={hit} />
           </span>
-          <Snippet hit={hit} lead={LEAD} />
+          <Snippet hit={hit} lead={runs ? NARROW_LEAD : LEAD} />
         </span>
       ),
     },
@@ -135,7 +135,7 @@ function narrowColumns(runs: boolean): Column<Hit>[] {
       render: (hit) => (
         <span className={styles.lines}>
           <span className={styles.line}>
-            <EpisodeLink hit={hit} /> {hit.verdict && <Verdict name={hit.verdict} />}
+            {hit.verdict && <Verdict name={hit.verdict} />} <EpisodeLink hit={hit} />
           </span>
           {runs && <span className={styles.line}>{runWords(hit)}</span>}
           <Snippet hit={hit} lead={NARROW_LEAD} />
