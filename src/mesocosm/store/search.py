@@ -221,7 +221,9 @@ class _Work:
         ids = [episode_id for episode_id, *_ in self._found]
         listed = {one.id: one for one in self._database.read(partial(episodes_by_id, ids=ids))}
         # Those that were deleted meanwhile are left out.
-        self._result.hits = [SearchHit(listed[key], *rest) for key, *rest in self._found if key in listed]
+        self._result.hits = [
+            SearchHit(listed[key], verdict, where) for key, verdict, where in self._found if key in listed
+        ]
         return self._result
 
     def _over(self) -> bool:
