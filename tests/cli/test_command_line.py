@@ -105,6 +105,7 @@ Usage: mesocosm COMMAND
   bench     Benchmarks: list, show, run
   eval      Your own rows or agent:  eval ask q.csv --prompt '{{question}}' …
   compare   Compare runs, models or prompts; fail a pipeline on a regression
+  search    Find what was said in all runs, and how often it passed
   view      Open the results in the browser
 
   Files      import export dataset

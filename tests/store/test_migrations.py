@@ -37,7 +37,7 @@ from mesocosm.store.views import VIEWS, drop_views
 RELEASED = Path(__file__).parent / "released"
 REVISIONS = (
     *("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012"),
-    *("0014", "0015"),
+    *("0014", "0015", "0016"),
 )
 RUN = "019a0000-0000-7000-8000-000000000001"
 
@@ -172,6 +172,7 @@ WORKSPACES = {
     *("snapshot_uploads", "snapshot_upload_blobs"),
     *("schedules", "scheduled_runs", "notifications", "notification_deliveries", "unannounced_runs"),
     *("commit_statuses", "device_logins", "seats", "seat_messages"),
+    *("search_pending", "search_blocks", "search_pages"),
 }
 
 

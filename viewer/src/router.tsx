@@ -28,6 +28,7 @@ import { readAgreementSearch, readReviewsSearch, readRoundSearch } from './revie
 import { readRunSearch } from './run/search'
 import { pageQuery } from './runs/pageQuery'
 import { readRunsSearch } from './runs/search'
+import { readSaidSearch } from './said/search'
 import { readSearch, writeSearch } from './search'
 
 interface Context {
@@ -87,6 +88,13 @@ const compareEpisodes = createRoute({
   component: lazyRouteComponent(() => import('./compare/CompareEpisodesPage'), 'CompareEpisodesPage'),
 })
 
+const said = createRoute({
+  getParentRoute: () => root,
+  path: '/search',
+  validateSearch: readSaidSearch,
+  component: lazyRouteComponent(() => import('./said/SearchPage'), 'SearchPage'),
+})
+
 export const benchmarks = createRoute({
   getParentRoute: () => root,
   path: '/benchmarks',
@@ -132,7 +140,7 @@ const agreement = createRoute({
 
 /** The pages of the record, which are the same wherever the app lives. */
 export const recordPages = [
-  ...([home, run, episode, compare, compareEpisodes, benchmarks, benchmark] as const),
+  ...([home, run, episode, compare, compareEpisodes, said, benchmarks, benchmark] as const),
   ...([reviews, review, agreement] as const),
 ] as const
 

@@ -28,6 +28,7 @@ TREE: Tree = {
         "mesocosm.cli.compare:compare",
         "Compare runs, models or prompts; fail a pipeline on a regression",
     ),
+    "search": ("mesocosm.cli.search:search", "Find what was said in all runs, and how often it passed"),
     "view": ("mesocosm.cli.view:view", "Open the results in the browser"),
     "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files.", FILES),
     "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site.", FILES),

@@ -26,6 +26,7 @@ from mesocosm.server.routes import (
     reviews,
     runs,
     saved_views,
+    search,
     system,
     viewer_data,
 )
@@ -36,7 +37,7 @@ from mesocosm.server.web.body_limits import Bodies
 from mesocosm.server.web.compress import Compress
 from mesocosm.server.web.guard import Guard
 
-EAGER = (runs, saved_views, live, export, episodes, blobs, compare, benchmarks, reviews)
+EAGER = (runs, saved_views, search, live, export, episodes, blobs, compare, benchmarks, reviews)
 """Modules of the routes that the web app of a laptop uses."""
 
 NOUNS = (

@@ -1,5 +1,6 @@
 """Serve the application with uvicorn: listening sockets and graceful shutdown, for a laptop and for a team's server."""
 
+import asyncio
 import errno
 import gc
 import ipaddress
@@ -26,6 +27,7 @@ from mesocosm.server.settings import Settings
 from mesocosm.server.web.requests import Observed, Prefixed
 from mesocosm.server.workers.supervisor import WorkerSupervisor
 from mesocosm.store import Store
+from mesocosm.store.search_index import IndexKeeper
 
 _TICK_S = 0.1
 GRACE_S = 10
@@ -177,11 +179,16 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._ready = ready
+        # On a team's server the workers do this.
+        local = app.state.service.local
+        self._keeper = IndexKeeper(lambda: app.state.service.store.search.index) if local else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start accepting requests, then call `ready`."""
         await super().startup(sockets)
         if self.started:
+            if self._keeper is not None:
+                self._keeper.start()
             if threading.current_thread() is threading.main_thread():
                 # What was made so far stays as long as the server. To look through it for garbage takes 0.1 s of the
                 # request that happens to be answered, for the first time in the first one.
@@ -194,6 +201,8 @@ class Server(uvicorn.Server):
         if isinstance(live, Live):
             live.close()
         await super().shutdown(sockets)
+        if self._keeper is not None:
+            await asyncio.to_thread(self._keeper.stop)
         if threading.current_thread() is threading.main_thread():
             gc.unfreeze()
 

@@ -22,6 +22,7 @@ from mesocosm.store.run_index import insert_run, refresh_index_row, write_state
 from mesocosm.store.runs import Runs
 from mesocosm.store.schema import answers, episodes, event_chunks, runs, scores
 from mesocosm.store.seals import HALF, rechain, seal_new, seals_of, stored_rows
+from mesocosm.store.search_index import forget
 from mesocosm.store.traces import Traces, chunk_rows
 
 _PAGE = 200
@@ -109,6 +110,7 @@ class Bundles:
         """
         with self._database.once(immediate=True) as connection:
             there, replaced = _insert_state(self._database, connection, run)
+            forget(self._database, connection, run.id)
             for blob in blobs:
                 insert_blobs(self._database, connection, run.id, [blob_row(blob, self._database.objects)])
             primary = primary_of(connection, run.id)

@@ -15,6 +15,7 @@ from mesocosm.store.reviews import drop_empty_rounds
 from mesocosm.store.run_index import remember_deletion, write_state
 from mesocosm.store.run_requests import DECLARED, PUBLIC
 from mesocosm.store.schema import answers, episodes, event_chunks, run_blobs, runs, scores
+from mesocosm.store.search_index import forget
 from mesocosm.store.tenancy import deleted_runs, requests
 
 _SLICE = 2_000
@@ -45,6 +46,7 @@ def _mark(database: Database, connection: Connection, run_id: str) -> None:
     nothing |= {"status": RunStatus.STOPPED, "metrics": "[]", "score": None, "higher_is_better": None, "chain": None}
     nothing["error"] = "deleting this run was interrupted; delete it again"
     write_state(connection, run_id, nothing)
+    forget(database, connection, run_id)
 
 
 def _count_on_boards(database: Database, connection: Connection, run_id: str) -> None:

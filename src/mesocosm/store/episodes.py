@@ -59,6 +59,7 @@ from mesocosm.store.rows import (
 )
 from mesocosm.store.schema import CAUSED, UNUSUAL, answers, episodes, runs, scores
 from mesocosm.store.seals import rechain, reseal
+from mesocosm.store.search_index import forget
 from mesocosm.store.series import RunSeries, run_series
 from mesocosm.store.wrong_answers import WrongGroup, wrong_groups
 
@@ -146,6 +147,7 @@ class Episodes:
         statement = update(episodes).where(episodes.c.run_id == run_id, *failed).values(cancelled)
 
         def work(connection: Connection) -> int:
+            forget(self._database, connection, run_id, and_(*failed))
             changed = connection.execute(statement).rowcount
             if changed:
                 recount(connection, run_id)
@@ -188,6 +190,7 @@ class Episodes:
     def _drop(self, run_id: str, removal: Delete) -> int:
         def work(connection: Connection) -> int:
             keep_usage(connection, run_id, removal.whereclause)
+            forget(self._database, connection, run_id, removal.whereclause)
             dropped = connection.execute(removal).rowcount
             if dropped:
                 recount(connection, run_id)
@@ -258,6 +261,7 @@ class Episodes:
         UnknownName for an episode that is not in this run.
         """
         with self._database.once(immediate=True) as connection:
+            forget(self._database, connection, run_id)
             remaining = iter(scored)
             primary, threshold = primary_of(connection, run_id), threshold_of(connection, run_id)
             while batch := dict(islice(remaining, BATCH)):

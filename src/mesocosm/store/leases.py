@@ -20,6 +20,7 @@ from mesocosm.store.lookup import resolve
 from mesocosm.store.rows import holder_from, json_text, run_from, state_values
 from mesocosm.store.run_index import refresh_index_row, write_state
 from mesocosm.store.schema import UNUSUAL, episodes, invocations, outcomes, runs
+from mesocosm.store.search_index import expect
 from mesocosm.store.views import INTERRUPTED
 
 SILENCE = 60.0
@@ -67,7 +68,7 @@ class Leases:
                 raise RunLeased(f"run {run_id} is worked on by this very process already; let it finish there first")
             _mine.add(key)
         try:
-            self._database.write(lambda connection: _take(connection, run_id, holder))
+            self._database.write(lambda connection: _take(self._database, connection, run_id, holder))
         except BaseException:
             _mine.discard(key)
             raise
@@ -168,7 +169,7 @@ def held_by_this_process(database: Database, run_id: str) -> bool:
     return (str(database.engine.url), run_id, this_process()) in _mine
 
 
-def _take(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
+def _take(database: Database, connection: Connection, run_id: str, holder: LeaseOwner) -> None:
     row = _state(connection, run_id)
     at = now(connection)
     if _busy(row, holder, at):
@@ -183,6 +184,7 @@ def _take(connection: Connection, run_id: str, holder: LeaseOwner) -> None:
     )
     if not taken.rowcount:
         raise RunLeased(held_message(run_id, _state(connection, run_id)))
+    expect(database, connection, run_id)
     drop_unfinished(connection, run_id)
     mend_counters(connection, run_id)
     refresh_index_row(connection, run_id)

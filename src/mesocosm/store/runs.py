@@ -131,7 +131,9 @@ class Runs:
         wanted = select(runs.c.id).order_by(runs.c.created_at, runs.c.id)
         return self._database.read(lambda connection: list(connection.scalars(wanted)))
 
-    def _conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
+    def conditions(self, wanted: RunFilter, columns: Line) -> list[ColumnElement[bool]]:
+        """Return the conditions of a filter on columns like those of `run_index`."""
+
         def line(name: str) -> ColumnElement[Any]:
             return self._unindexed(columns[name])
 
@@ -190,7 +192,7 @@ class Runs:
         checked(limit)
 
         def fitting(line: Line) -> list[ColumnElement[bool]]:
-            return [*self._conditions(given, line), *self._conditions(old, line)]
+            return [*self.conditions(given, line), *self.conditions(old, line)]
 
         leads = [*leads_of(given), *leads_of(old)]
 
@@ -208,7 +210,7 @@ class Runs:
     ) -> tuple[int, bool]:
         """Return the number of matching runs, and whether it is exact: counting stops at `most`."""
         wanted = filter or RunFilter()
-        some = select(run_index.c.run_id).where(*self._conditions(wanted, run_index.c))
+        some = select(run_index.c.run_id).where(*self.conditions(wanted, run_index.c))
 
         def work(connection: Connection) -> tuple[int, bool]:
             lead = fewest(connection, leads_of(wanted))

@@ -13,6 +13,7 @@ from sqlalchemy import (
     Connection,
     Double,
     ForeignKey,
+    ForeignKeyConstraint,
     Index,
     Integer,
     LargeBinary,
@@ -469,4 +470,42 @@ verdicts = Table(
     UniqueConstraint("episode_id", "round_id", "author", "settles", "replaces"),
     Index(None, "run_id"),
     Index(None, "round_id"),
+)
+
+# Runs with episodes that the search index may not have. Whoever adds, removes or rescores episodes adds the run here in
+# the same transaction; `store.search_index` removes it.
+search_pending = Table(
+    "search_pending",
+    metadata,
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+)
+
+# The words of the episodes of a run at positions `stretch` * 2048 and following, in `page_count` pages (search_blocks).
+# `ids` are those of its episodes, `verdicts` the sets of those passed, not passed, and ended by an error.
+search_blocks = Table(
+    "search_blocks",
+    metadata,
+    Column("run_id", Word, ForeignKey(runs.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("stretch", BigInteger, primary_key=True, autoincrement=False),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("episodes", Integer, nullable=False),
+    Column("page_count", Integer, nullable=False),
+    Column("verdicts", LargeBinary, nullable=False),
+    Column("ids", LargeBinary, nullable=False),
+)
+
+search_pages = Table(
+    "search_pages",
+    metadata,
+    Column("run_id", Word, primary_key=True),
+    Column("stretch", BigInteger, primary_key=True, autoincrement=False),
+    Column("part", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("data", LargeBinary, nullable=False),
+    ForeignKeyConstraint(
+        ["run_id", "stretch", "part"],
+        ["search_blocks.run_id", "search_blocks.stretch", "search_blocks.part"],
+        name="fk_search_pages_block",
+        ondelete="CASCADE",
+    ),
 )

@@ -37,6 +37,7 @@ from mesocosm.store.run_requests import RunRequests
 from mesocosm.store.runs import Runs
 from mesocosm.store.saved_views import SavedViews
 from mesocosm.store.schedules import ScheduledRuns, Schedules
+from mesocosm.store.search import Search
 from mesocosm.store.seats import Seats
 from mesocosm.store.sessions import Sessions, SigningKeys
 from mesocosm.store.snapshot_uploads import SnapshotUploads
@@ -65,6 +66,7 @@ class Store:
         self.benchmarks: Benchmarks = Benchmarks(database)
         self.episodes: Episodes = Episodes(database)
         self.traces: Traces = Traces(database)
+        self.search: Search = Search(database, self.runs)
         self.blobs: Blobs = Blobs(database)
         self.artifacts: Artifacts = Artifacts(database)
         self.reviews: Reviews = Reviews(database)

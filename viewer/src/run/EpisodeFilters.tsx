@@ -11,6 +11,7 @@ import { MultiSelect } from '../parts/MultiSelect'
 import { SearchField } from '../parts/SearchField'
 import { type Segment, Segments } from '../parts/Segments'
 import { Select } from '../parts/Select'
+import { place } from '../place'
 import { keysOf } from '../search'
 import styles from './EpisodeFilters.module.css'
 import { isRollout, thresholdOf, unitOf } from './results/rollout'
@@ -55,7 +56,7 @@ export function EpisodeFilters({ run, search, onSearch, total, children }: Episo
   return (
     <div className={styles.filters}>
       <SearchField
-        page
+        page={place.mode === 'site'}
         label={`Search ${unit}s`}
         placeholder={unit === 'sample' ? 'Row, ID, failure…' : 'Task, ID, failure…'}
         value={search.q ?? ''}

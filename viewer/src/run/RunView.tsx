@@ -11,6 +11,7 @@ import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { place } from '../place'
 import { runName } from '../runs/runName'
+import { RunSaidField, RunSaidList } from '../said/RunSaid'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
 import { DistributionPanel } from './DistributionPanel'
@@ -161,8 +162,19 @@ function Content({ run, search, onSearch }: ContentProps) {
 function Episodes({ run, search, onSearch }: ContentProps) {
   const [total, setTotal] = useState<{ count: number | null; exact: boolean }>({ count: null, exact: false })
   const tell = useCallback((count: number | null, exact: boolean) => setTotal({ count, exact }), [])
+  const { said = '' } = search
+  const say = (text: string) => onSearch(compact({ ...search, said: text }), true)
+  if (said !== '') {
+    return (
+      <div className={styles.episodes}>
+        <RunSaidField text={said} onText={say} />
+        <RunSaidList runId={run.id} text={said} onText={say} />
+      </div>
+    )
+  }
   return (
     <div className={styles.episodes}>
+      {place.mode !== 'site' && <RunSaidField text={said} onText={say} />}
       <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total}>
         {place.mode === 'server' && (
           <Suspense fallback={null}>

@@ -32,6 +32,8 @@ export interface RunSearch {
   mistake?: string
   behaviour?: string
   q?: string
+  /** What was said in the episodes to list; it is searched for by itself, without the filters. */
+  said?: string
   sort?: EpisodeSort
   /** The label by which the results of a rollout are sliced. */
   slice?: string
@@ -44,7 +46,7 @@ export interface RunSearch {
 }
 
 /** The part of the search that chooses and orders episodes; the Episode page takes it for "next with this filter". */
-export type EpisodeFilter = Omit<RunSearch, 'tab' | 'slice' | 'slices' | 'wrong' | 'against'>
+export type EpisodeFilter = Omit<RunSearch, 'tab' | 'said' | 'slice' | 'slices' | 'wrong' | 'against'>
 
 const FILTERS = ['state', 'cause', 'outcome', 'low', 'high', 'task', 'label', 'mistake', 'behaviour', 'q'] as const
 
@@ -62,6 +64,7 @@ export function readRunSearch(raw: Record<string, unknown>): RunSearch {
     mistake: text(raw.mistake)?.slice(0, 200),
     behaviour: text(raw.behaviour)?.slice(0, 50),
     q: text(raw.q)?.slice(0, 1_000),
+    said: text(raw.said)?.slice(0, 1_000),
     sort: readOrder(raw.sort, EPISODE_SORT_KEYS),
     slice: text(raw.slice)?.slice(0, 200),
     slices: readOrder(raw.slices, SLICE_KEYS),
@@ -83,7 +86,7 @@ export function compact<T extends object>(search: T): T {
 
 /** Only what filters and orders episodes. */
 export function episodeFilter(search: RunSearch): EpisodeFilter {
-  const { tab: _tab, slice: _slice, slices: _slices, wrong: _wrong, against: _against, ...filter } = search
+  const { tab: _tab, said: _said, slice: _slice, slices: _slices, wrong: _wrong, against: _against, ...filter } = search
   return compact(filter)
 }
 

@@ -42,6 +42,8 @@ _FAILED = frozenset({"error", "message", "traceback", "detail", "stderr", "excep
 _ACCOUNT = re.compile(rb"\b(?:org|proj|acct|req)[-_](?=[A-Za-z]*[0-9])[A-Za-z0-9]{10,}\b")
 """Ids of accounts, projects and requests in error messages of providers."""
 
+_KINDS_OF_ACCOUNTS = frozenset({"org", "proj", "acct", "req"})
+
 _events = msgspec.json.Decoder(Event)
 
 
@@ -144,6 +146,13 @@ class Discretion:
     def __call__(self, data: bytes) -> bytes:
         """Return `data` with each of these replaced by `…`."""
         return _ACCOUNT.sub("…".encode(), self._mask(data))
+
+    def hides(self, word: str) -> bool:
+        """Return whether what is removed may contain a folded word."""
+        if word in _KINDS_OF_ACCOUNTS or (len(word) >= 10 and any(map(str.isdigit, word))):
+            return True
+        pattern = self._mask.pattern
+        return pattern is not None and word in pattern.pattern.decode("utf-8", "replace").casefold()
 
 
 def redact_run(run: Run) -> Run:

@@ -4,7 +4,7 @@ Outsiders see the actions and results of a public run, but not prompts, replies 
 paths and addresses of a server's machines. All methods of these objects return redacted data.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,6 +57,8 @@ from mesocosm.store.event_search import EventPage
 from mesocosm.store.filters import EpisodeFilter, RunFilter, VisibleTo, Whose
 from mesocosm.store.run_lists import RunFacets
 from mesocosm.store.run_requests import RunRequest
+from mesocosm.store.search import SearchHit, SearchResult, Sight
+from mesocosm.store.search_query import SearchQuery
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
 from mesocosm.store.wrong_answers import WrongGroup
@@ -105,7 +107,7 @@ class VisibleRun(GrantedObject):
     def __init__(self, service: Service, viewer: Viewer, run: Run, request: RunRequest | None) -> None:
         super().__init__(service, viewer)
         self._inside = viewer.sees_inside(request)
-        self._mask: Callable[[bytes], bytes] | None = None
+        self._mask: Discretion | None = None
         if not viewer.sees_all:
             self._mask = Discretion(run, [service.settings.data_dir])
         if request is not None:
@@ -248,6 +250,24 @@ class VisibleRun(GrantedObject):
         if episode_id not in self._page_ids:
             return self.episode(episode_id).events(first)
         return self._traces.events(episode_id, first=first)
+
+    def search(
+        self, query: SearchQuery, *, verdict: str = "", cursor: str | None = None, limit: int = 20
+    ) -> SearchResult:
+        """Return a page of the episodes that say something, in what the caller may see. Raises UsageError."""
+        found = self._store.search.find(
+            query, run_id=self.id, sight=lambda _run: self._sight, verdict=verdict, cursor=cursor, limit=limit
+        )
+        found.hits = list(map(self._hit, found.hits))
+        return found
+
+    @property
+    def _sight(self) -> Sight:
+        hides = (lambda _word: False) if self._mask is None else self._mask.hides
+        return Sight(outside=not self._inside, redact=None if self._exact else self._redact_lines, hides=hides)
+
+    def _hit(self, hit: SearchHit) -> SearchHit:
+        return replace(hit, episode=self._episode(hit.episode))
 
     def failures(self) -> tuple[tuple[str, int, Episode], ...]:
         """Return the causes of failed episodes, each with its count and first episode."""
@@ -473,6 +493,14 @@ _OF_TASK = 50
 """Runs that are looked through for episodes of one task."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundInRuns:
+    """Episodes of several runs, and these runs by id."""
+
+    result: SearchResult
+    runs: dict[str, VisibleRun]
+
+
 class VisibleRuns(GrantedObject):
     """All runs that the caller may read."""
 
@@ -523,6 +551,35 @@ class VisibleRuns(GrantedObject):
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
         """Return the number of matching runs, and whether it is exact. Raises Refusal as `page` does."""
         return self._store.runs.count(self._narrowed(wanted, whose))
+
+    def search(
+        self,
+        query: SearchQuery,
+        wanted: RunFilter | None = None,
+        *,
+        whose: Whose = "",
+        verdict: str = "",
+        cursor: str | None = None,
+        limit: int = 20,
+    ) -> FoundInRuns:
+        """Return a page of the episodes of matching runs that say something, in what the caller may see.
+
+        Raises UsageError; Refusal as `page` does.
+        """
+        runs: dict[str, VisibleRun] = {}
+
+        def sight(run_id: str) -> Sight:
+            try:
+                runs[run_id] = self.get(run_id)
+            except UnknownName:  # hidden or deleted meanwhile
+                return Sight(outside=True, redact=lambda _lines: b"")
+            return runs[run_id]._sight  # noqa: SLF001 - a run says what it shows
+
+        found = self._store.search.find(
+            query, self._narrowed(wanted, whose), sight=sight, verdict=verdict, cursor=cursor, limit=limit
+        )
+        found.hits = [runs[hit.episode.run_id]._hit(hit) for hit in found.hits]  # noqa: SLF001
+        return FoundInRuns(found, runs)
 
     def facets(self) -> RunFacets:
         """Return the values that the runs can be filtered by, with their counts."""

@@ -20,11 +20,13 @@ Whose = Literal["", "mine", "team", "workspace", "public"]
 Outcome = Literal["", "pass", "fail", "scored", "worst", "missing", "skipped"]
 
 
-class _Query(BaseModel):
+class Query(BaseModel):
+    """Base class of query parameters: unknown ones are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class RunFilterQuery(_Query):
+class RunFilterQuery(Query):
     """Filter of runs. A run must match any of several values of a parameter, but have all of several tags.
 
     All parameters must match.
@@ -71,7 +73,7 @@ class RunQuery(RunFilterQuery):
     limit: int = Field(100, ge=1, le=1_000)
 
 
-class EpisodeFilterQuery(_Query):
+class EpisodeFilterQuery(Query):
     """Filter and order of a run's episodes. `low` and `high` bound the primary score, inclusive.
 
     `pass` is a score above the primary metric's threshold; `fail` is any other score, and the agent's own failures.
@@ -103,7 +105,7 @@ class EpisodePageQuery(EpisodeFilterQuery):
     info: bool = Field(default=False, description="Include the `info` of the last step of each episode.")
 
 
-class EventQuery(_Query):
+class EventQuery(Query):
     """Events of an episode, starting with position `from`, or with the first event of `step`."""
 
     start: int = Field(0, ge=0, alias="from")
@@ -113,7 +115,7 @@ class EventQuery(_Query):
     q: str = Field("", max_length=1_000, description="Text that must occur in the event.")
 
 
-class StepQuery(_Query):
+class StepQuery(Query):
     """Steps of an episode, starting with `from`."""
 
     start: int = Field(0, ge=0, alias="from")

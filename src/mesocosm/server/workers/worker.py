@@ -62,6 +62,8 @@ FALLBACK_S = 2.0
 """Seconds between polls of the queue in PostgreSQL, which wakes workers when there is something to do."""
 REAP_S = 3.0
 """Seconds between checks for dead workers."""
+INDEX_S = 5.0
+"""Seconds between turns of indexing what was said, each a tenth as long."""
 CLEAN_S = 3600.0
 RETRY_S = 10.0
 """Seconds to wait after an error of the store."""
@@ -327,7 +329,8 @@ class _Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._polling: asyncio.Task[None] | None = None
         self._submitting: asyncio.Task[None] | None = None
-        self._looked = self._cleaned = 0.0
+        self._indexing: asyncio.Task[None] | None = None
+        self._looked = self._cleaned = self._indexed = 0.0
         self._bell = service.store.seats.bell()
         self._poll_s = FALLBACK_S if service.store.database.postgres else POLL_S
         self._helper = Helper(service, f"worker {self.id}")
@@ -605,6 +608,8 @@ class _Worker:
                 due = await asyncio.to_thread(self._service.store.repositories.due, settings.git_poll_s)
                 if due is not None:
                     self._polling = self._begin(self._poll(due), f"poll of {due.identity}")
+        if not self._once and self._indexing is None and now - self._indexed > INDEX_S:
+            self._indexing = self._begin(self._index(), "indexing what was said")
         if not self._once and (now - self._cleaned > CLEAN_S or not self._cleaned):
             self._cleaned = now
             self._begin(self._clean(), "cleaning up")
@@ -625,6 +630,15 @@ class _Worker:
             _log.warning("scheduled runs cannot be submitted at the moment: %s", error)
         finally:
             self._submitting = None
+
+    async def _index(self) -> None:
+        """Index what was said in episodes for a while; others of this process need time too."""
+        try:
+            await asyncio.to_thread(self._service.store.search.index.update, end=time.monotonic() + INDEX_S / 10)
+        except MesocosmError as error:
+            _log.warning("what was said in episodes cannot be indexed at the moment: %s", error)
+        finally:
+            self._indexed, self._indexing = time.monotonic(), None
 
     async def _clean(self) -> None:
         try:

@@ -14,6 +14,7 @@ from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.store.filters import EpisodeFilter, RunFilter, Whose
+from mesocosm.store.search_query import read_query
 
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
@@ -54,6 +55,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", *get_args(Whose))],
     "VisibleRuns.of_task": lambda runs, _world: runs.of_task("words", "0" * 32),
     "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
+    "VisibleRuns.search": lambda runs, _world: [runs.search(read_query(text)) for text in ("swordfish", "-seen word*")],
     "VisibleRuns.facets": lambda runs, _world: runs.facets(),
     "VisibleRuns.changes": lambda runs, _world: runs.changes(0.0),
     "VisibleRuns.states": lambda runs, world: runs.states(list(world.runs.values())),
@@ -79,6 +81,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     ],
     "VisibleRun.neighbours": lambda run, _world: run.neighbours(run.episodes().items[0].id),
     "VisibleRun.events": lambda run, world: _all(world, lambda name: list(run.events(world.episodes[name]))),
+    "VisibleRun.search": lambda run, _world: run.search(read_query("swordfish")),
     "VisibleRun.failures": lambda run, _world: run.failures(),
     "VisibleRun.first_missing": lambda run, _world: run.first_missing("solved", "agent_error"),
     "VisibleRun.episode_means": lambda run, _world: run.episode_means(),

@@ -1,0 +1,33 @@
+/** The places where something can be said. */
+import type { Schema } from '../api/types'
+
+export type Hit = Schema<'SearchHitDocument'>
+export type Place = Hit['place']
+
+export const PLACES: Record<Place, string> = {
+  question: 'Question',
+  reply: 'Reply',
+  reasoning: 'Reasoning',
+  call: 'Tool call',
+  result: 'Tool result',
+  observation: 'Observation',
+  action: 'Action',
+}
+
+/** What one writes to search: a line for help. */
+export const SYNTAX = '"exact words"  word*  -without  in:reply  tool:name'
+
+const IN = /(?:^|\s)in:\S+/g
+
+/** The text with one place to look in, or with none. */
+export function within(text: string, place: Place | undefined): string {
+  const plain = text.replace(IN, ' ').replace(/\s+/g, ' ').trim()
+  return place === undefined ? plain : `${plain} in:${place}`
+}
+
+/** The one place that a text names, if it names just one. */
+export function placeOf(text: string): Place | undefined {
+  const named = text.match(IN) ?? []
+  const word = named.length === 1 ? named[0]?.trim().slice(3) : undefined
+  return word !== undefined && Object.hasOwn(PLACES, word) ? (word as Place) : undefined
+}
