@@ -384,3 +384,28 @@ def test_a_task_is_told_in_all_runs(writer: "ApiClient", answered: list[str]) ->
     found = writer.get(f"/api/episodes/{item['id']}/attempts").json()
     assert {(one["model"], one["verdict"]) for one in found["items"]} == {("m1", "not_passed"), ("m2", "passed")}
     assert (found["passed"], found["judged"], found["whole"]) == (1, 2, True)
+
+
+async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_earlier_one(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    body = {"model": "m", "temperature": 0.5, "tools": [{"type": "function", "function": {"name": "look"}}]}
+    first = {"path": "/chat/completions", "body": body, "answer": '{"id": "one"}'}
+    episode = await one_episode(
+        changing,
+        records,
+        [
+            (1, Kind.MESSAGE, {"index": 0, "role": "user", "content": "go"}),
+            (1, Kind.MODEL_CALL, {"model": "m", "messages": [[0, 0]], "text": "x", "wire": first}),
+            (2, Kind.MESSAGE, {"index": 1, "role": "user", "content": "on"}),
+            (2, Kind.MODEL_CALL, {"model": "m", "messages": [[0, 1]], "text": "y", "wire": {"as": 1, "answer": "{}"}}),
+            (3, Kind.MODEL_CALL, {"model": "m", "messages": [[0, 1]], "text": "z"}),
+        ],
+    )
+    said = [{"role": "user", "content": "go"}, {"role": "user", "content": "on"}]
+    one, two, old = (writer.get(f"/api/episodes/{episode}/calls/{seq}").json()["wire"] for seq in (1, 3, 4))
+    assert one["body"] == {**body, "messages": said[:1]}
+    assert one["answer"] == '{"id": "one"}'
+    assert two["body"] == {**body, "messages": said}
+    assert '"name": "look"' in two["curl"]
+    assert old is None

@@ -140,6 +140,18 @@ ONE_CALL = Usage(calls=1)
 
 
 @dataclass(frozen=True, slots=True)
+class WireCall:
+    """A call as it went over the wire: path below the server's address, body without its messages, raw answer.
+
+    The messages are recorded apart, each once; `mesocosm.interop.wire` puts the body together again.
+    """
+
+    path: str
+    body: Mapping[str, Any]
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReply:
     """One answer. `finish_reason` is `stop`, `length`, `tool_calls`, `content_filter` or the provider's own word.
 
@@ -147,7 +159,8 @@ class ModelReply:
     `estimated`: the server did not report token counts. `served` is the model name that the server reports, which may
     be a snapshot; empty if it reports none. `blocks` are the reply's content as the provider sent it, if the provider
     wants its signed thoughts back unchanged in the next call of the conversation (Message.blocks); otherwise empty.
-    `written` are the prompt tokens that the provider wrote to its cache, for minutes and for an hour.
+    `written` are the prompt tokens that the provider wrote to its cache, for minutes and for an hour. `wire` is the
+    call as it was sent; None for models in this process, and for an answer from the cache.
     """
 
     text: str
@@ -162,6 +175,7 @@ class ModelReply:
     served: str = ""
     blocks: tuple[dict[str, Any], ...] = ()
     written: tuple[int, int] = (0, 0)
+    wire: WireCall | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyAddress, ProxyCall
 from mesocosm.core.run import Limits
@@ -114,6 +114,7 @@ class EpisodeContext:
         self.over = False
         self.judge_calls = 0
         self.replies = LastReply()
+        self._sent: dict[str, tuple[int, list[Any]]] = {}
         self.waited_s = 0.0
         self.deadline: asyncio.Timeout | None = None
         self._episode = episode
@@ -584,9 +585,21 @@ class EpisodeContext:
             payload["retries"] = len(retries)
         if request is not None and request.schema is not None:
             payload["structured"] = True
+        if reply.wire is not None:
+            payload["wire"] = self._wire(reply.wire, more.get("role", ""))
         self._recorder.record(Kind.MODEL_CALL, payload, step)
         if more.get("role") != JUDGE and more.get("path") != "/embeddings":
             self.replies.add(reply.text, reply.tool_calls, reply.finish_reason)
+
+    def _wire(self, wire: WireCall, role: str) -> dict[str, Any]:
+        """Return a call as it was sent; a body that is that of the last call of a role is told by its event."""
+        sent = [wire.path, {name: self._recorder.compact(value) for name, value in wire.body.items()}]
+        answer = self._recorder.reference(wire.answer, "text/plain")
+        seq, before = self._sent.get(role, (0, []))
+        if before == sent:
+            return {"as": seq, "answer": answer}
+        self._sent[role] = (self._recorder.next_seq, sent)
+        return {"path": sent[0], "body": sent[1], "answer": answer}
 
 
 class EpisodeJudge:

@@ -55,6 +55,11 @@ class Recorder:
         """The step of the last event."""
         return self._last_step
 
+    @property
+    def next_seq(self) -> int:
+        """The position of the next event."""
+        return self._seq
+
     def record(self, kind: Kind, payload: Any, step: int) -> None:
         """Append one event."""
         now = time.time()

@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import assigned_variable, check_url, is_loopback, takes_key_of, without_credentials
 from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price, price
+from mesocosm.models.server_model import wire_call
 
 PATH = "/api/chat"
 GENERATE = "/api/generate"
@@ -154,7 +156,8 @@ class OllamaModel:
         if self._generates:
             return await self._generated(request)
         started = time.perf_counter()
-        response = await self._exchange.post(PATH, _encode(self._body(request)), request.timeout_s)
+        body = self._body(request)
+        response = await self._exchange.post(PATH, _encode(body), request.timeout_s)
         if response.status != 200:
             raise self._exchange.refusal(PATH, response, request.max_tokens, missing=f"run `ollama pull {self._model}`")
         try:
@@ -163,7 +166,8 @@ class OllamaModel:
             raise self._exchange.invalid(PATH, response.body, f"is not an answer of Ollama ({error})") from error
         if answer.message is None:
             raise self._exchange.invalid(PATH, response.body, "holds no message")
-        return self._reply(answer, answer.message, time.perf_counter() - started)
+        reply = self._reply(answer, answer.message, time.perf_counter() - started)
+        return replace(reply, wire=wire_call(PATH, body, response.body))
 
     async def _generated(self, request: ModelRequest) -> ModelReply:
         """Return the answer of `/api/generate` to one flat prompt, in LiteLLM's format."""
@@ -211,7 +215,7 @@ class OllamaModel:
             options["top_p"] = request.top_p
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [_wire(message) for message in request.messages],
+            "messages": [wire_message(message) for message in request.messages],
             "think": False,
             # By default Ollama truncates the start of a prompt that is too long and answers the rest.
             "truncate": False,
@@ -272,7 +276,8 @@ def has(have: Sequence[str], wanted: str) -> bool:
     return any(full.lower() == (name if ":" in name.rpartition("/")[2] else f"{name}:latest").lower() for name in have)
 
 
-def _wire(message: Message) -> dict[str, Any]:
+def wire_message(message: Message) -> dict[str, Any]:
+    """Return a message in the form of `/api/chat`."""
     wire: dict[str, Any] = {"role": message.role, "content": message.text}
     if not isinstance(message.content, str):
         pictures = [_picture(part) for part in message.content if not isinstance(part, Text)]

@@ -5,6 +5,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -12,7 +13,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import digest
-from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
 from mesocosm.core.proxy import Protocols, Upstream
 from mesocosm.core.usage import Usage
 from mesocosm.http.response import Response
@@ -124,13 +125,14 @@ class ServerModel(ABC):
         started = time.perf_counter()
         while True:
             body = self._body(request)
-            response = await self._exchange.post(self.path, _encode(self._spelled(body)), request.timeout_s)
+            sent = self._spelled(body)
+            response = await self._exchange.post(self.path, _encode(sent), request.timeout_s)
             if response.status == 200:
                 break
             if not self._concede(response.status, self._exchange.words(response), body):
                 raise self._refused(response, request.max_tokens)
         try:
-            return self._read(response, request, started)
+            return replace(self._read(response, request, started), wire=wire_call(self.path, sent, response.body))
         except msgspec.ValidationError as error:
             raise self._exchange.invalid(self.path, response.body, f"is not a {self.answer} ({error})") from error
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -219,6 +221,16 @@ class ReachableModel(ServerModel):
     ) -> EpisodeError:
         """Return the error for a response to a program with a status other than 200."""
         return self._refused(Response(status, headers, answer), max_tokens, path)
+
+
+CONVERSATION = frozenset({"messages", "system", "contents", "systemInstruction"})
+"""Fields of a body that are made of the messages."""
+
+
+def wire_call(path: str, body: Mapping[str, Any], answer: bytes) -> WireCall:
+    """Return a call as it is recorded."""
+    rest = {name: value for name, value in body.items() if name not in CONVERSATION}
+    return WireCall(path, rest, answer.decode("utf-8", "replace"))
 
 
 def _listed(body: bytes) -> list[str]:

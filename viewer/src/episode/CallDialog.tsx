@@ -10,8 +10,9 @@ import { ChatView } from '../renderers/ChatView'
 import { ContentView } from '../renderers/ContentView'
 import { JsonTree } from '../renderers/JsonTree'
 import { talkOf } from '../renderers/talk'
+import { SentBody } from './SentBody'
 
-const TABS = ['request', 'reply', 'raw'] as const
+const TABS = ['request', 'body', 'reply', 'answer', 'raw'] as const
 type Shown = (typeof TABS)[number]
 
 interface CallDialogProps {
@@ -20,14 +21,24 @@ interface CallDialogProps {
   onClose: () => void
 }
 
+/** The body of an answer, as JSON where it is. */
+function answerOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
 /** A model call with everything that was sent and came back. */
 export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
-  const [shown, setShown] = useState<Shown>('request')
+  const [chosen, setShown] = useState<Shown>()
   const { data, error } = useQuery({
     ...documentQuery('/api/episodes/{episode_id}/calls/{seq}', { params: { episode_id: episodeId, seq: seq ?? 0 } }),
     enabled: seq !== undefined,
     gcTime: 10_000,
   })
+  const shown = chosen ?? (data?.wire ? 'body' : 'request')
   const talks = (data?.messages ?? []).map(talkOf).filter((talk) => talk !== null)
   return (
     <Dialog
@@ -42,14 +53,18 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
         <Tabs
           label="Sections of the call"
           tabs={[
-            { id: 'request', label: 'Request', count: data.messages.length },
+            { id: 'request', label: 'Messages', count: data.messages.length },
+            ...(data.wire ? [{ id: 'body' as const, label: 'Body as sent' }] : []),
             { id: 'reply', label: 'Reply' },
-            { id: 'raw', label: 'Raw' },
+            ...(data.wire ? [{ id: 'answer' as const, label: 'Answer as it came' }] : []),
+            { id: 'raw', label: 'Record' },
           ]}
           selected={shown}
           onSelect={setShown}
         >
           {shown === 'request' && <ChatView talks={talks} />}
+          {shown === 'body' && data.wire && <SentBody wire={data.wire} />}
+          {shown === 'answer' && data.wire && <ContentView data={answerOf(data.wire.answer)} type="" />}
           {shown === 'reply' &&
             (data.reply ? <ContentView data={[data.reply]} type="" /> : <p className="muted">There was no reply.</p>)}
           {shown === 'raw' && (

@@ -75,6 +75,8 @@ export async function getCall(id: string, seq: number): Promise<Schema<'CallDocu
     ),
     reply: 'text' in payload ? reply : null,
     payload,
+    // Putting the body together needs the code of the models.
+    wire: null,
   }
 }
 

@@ -30,7 +30,7 @@ from mesocosm.core.score import Score
 MARK = "[redacted: not visible on public gallery]"
 """Placeholder for hidden text. Existing clients rely on it, so it must not change."""
 
-_SPOKEN = frozenset({"text", "reasoning", "tool_calls"})
+_SPOKEN = frozenset({"text", "reasoning", "tool_calls", "wire"})
 _FACTS = frozenset({"kind", "technique", "technique_id", "name", "role", "stream"})
 """Fields of techniques, tools and scores that are identifiers, not free text."""
 _ASKED = ("input", "target", "reference", "why", "mistake")

@@ -7,9 +7,11 @@ import msgspec
 
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.interop.replay import whole
+from mesocosm.interop.wire import as_curl, as_python, whole_body
 from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.schemas.document import shortened
-from mesocosm.server.schemas.episode import CallDocument
+from mesocosm.server.schemas.episode import CallDocument, WireDocument
 from mesocosm.server.schemas.query import EventQuery
 
 _PATIENCE = 2.0
@@ -80,7 +82,35 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
         model=str(payload.get("model", "")),
         messages=[shortened(message) for message in _as_sent(places, page.messages)],
         reply=shortened(reply) if "text" in payload else None,
-        payload=shortened(payload),
+        payload=shortened({name: value for name, value in payload.items() if name != "wire"}),
+        wire=_wire(episode, payload.get("wire"), _as_sent(places, page.messages)),
+    )
+
+
+def _wire(episode: VisibleEpisode, given: Any, messages: list[dict[str, Any]]) -> WireDocument | None:
+    """Return a call as it was sent; None if that is not recorded, or if the caller may not see it."""
+    if not isinstance(given, dict):
+        return None
+    sent: Any = given
+    if isinstance(place := given.get("as"), int):
+        line = next(read_lines(episode, place, 1), None)
+        payload = None if line is None else _events.decode(line).payload
+        sent = payload.get("wire") if isinstance(payload, dict) else None
+    if not isinstance(sent, dict) or not isinstance(sent.get("body"), dict):
+        return None
+    path, run = str(sent.get("path", "")), episode.run
+    try:
+        body = whole_body(path, whole(sent["body"], run), whole(messages, run))
+    except msgspec.ValidationError:
+        return None
+    address = run.record.provenance.get("server", {}).get("address") or "$BASE_URL"
+    provider = run.record.spec.model.name.partition("/")[0]
+    return WireDocument(
+        path=path,
+        body=body,
+        answer=str(whole(given.get("answer", ""), run)),
+        curl=as_curl(address, path, body, provider),
+        python=as_python(address, path, body, provider),
     )
 
 

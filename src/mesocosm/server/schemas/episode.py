@@ -175,6 +175,16 @@ class StepPage(Document):
     last: int
 
 
+class WireDocument(Document):
+    """A call as it went over the wire, and the same call as a command and as a program, with the key as a variable."""
+
+    path: str
+    body: dict[str, Json]
+    answer: str = Field(description="The body of the response, as it came.")
+    curl: str
+    python: str
+
+
 class CallDocument(Document):
     """A model call with its messages and its reply."""
 
@@ -184,3 +194,6 @@ class CallDocument(Document):
     messages: list[dict[str, Json]]
     reply: dict[str, Json] | None
     payload: dict[str, Json] = Field(description="The recorded event: usage, latency, settings, retries.")
+    wire: WireDocument | None = Field(
+        default=None, description="The call as it was sent; null for a model in this process, or one recorded before."
+    )
