@@ -77,9 +77,10 @@ async def asked(server: Listening, provider: str, root: str) -> ModelReply:
     model = MODELS.get(provider)(settings)
     look = Tool("look", "Look at it.", {"type": "object", "properties": {"at": {"type": "string"}}})
     try:
-        return await model.ask(ModelRequest(SAID, temperature=0.5, max_tokens=77, tools=(look,)))
+        reply: ModelReply = await model.ask(ModelRequest(SAID, temperature=0.5, max_tokens=77, tools=(look,)))
     finally:
         await model.close()
+    return reply
 
 
 def recorded() -> list[dict[str, Any]]:
@@ -113,5 +114,6 @@ def test_the_command_and_the_program_send_the_same_again(server: Listening, monk
     assert done.returncode == 0, done.stderr
     first, *again = [json.loads(body) for _path, _headers, body in server.got]
     assert again == [first, first]
-    keys = [{name.lower(): value for name, value in headers.items()}.get("authorization") for _, headers, _ in server.got]
+    sent = ({name.lower(): value for name, value in headers.items()} for _, headers, _ in server.got)
+    keys = [headers.get("authorization") for headers in sent]
     assert keys[1:] == ["Bearer sk-of-the-reader"] * 2
