@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from tests.store.conftest import Samples
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure
+from mesocosm.core.run import ScoreBins
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.verdict import Verdict, passing_metric, verdict
 
@@ -50,3 +52,11 @@ def test_a_pass_rate_of_the_primary_score_says_what_passes() -> None:
     assert passing_metric((MEAN, Metric("part", "right", "pass_rate", where={"a": "b"}), rate)) is rate
     assert passing_metric((MEAN,)) is MEAN
     assert passing_metric((rate,)) is None
+
+
+def test_where_scores_are_numbers_none_passes_or_fails() -> None:
+    terms = {"metrics": [{"name": "share", "score": "right", "primary": True}]}
+    run = Samples().run(info=terms, bins=ScoreBins(0.0, 1.0, (3, 1)))
+    assert verdict(ended(Score("right", 0.0)), run.passing) is None
+    assert verdict(ended(Score("right", 0.0)), Samples().run(info=terms).passing) is Verdict.NOT_PASSED
+    assert Samples().run(info={"metrics": "nonsense"}).passing is None

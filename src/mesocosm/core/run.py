@@ -8,8 +8,9 @@ import msgspec
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import ModelName, ModelSettings
-from mesocosm.core.score import MetricResult, MetricTerms
+from mesocosm.core.score import Metric, MetricResult, MetricTerms
 from mesocosm.core.usage import NOTHING, Usage
+from mesocosm.core.verdict import passing_metric
 
 HOSTED = "hosted"
 """The kind of benchmark that workers of a server run."""
@@ -286,6 +287,20 @@ class Run(msgspec.Struct, omit_defaults=True):
     def terms(self) -> MetricTerms:
         """How its metrics are computed. Raise msgspec.ValidationError if `info` is invalid."""
         return msgspec.convert({name: self.info[name] for name in _TERMS if name in self.info}, MetricTerms)
+
+    @property
+    def passing(self) -> Metric | None:
+        """The metric that says which episodes pass; None if none is declared, or what is declared cannot be read.
+
+        Where scores are other than 0 and 1 and there is no threshold, no value passes or fails: it is not `directed`.
+        """
+        try:
+            found = passing_metric(self.terms.metrics)
+        except msgspec.ValidationError:  # An imported run may declare anything.
+            return None
+        if found is None or self.bins is None or found.aggregation == "pass_rate":
+            return found
+        return msgspec.structs.replace(found, directed=False)
 
     @property
     def rules(self) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-import msgspec
 import zstandard
 from sqlalchemy import ColumnElement, Connection, Integer, delete, func, literal_column, select
 
@@ -20,7 +19,7 @@ from mesocosm.core.entry import Chunk
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, MesocosmError, UnknownName
 from mesocosm.core.score import Metric, Score
-from mesocosm.core.verdict import Verdict, passing_metric, verdict
+from mesocosm.core.verdict import Verdict, verdict
 from mesocosm.store.database import Database, batches
 from mesocosm.store.rows import run_from
 from mesocosm.store.schema import episodes, runs, search_blocks, search_pages, search_pending
@@ -196,10 +195,7 @@ def passing_of(connection: Connection, run_id: str) -> Metric | None:
     row = connection.execute(select(runs).where(runs.c.id == run_id)).mappings().one_or_none()
     if row is None:
         raise UnknownName(f"there is no run {run_id!r}; it may have been deleted")
-    try:
-        return passing_metric(run_from(row).terms.metrics)
-    except msgspec.ValidationError:  # An imported run may declare anything.
-        return None
+    return run_from(row).passing
 
 
 def unindexed(connection: Connection, run_id: str, most: int) -> list[IndexedEpisode]:

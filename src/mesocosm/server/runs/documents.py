@@ -5,7 +5,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 from msgspec.structs import asdict
 
 from mesocosm.core.episode import Episode
@@ -13,7 +12,7 @@ from mesocosm.core.failure import RULES, Failure
 from mesocosm.core.one_line import answer_line, question_line
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
-from mesocosm.core.verdict import passing_metric, verdict
+from mesocosm.core.verdict import verdict
 from mesocosm.server.schemas.document import discreet, instant, moment, shortened
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodeSummary, FailureDocument
 from mesocosm.server.schemas.metric import MetricDocument, ScoreDocument, UsageDocument
@@ -155,14 +154,6 @@ def episode_detail(
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
         run=run,
     )
-
-
-def passing_of(run: Run) -> Metric | None:
-    """Return the metric that says which episodes of a run pass; None if none is declared or can be read."""
-    try:
-        return passing_metric(run.terms.metrics)
-    except msgspec.ValidationError:  # An imported run may declare anything.
-        return None
 
 
 def _episode_fields(episode: Episode, primary: str, passing: Metric | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem
 from mesocosm.core.verdict import Verdict
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
-from mesocosm.server.runs.documents import episode_detail, episode_summary, passing_of, score_name
+from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.document import discreet
 from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, TaskAttempt, TaskAttempts
@@ -30,7 +30,7 @@ def episode_page(run: VisibleRun, query: EpisodePageQuery) -> EpisodePage:
         found, cursor = page.items, page.cursor
     whole = query.at is None and query.cursor is None and cursor is None
     total, exact = (len(found), True) if whole else _count(run, wanted)
-    passing = passing_of(run.record)
+    passing = run.record.passing
     items = [episode_summary(episode, name, passing, info=query.info) for episode in found]
     return EpisodePage(items=items, cursor=cursor, total=total, total_exact=exact)
 
@@ -83,7 +83,7 @@ def task_attempts(episode: VisibleEpisode, runs: VisibleRuns) -> TaskAttempts:
 
 
 def _attempt(one: VisibleEpisode) -> TaskAttempt:
-    run, summary = one.run.record, episode_summary(one.record, score_name(one.run.record), passing_of(one.run.record))
+    run, summary = one.run.record, episode_summary(one.record, score_name(one.run.record), one.run.record.passing)
     return TaskAttempt(
         episode_id=summary.id,
         run_id=summary.run_id,
@@ -99,4 +99,4 @@ def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
     run = episode.run
     (summary,) = summaries(runs, [run])
     score = score_name(run.record)
-    return episode_detail(episode.record, score, passing_of(run.record), summary, run.artifacts())
+    return episode_detail(episode.record, score, run.record.passing, summary, run.artifacts())

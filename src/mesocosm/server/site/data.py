@@ -18,7 +18,7 @@ from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.runs.comparison import compare_visible
-from mesocosm.server.runs.documents import episode_summary, passing_of, score_name
+from mesocosm.server.runs.documents import episode_summary, score_name
 from mesocosm.server.runs.episode_list import read_episode
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.results import read_results, read_slices, read_wrong_answers
@@ -107,7 +107,7 @@ def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[
     put(f"{place}/detail.json", _json(_detached(read_run(run), run.record)))
     put(f"{place}/series.json", _json(read_series(run)))
     _write_results(run, place, put)
-    name, passing, count, number = score_name(run.record), passing_of(run.record), 0, 0
+    name, passing, count, number = score_name(run.record), run.record.passing, 0, 0
     rows: list[Any] = []
     for episode in run.all_episodes():
         rows.append(episode_summary(episode, name, passing))
