@@ -161,7 +161,8 @@ def test_what_a_benchmark_asked_is_shown_with_the_score_that_ranks(ask: Ask) -> 
     assert wrong[0].endswith("  accuracy 0.0000")
     assert wrong[1].startswith("  input     Read the text and answer the question that follows it. ")
     assert wrong[1].endswith(" Reply with that code and nothing else.")
-    assert wrong[2:] == ["  why       the reply is empty"]
+    assert wrong[2].startswith("  expected  ")
+    assert wrong[3:] == ["  why       The reply is empty"]
 
 
 def test_a_gate_with_a_metric_that_is_not_there_is_refused_before_anything_is_asked(ask: Ask, here: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mesocosm.store.migrations import SCRIPTS
 from mesocosm.store.revision import DATABASE_NAME, HEAD
 
 if TYPE_CHECKING:
@@ -41,7 +42,8 @@ def test_results_of_an_earlier_version_are_named_with_every_step_and_stay_as_the
 
     assert seen.code == 0
     assert f"schema 0005 becomes {HEAD}" in seen.out
-    assert [line[:9] for line in seen.out.splitlines()[2:-1]] == [f"    {n:04}:" for n in range(6, int(HEAD) + 1)]
+    steps = sorted(file.name[:4] for file in (SCRIPTS / "versions").glob("[0-9]*.py") if file.name[:4] > "0005")
+    assert [line[:9] for line in seen.out.splitlines()[2:-1]] == [f"    {step}:" for step in steps]
     assert file.read_bytes() == before
     assert list(here.iterdir()) == [file]
 

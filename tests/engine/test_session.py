@@ -72,7 +72,7 @@ async def test_the_run_has_its_numbers_counts_and_provenance(lab: "Lab") -> None
     run = await lab.run(lab.spec(model, count=4, trials=2))
     assert run == lab.store.runs.get(run.id)
     assert run.status is RunStatus.PARTIAL
-    assert run.counts == Counts(planned=8, completed=6, failed=2)
+    assert run.counts == Counts(planned=8, completed=6, failed=2, passed=6, errors=2)
     assert run.usage == Usage(56, 24, calls=8)
     primary = run.primary
     assert primary is not None

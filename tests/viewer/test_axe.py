@@ -42,6 +42,7 @@ def filter_open(page: Page, server: Server) -> None:
 def nothing_found(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/?q=nothing-is-called-so")
     expect(page.get_by_role("main")).to_contain_text(re.compile("no run", re.IGNORECASE))
+    expect(page.locator("[data-stale]")).to_have_count(0)
 
 
 def shortcuts(page: Page, server: Server) -> None:

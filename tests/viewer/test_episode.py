@@ -42,7 +42,7 @@ def broken(page: Page, server: Server) -> Page:
 def opened(page: Page, server: Server, episode: str, search: str = "") -> Page:
     page.goto(f"{server.url}/episodes/{episode}{search}")
     expect(outline(page, 0)).to_be_visible()
-    expect(head(page, "Before the first action")).to_be_in_viewport()
+    expect(head(page, "Before the first action")).to_be_visible()
     return page
 
 

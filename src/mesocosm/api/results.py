@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from mesocosm.api.places import named_run, store_at
 from mesocosm.api.values import Table, Value, cell, value_of
+from mesocosm.core.entry import is_reference
 from mesocosm.core.episode import SCOREABLE, EpisodeStatus
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
+from mesocosm.core.one_line import asks
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.usage import Usage
 
@@ -93,9 +95,11 @@ class Episode:
     @property
     def input(self) -> Any:
         """What the agent was given: the filled prompt of a row, else the first observation."""
-        if self._stored.input is not None:
-            return self._whole(self._stored.terminal_info.get("input", self._stored.input))
-        return next((event.payload.get("data") for event in self._recorded(Kind.OBSERVATION)), None)
+        given = self._stored.terminal_info.get("input", self._stored.input)
+        if asks(given) or is_reference(given):
+            return self._whole(given)
+        shown = next((event.payload.get("data") for event in self._recorded(Kind.OBSERVATION)), None)
+        return self._whole(given) if shown is None else shown
 
     @property
     def expected(self) -> Any:

@@ -20,6 +20,13 @@ def question_line(value: Any, longest: int = LONGEST) -> str:
     return cut(question_text(value), longest)
 
 
+def asks(value: Any) -> bool:
+    """Return whether a task's input says in words what it asks: text, a conversation, a row with a question."""
+    if isinstance(value, Mapping):
+        return any(value.get(name) for name in _ASKING) or ("role" in value and "content" in value)
+    return isinstance(value, str) or (isinstance(value, Sequence) and bool(value) and _is_message(value[-1]))
+
+
 def answer_line(value: Any, longest: int = LONGEST) -> str:
     """Return an answer, given or expected, as one line: its text, and its tool calls as `name(argument=value)`."""
     return cut(answer_text(value), longest)

@@ -156,6 +156,8 @@ CLOSELY = {
 QUERIES: dict[tuple[str, str], dict[str, Any]] = {
     ("GET", "/api/leaderboards"): {"domain_ids": f"{DOMAIN},draft-game,team-game,old-game,none"},
     ("GET", "/api/runs/{run_id}/slices"): {"by": "task"},
+    ("GET", "/api/runs/{run_id}/search"): {"text": "word"},
+    ("GET", "/api/search"): {"text": "word"},
     ("PUT", PART): {"digest": hashlib.sha256(PART_DATA).hexdigest()},
     ("GET", "/api/workspaces/{workspace}/secrets/missing"): {"name": STORED},
     ("GET", "/api/workspaces/{workspace}/schedule-times"): {"cron": "@daily"},

@@ -66,7 +66,7 @@ export function Leaderboard({ benchmark }: { benchmark: Schema<'BenchmarkDetail'
         {leaderboard.some((entry) => entry.uncompared > 0) && (
           <span className="muted">Runs scored by different rules are not comparable and share ranks. </span>
         )}
-        <Link to="/" search={{ benchmark: [benchmark.id] }}>
+        <Link to="/" search={{ benchmark: [benchmark.id], builtin: 'shown' }}>
           All runs of this benchmark
         </Link>
       </p>

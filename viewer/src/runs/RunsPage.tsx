@@ -94,7 +94,9 @@ function useShown(written: RunsSearch): { search: RunsSearch; mixed: boolean } {
     const mixed =
       models.some(({ value }) => BUILTIN.test(value)) &&
       models.some(({ value }) => !BUILTIN.test(value)) &&
-      !written.model?.some((model) => BUILTIN.test(model))
+      !written.model?.some((model) => BUILTIN.test(model)) &&
+      // What one command started is asked for as a whole.
+      written.group === undefined
     const builtin = mixed ? (written.builtin ?? 'hidden') : undefined
     return { search: builtin === undefined ? written : { ...written, builtin }, mixed }
   }, [written, data])

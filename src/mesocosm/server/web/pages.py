@@ -55,6 +55,7 @@ _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 PAGES = (
     *("/runs/$runId", "/episodes/$episodeId", "/compare", "/compare/episodes"),
     *("/benchmarks", "/benchmarks/$benchmarkId"),
+    "/search",
     *("/reviews", "/reviews/$roundId", "/reviews/$roundId/agreement"),
 )
 """Paths of the app besides `/`, in the notation of its router."""
