@@ -329,8 +329,8 @@ def test_the_bar_of_an_administrator_fits_while_runs_are_watched(visitor: Page, 
     pages = visitor.get_by_role("navigation", name="Pages").get_by_role("link")
     for width in (1440, 1200, 1024, 390):
         visitor.set_viewport_size({"width": width, "height": 800})
-        expect(pages).to_have_count(9 if width >= 1200 else 0)
-        expect(visitor.get_by_role("button", name="Pages")).to_have_count(0 if width >= 1200 else 1)
+        expect(pages).to_have_count(9 if width > 1200 else 0)
+        expect(visitor.get_by_role("button", name="Pages")).to_have_count(0 if width > 1200 else 1)
         assert visitor.evaluate("document.documentElement.scrollWidth") <= width
 
 
