@@ -68,6 +68,13 @@ def test_the_same_action_three_times_in_a_row_is_a_loop() -> None:
     assert said("go north", "go south", "go north", "go south") is None
 
 
+def test_the_same_action_in_other_places_is_no_loop() -> None:
+    replies = LastReply()
+    for place in range(9):
+        replies.add("go left", (), "stop", place)
+    assert behaviour_of(replies) is None
+
+
 def test_equal_replies_to_a_program_are_no_loop() -> None:
     replies = LastReply()
     for _ in range(5):

@@ -123,7 +123,7 @@ def test_the_table_draws_what_one_scrolls_to_and_nothing_else(small: Page) -> No
 
 
 def test_why_an_episode_failed_is_three_clicks_from_home(page: Page, server: Server) -> None:
-    page.goto(server.url)
+    page.goto(f"{server.url}/?builtin=shown")
     page.get_by_role("row").filter(has_text="Content gallery").get_by_role("link").click()
     page.get_by_role("button", name=re.compile("Environment error")).click()
     rows(page).first.get_by_role("link").click()
@@ -133,7 +133,7 @@ def test_why_an_episode_failed_is_three_clicks_from_home(page: Page, server: Ser
 
 
 def test_the_example_of_a_cause_leads_to_the_failed_episode(small: Page) -> None:
-    small.get_by_role("region", name="Errors").get_by_role("link").first.click()
+    small.get_by_role("region", name="Failures").get_by_role("link").first.click()
     expect(small.get_by_role("main").get_by_text("malformed_action", exact=True).first).to_be_visible()
 
 

@@ -8,7 +8,7 @@ import msgspec
 from mesocosm.core.message import ToolCall
 
 REPEATS = 3
-"""Equal replies in a row that count as a loop."""
+"""Equal replies in a row to an equal last message that count as a loop: a walker may well go left ten times."""
 
 _HEAD = 400
 _REFUSES = re.compile(
@@ -50,16 +50,17 @@ class LastReply(msgspec.Struct):
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = ""
+    asked: int = -1
     repeated: int = 0
     most_repeated: int = 0
 
-    def add(self, text: str, calls: tuple[ToolCall, ...] = (), finish_reason: str = "") -> None:
-        """Take one more reply."""
-        same = self.count > 0 and text == self.text and _same(calls, self.calls)
+    def add(self, text: str, calls: tuple[ToolCall, ...] = (), finish_reason: str = "", asked: int = -1) -> None:
+        """Take one more reply; `asked` is the number of the last message before it, the same for an equal message."""
+        same = self.count > 0 and asked == self.asked and text == self.text and _same(calls, self.calls)
         self.count += 1
         self.repeated = self.repeated + 1 if same else 1
         self.most_repeated = max(self.most_repeated, self.repeated)
-        self.text, self.calls, self.finish_reason = text, calls, finish_reason
+        self.text, self.calls, self.finish_reason, self.asked = text, calls, finish_reason, asked
 
 
 def behaviour_of(replies: LastReply, malformed: int = 0, *, in_turn: bool = True) -> Behaviour | None:

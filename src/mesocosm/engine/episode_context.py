@@ -589,7 +589,7 @@ class EpisodeContext:
             payload["wire"] = self._wire(reply.wire, more.get("role", ""))
         self._recorder.record(Kind.MODEL_CALL, payload, step)
         if more.get("role") != JUDGE and more.get("path") != "/embeddings":
-            self.replies.add(reply.text, reply.tool_calls, reply.finish_reason)
+            self.replies.add(reply.text, reply.tool_calls, reply.finish_reason, places[-1][1] if places else -1)
 
     def _wire(self, wire: WireCall, role: str) -> dict[str, Any]:
         """Return a call as it was sent; a body that is that of the last call of a role is told by its event."""

@@ -36,7 +36,7 @@ export function TroublePanel({ run, chosen, onChoose }: TroublePanelProps) {
   const shown = all ? found : found.slice(0, SHOWN)
   return (
     <Panel
-      title="Errors"
+      title={found.some(({ effect }) => effect === 'worst') ? 'Failures' : 'Errors'}
       note={total > 0 ? `${count(total)} of ${plural(run.counts.done + again, unitOf(run))}` : undefined}
     >
       {found.length === 0 && <Nothing run={run} />}

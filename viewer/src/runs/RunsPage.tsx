@@ -29,7 +29,7 @@ const STRIDE = 50
 /** Every run of every kind: sorted, filtered, searched, live; the home of the app. */
 export function RunsPage() {
   const written = useSearch({ from: '/' })
-  const { search, mixed } = useShown(written)
+  const { search, mixed, known } = useShown(written)
   const navigate = useNavigate({ from: '/' })
   const [view, setView] = useState(FIRST_VIEW)
   const [long, setLong] = useState<number>()
@@ -50,7 +50,7 @@ export function RunsPage() {
   useEffect(() => setLong(total), [total])
 
   const filtered = activeFilters(written).length > 0
-  const empty = total === 0 && !pages.stale
+  const empty = known && total === 0 && !pages.stale
   if (empty && !filtered && search.builtin !== 'hidden') {
     return <EmptyRuns waiting={arrived.length > 0} onArrival={renew} />
   }
@@ -86,20 +86,23 @@ export function RunsPage() {
   )
 }
 
-/** What the page shows: built-in agents are left out where there are others, unless a person wants to see them. */
-function useShown(written: RunsSearch): { search: RunsSearch; mixed: boolean } {
-  const { data } = useQuery(documentQuery('/api/runs/facets'))
+/**
+ * What the page shows: built-in agents are left out where there are others, unless a person wants to see them. Until it
+ * is known whether there are others they are left out too: rows must not go away again.
+ */
+function useShown(written: RunsSearch): { search: RunsSearch; mixed: boolean; known: boolean } {
+  const { data, isPending } = useQuery(documentQuery('/api/runs/facets'))
   return useMemo(() => {
+    // What one command started is asked for as a whole.
+    if (written.group !== undefined || written.model?.some((model) => BUILTIN.test(model))) {
+      return { search: written, mixed: false, known: true }
+    }
+    const hidden = { ...written, builtin: written.builtin ?? ('hidden' as const) }
+    if (isPending) return { search: hidden, mixed: false, known: false }
     const models = data?.model ?? []
-    const mixed =
-      models.some(({ value }) => BUILTIN.test(value)) &&
-      models.some(({ value }) => !BUILTIN.test(value)) &&
-      !written.model?.some((model) => BUILTIN.test(model)) &&
-      // What one command started is asked for as a whole.
-      written.group === undefined
-    const builtin = mixed ? (written.builtin ?? 'hidden') : undefined
-    return { search: builtin === undefined ? written : { ...written, builtin }, mixed }
-  }, [written, data])
+    const mixed = models.some(({ value }) => BUILTIN.test(value)) && models.some(({ value }) => !BUILTIN.test(value))
+    return { search: mixed ? hidden : written, mixed, known: true }
+  }, [written, data, isPending])
 }
 
 /** Reads the first runs of a search as a whole, for what shows them all at once. */
