@@ -34,9 +34,10 @@ def wrong_groups(database: Database, run_id: str, by: str) -> tuple[WrongGroup, 
 
     def work(connection: Connection) -> list[tuple[str | None, int, int]]:
         wrong = episode_query(connection, run_id, EpisodeFilter(outcome="fail"), postgres=database.postgres)
+        answered = episodes.outerjoin(answers, answers.c.episode_id == episodes.c.id)
         wanted = (
             select(column, func.count(), func.min(episodes.c.position))
-            .select_from(episodes.outerjoin(answers, answers.c.episode_id == episodes.c.id))
+            .select_from(answered if by in answers.c else episodes)
             .where(episodes.c.run_id == run_id, *wrong.fitting(episodes.c))
             .group_by(column)
         )

@@ -1,5 +1,7 @@
 /** JSON as a tree of rows that are made only where they are open. */
 
+import { isObject } from './talk'
+
 type Path = (string | number)[]
 
 export interface TreeRow {
@@ -144,8 +146,4 @@ function entriesOf(value: unknown): [string | number, unknown][] {
 function sizeOf(value: unknown): number {
   if (Array.isArray(value)) return value.length
   return isObject(value) ? Object.keys(value).length : 0
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }

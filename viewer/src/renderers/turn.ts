@@ -1,6 +1,6 @@
 /** Turns and answers: how benchmarks talk with an agent that remembers the conversation itself. */
 import { parsedJson } from './content'
-import { type Talk, type ToolUse, talkOf, toolCallOf } from './talk'
+import { isObject, type Talk, type ToolUse, talkOf, toolCallOf } from './talk'
 
 /** A tool as it is offered. */
 export interface Offered {
@@ -74,8 +74,4 @@ function offered(tool: unknown): Offered | null {
     description: typeof inside.description === 'string' ? inside.description : '',
     parameters: inside.parameters ?? null,
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
