@@ -47,7 +47,14 @@ EPISODES_BY: dict[str, dict[str, Any]] = {
     "passed": {"outcome": "pass"},
     "narrow scores": {"low": 0.5, "high": 0.5005},
     "rare text": {"q": "seed 77777"},
+    "not passed": {"outcome": "fail"},
+    "a common mistake": {"mistake": "kind of mistake 1"},
+    "a mistake that is nowhere": {"mistake": "kind of mistake 99"},
+    "a behaviour": {"behaviour": "cut_off"},
+    "a label": {"label": "level=3"},
 }
+LISTED = 100
+"""Rows that a page of the app asks for, of which it compares each with a baseline."""
 
 Request = tuple[str, str]
 Answer = dict[str, Any]
@@ -142,8 +149,11 @@ def _measure(url: str) -> None:
     for name, budget, requests in (
         ("lists of runs, every order and filter, 200 rows", LISTS_MS, _run_lists(client)),
         ("facets, a run, its series", LISTS_MS, _runs(client)),
+        ("100 runs against their baselines", LISTS_MS, _standings(client)),
+        ("wrong answers, grouped", LISTS_MS, _wrong_answers()),
         ("lists of episodes, every order and filter, 200 rows", LISTS_MS, _episode_lists(client)),
-        ("an episode, its neighbours", LISTS_MS, _episodes()),
+        ("an episode, its neighbours, the task's other attempts", LISTS_MS, _episodes()),
+        ("other lists, each first page", LISTS_MS, _others()),
         ("200 events from any step on", STEP_MS, _events()),
         ("200 steps of the outline", STEP_MS, _outlines()),
         ("a search in events, one request", STEP_MS, _searches()),
@@ -202,6 +212,28 @@ def _runs(client: Client) -> Iterator[Request]:
         yield "series", f"/api/runs/{run_id}/series"
 
 
+def _standings(client: Client) -> Iterator[Request]:
+    """Yield what the list of runs asks beside its pages; each page is new to the server."""
+    for number in range(10):
+        query = {"limit": LISTED, "sort": ("-created", "score", "-cost", "name", "duration")[number % 5]}
+        document = client.document(_path("/api/runs", **query, **({"state": "finished"} if number >= 5 else {})))
+        path = _path("/api/runs/baseline", run=[run["id"] for run in document["items"]])
+        yield f"{query['sort']}, first time", path
+        yield f"{query['sort']}, again", path
+
+
+def _wrong_answers() -> Iterator[Request]:
+    for by in ("mistake", "behaviour", "why", "answer", "cause", "trial", "label:level"):
+        for time_ in ("first time", "again"):
+            yield f"by {by}, {time_}", _path(f"/api/runs/{LARGE}/wrong-answers", by=by)
+
+
+def _others() -> Iterator[Request]:
+    for path in ("benchmarks", "leaderboards", "batch-runs", "reviews", "views", "models"):
+        for _ in range(3):
+            yield path, f"/api/{path}"
+
+
 def _episode_lists(client: Client) -> Iterator[Request]:
     base = f"/api/runs/{LARGE}/episodes"
     for name, wanted in EPISODES_BY.items():
@@ -216,6 +248,7 @@ def _episodes() -> Iterator[Request]:
         episode_id = f"019f{place:08x}"[:8] + f"-{place % 65536:04x}-7000-9000-{place:012x}"
         yield f"episode {place}", f"/api/episodes/{episode_id}"
         yield f"neighbours of {place}", f"/api/episodes/{episode_id}/neighbours?sort=-score&outcome=fail"
+        yield f"attempts of {place}", f"/api/episodes/{episode_id}/attempts"
 
 
 def _events() -> Iterator[Request]:

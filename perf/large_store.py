@@ -19,9 +19,9 @@ from mesocosm.core.usage import Usage
 from mesocosm.store import open_store
 from mesocosm.store.database import open_database
 from mesocosm.store.episodes import keep_means, recount
-from mesocosm.store.rows import episode_row, score_rows
+from mesocosm.store.rows import answer_row, episode_row, score_rows
 from mesocosm.store.run_index import insert_run
-from mesocosm.store.schema import episodes, scores
+from mesocosm.store.schema import answers, episodes, scores
 
 RUNS = 100_000
 EPISODES = 1_000_000
@@ -31,6 +31,9 @@ LARGE = "019f0000-0000-7000-8000-000000000001"
 LONG = "019f0000-0000-7000-8000-00000000e001"
 
 _BATCH = 5_000
+_ABOUT = "x" * 1_000
+_MISTAKES = tuple(f"kind of mistake {number}" for number in range(12))
+_QUESTION = "A shop sells {} apples a day at {} cents each. It pays {} for its place. " * 3 + "How much is left?"
 _encode = msgspec.json.Encoder().encode
 _chance = random.Random(20_26)
 
@@ -57,6 +60,8 @@ def generate(place: str | Path) -> None:
             database.add(connection, episodes, [episode_row(episode, "accuracy") for episode in some])
             rows = [row for episode in some for row in score_rows(episode.id, LARGE, episode.scores)]
             database.add(connection, scores, rows)
+            given = map(answer_row, some)
+            database.add(connection, answers, [row for row in given if row is not None])
     # As when a run ends.
     database.write(lambda connection: recount(connection, LARGE))
     keep_means(database, LARGE)
@@ -76,6 +81,7 @@ def some_run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A
     created = 1.79e9 + number * 60.0
     value = None if status is not RunStatus.FINISHED else round(_chance.betavariate(2, 3), 3)
     done = planned if status is RunStatus.FINISHED else planned // 2
+    metric = {"name": "accuracy", "score": "accuracy", "primary": True, "threshold": 0.5}
     result = MetricResult("accuracy", "mean", value, None, None, "normal", planned, done, done, primary=True)
     return Run(
         id=id or f"019a{number:08x}"[:8] + f"-{number % 65536:04x}-7000-8000-{number:012x}",
@@ -100,7 +106,7 @@ def some_run(number: int, *, id: str = "", planned: int = 20) -> Run:  # noqa: A
         started_at=created + 1,
         ended_at=None if status in {RunStatus.PENDING, RunStatus.RUNNING} else created + _chance.expovariate(0.01),
         tags=tags,
-        info={"metrics": [{"name": "accuracy", "score": "accuracy", "primary": True}], "about": "x" * 1_000},
+        info={"metrics": [metric], "about": _ABOUT},
         provenance={"command": ["mesocosm", "run", "local", benchmark, "--model", model], "host": "h" * 200},
     )
 
@@ -116,6 +122,8 @@ def _episode(number: int) -> Episode:
     elif number % 50 == 3:
         status = EpisodeStatus.TRUNCATED
         score = Score("accuracy", None, worst=True) if number % 1_000 == 3 else score
+    given, right = _chance.randrange(100), number % 100
+    wrong = score.value is not None and score.value <= 0.5
     return Episode(
         id=f"019f{number:08x}"[:8] + f"-{number % 65536:04x}-7000-9000-{number:012x}",
         run_id=LARGE,
@@ -129,6 +137,14 @@ def _episode(number: int) -> Episode:
         steps=number % 13,
         total_reward=score.value or 0.0,
         terminal_info={"correct": bool(number % 3), "answer": f"answer {number % 100}"},
+        labels={"level": str(number % 7)},
+        input=_QUESTION.format(*(number + place for place in range(9))),
+        target=str(right),
+        reference=f"{right} apples are left, because {right} is what remains. " * 5,
+        answer=str(given),
+        why=f"It calculates {given} × 2 where {right} × 3 is meant" if wrong else "",
+        mistake=_MISTAKES[int(_chance.paretovariate(0.8)) % 12] if wrong else "",
+        behaviour="cut_off" if wrong and number % 20 == 1 else "",
         failure=failure,
         usage=Usage(tokens, tokens // 7, 0, 0, tokens / 1e6, 3),
         events=0,

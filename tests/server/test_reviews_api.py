@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mesocosm.server.permissions import reviews
+from mesocosm.server.permissions import review_verdicts
 from mesocosm.server.runs.published_runs import PublishedRuns
 from mesocosm.store import Store
 
@@ -17,7 +17,7 @@ MARK = {"X-Mesocosm": "1"}
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reviews, "_machine_user", lambda: "Ada")
+    monkeypatch.setattr(review_verdicts, "_machine_user", lambda: "Ada")
 
 
 @pytest.fixture

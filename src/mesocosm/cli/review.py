@@ -12,7 +12,7 @@ from mesocosm.cli.results import command_store, find_run
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName, UsageError
 
 if TYPE_CHECKING:
-    from mesocosm.server.permissions.reviews import VisibleRound
+    from mesocosm.server.permissions.review_rounds import VisibleRound
     from mesocosm.server.schemas.review import AgreementDocument, IntervalDocument, PairDocument, RoundDocument
 
 _DISPUTED = 10
@@ -68,7 +68,7 @@ def create(
     """
     from pydantic import ValidationError
 
-    from mesocosm.server.permissions.reviews import local_rounds
+    from mesocosm.server.permissions.review_rounds import local_rounds
     from mesocosm.server.schemas.review import RoundInput
 
     store = command_store()
@@ -116,7 +116,7 @@ def _schema(path: Path) -> dict[str, Any]:
 @click.option("--run", default="", metavar="RUN", help="Only rounds with episodes of this run.")
 def list_(run: str) -> None:
     """List the review rounds, the newest first."""
-    from mesocosm.server.permissions.reviews import local_rounds
+    from mesocosm.server.permissions.review_rounds import local_rounds
 
     store = command_store()
     found = local_rounds(store).list(find_run(store, run).id if run else "").items
@@ -203,7 +203,7 @@ def export(round_id: str, kind: Any, out: Path | None) -> None:
 
 
 def _round(reference: str) -> "VisibleRound":
-    from mesocosm.server.permissions.reviews import local_round, local_rounds
+    from mesocosm.server.permissions.review_rounds import local_round, local_rounds
 
     store = command_store()
     if reference == "last":

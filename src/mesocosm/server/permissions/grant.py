@@ -30,7 +30,9 @@ from mesocosm.server.permissions.domains import OwnedDomain, VisibleDomain, Visi
 from mesocosm.server.permissions.environments import OwnedEnvironment, OwnedEnvironments
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.repository_hooks import RepositoryHook
-from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
+from mesocosm.server.permissions.review_queue import WorkingRound
+from mesocosm.server.permissions.review_rounds import OwnedRound, VisibleRound, VisibleRounds
+from mesocosm.server.permissions.review_verdicts import EpisodeReviews
 from mesocosm.server.permissions.route_access import Served, principal_of
 from mesocosm.server.permissions.run_imports import OwnRunImport, OwnRunImports
 from mesocosm.server.permissions.saved_views import OwnSavedViews

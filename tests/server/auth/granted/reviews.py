@@ -7,7 +7,9 @@ from tests.server.auth.granted.world import OWNER, REFUSED, RUNS, World, secret
 
 from mesocosm.core.review import AskedLabel, Round, Verdict
 from mesocosm.server.permissions.grant import Grant
-from mesocosm.server.permissions.reviews import EpisodeReviews, OwnedRound, VisibleRound, VisibleRounds, WorkingRound
+from mesocosm.server.permissions.review_queue import WorkingRound
+from mesocosm.server.permissions.review_rounds import OwnedRound, VisibleRound, VisibleRounds
+from mesocosm.server.permissions.review_verdicts import EpisodeReviews
 from mesocosm.server.schemas.review import RoundChange, RoundInput, VerdictInput
 from mesocosm.store.reviews import RoundProgress
 

@@ -1,25 +1,21 @@
-"""Reviews: verdicts of people on episodes, and rounds of them.
+"""Rounds of reviews.
 
-Who sees all of a run sees its reviews; guests and outsiders see none, also of public runs. Judging is for members who
-may work with the run: a viewer of its workspace may only look on. A person's verdicts are theirs alone; rounds are
-changed by who created them, and by those who may change all of their runs.
+Who sees all of the runs of a round sees the round; it is changed by who created it, and by those who may change all of
+its runs.
 """
 
-import os
-import subprocess
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
-from typing import Any, Literal, NamedTuple, Self
+from functools import cached_property
+from typing import Any, Literal, Self
 
 import msgspec
 
 from mesocosm.core.episode import Episode, EpisodeStatus
-from mesocosm.core.event import Kind
-from mesocosm.core.failure import UnknownName, UsageError
-from mesocosm.core.one_line import answer_text, cut, question_text
+from mesocosm.core.failure import UnknownName
+from mesocosm.core.one_line import cut
 from mesocosm.core.review import DEFAULT_LABELS, AskedLabel, Round, RoundItem, Verdict, current
 from mesocosm.core.run import Run
 from mesocosm.engine.reviewing import (
@@ -35,187 +31,52 @@ from mesocosm.engine.reviewing import (
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.cache import Cache
 from mesocosm.server.permissions import GrantedObject
+from mesocosm.server.permissions.review_verdicts import author_of, only_looks, pass_rules, reviewer_of, verdict_document
+from mesocosm.server.permissions.reviewed_lines import LETTERS, answer_of, lines_of, question_of
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, readable_run
 from mesocosm.server.refusal import Refusal
-from mesocosm.server.schemas.document import discreet, instant, moment
+from mesocosm.server.schemas.document import instant, moment
 from mesocosm.server.schemas.review import (
     AgreementDocument,
     AgreementItem,
     ConfusionDocument,
-    EpisodeVerdicts,
-    GraderWord,
     HumanScore,
     HumanScores,
     IntervalDocument,
     JudgeDocument,
     PairDocument,
-    Reviewer,
     ReviewerProgress,
     ReviewItem,
     ReviewLabel,
-    ReviewLine,
-    ReviewTurn,
     RoundChange,
     RoundDocument,
     RoundInput,
     RoundList,
-    SavedVerdict,
     VerdictDocument,
-    VerdictInput,
 )
 from mesocosm.server.service import Service, local_service
 from mesocosm.stats import Agreement, Interval
 from mesocosm.store import Store
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.reviews import RoundProgress, Superseded
+from mesocosm.store.reviews import RoundProgress
 from mesocosm.store.run_requests import RunRequest
 
 MOST = 10_000
 """Maximum number of episodes of a round."""
+
 MOST_MATCHING = 100_000
 """Maximum number of matching episodes that a sample is drawn from."""
+
 _PAGE = 1_000
-_LINES = 400
-_LETTERS = 20_000
-"""Maximum number of parts of an item, and of characters in each."""
+
 _LINE = 240
-_QUESTION = 2_000
-_FIRST_EVENTS, _EVENTS = 40, 20_000
-"""Maximum number of events that are read for the question, and for an item."""
-_TAGS = 30
+
 _RATED = 200_000
 """Maximum number of episodes of which a grader's share is computed."""
-_GIT_S = 2.0
 
 _UNKNOWN = "there is no review round {!r} that you may see; `mesocosm review list` shows those that you may"
+
 _REPORTS = Cache[AgreementDocument](50)
-
-
-class Author(NamedTuple):
-    """A person who judges: their id in the store, and the name that others see."""
-
-    id: str
-    name: str
-
-
-@cache
-def _machine_user() -> str:
-    """Return the name of the user of this machine: that of Git, else that of the login."""
-    with suppress(OSError, subprocess.SubprocessError):
-        said = subprocess.run(
-            ["git", "config", "--global", "user.name"],  # noqa: S607 - the user's own Git
-            capture_output=True,
-            text=True,
-            timeout=_GIT_S,
-            check=False,
-        )
-        if name := said.stdout.strip():
-            return name[:100]
-    return os.environ.get("USER") or os.environ.get("USERNAME") or "you"
-
-
-def _author(viewer: Viewer, given: str) -> Author:
-    """Return the caller as an author. Raises Refusal 401 without a login, 403 for guests."""
-    if not _nameless(viewer):
-        user_id = viewer.user_id
-        return Author(f"user:{user_id}", viewer.caller.username or f"user {user_id}")
-    name = " ".join(given.split()) or _machine_user()
-    return Author(f"person:{name.casefold()}", name)
-
-
-def _nameless(viewer: Viewer) -> bool:
-    """Return whether there are no accounts, so that people say who they are."""
-    return viewer.local or viewer.caller.way == "open"
-
-
-def _reviewer(viewer: Viewer, given: str) -> Reviewer:
-    return Reviewer(name=_author(viewer, given).name, changeable=_nameless(viewer))
-
-
-class EpisodeReviews(GrantedObject):
-    """The verdicts on an episode of a run that the caller sees all of."""
-
-    def __init__(self, service: Service, viewer: Viewer, episode: VisibleEpisode, request: RunRequest | None) -> None:
-        super().__init__(service, viewer)
-        self._episode = episode
-        self._request = request
-
-    @classmethod
-    def find(cls, service: Service, viewer: Viewer, episode_id: str) -> Self:
-        """Return the reviews of an episode. Raises UnknownName; Refusal 403 for outsiders of a public run."""
-        episode = VisibleRuns(service, viewer).episode(episode_id)
-        _, request = readable_run(service, viewer, episode.run.id)
-        if not viewer.sees_inside(request):
-            raise Refusal(403, f"run {episode.run.id} belongs to another account; its reviews are for who owns the run")
-        return cls(service, viewer, episode, request)
-
-    def document(self, reviewer: str = "") -> EpisodeVerdicts:
-        """Return the verdicts that the caller may see."""
-        found = self._store.reviews.of_episode(self._episode.id)
-        may_judge = self._viewer.may_judge_run(self._request)
-        author = _author(self._viewer, reviewer) if may_judge else Author("", "")
-        shown = [one for one in found if self._shown(one, author, found)]
-        holding = {one.id for one in current(found)}
-        mine = [one for one in found if one.author == author.id and not one.round_id]
-        documents = {one.id: self._document(one, author, holding) for one in shown}
-        held = next((documents[one.id] for one in reversed(mine) if one.id in holding), None)
-        return EpisodeVerdicts(
-            items=list(documents.values()),
-            hidden=len(found) - len(shown),
-            mine=held,
-            last=mine[-1].id if mine else "",
-            labels=self._labels(),
-            graders=_grader_words(self._episode.record, _passing([self._episode.run])),
-            reviewer=_reviewer(self._viewer, reviewer) if may_judge else Reviewer(name="", changeable=False),
-            may_judge=may_judge,
-        )
-
-    def save(self, given: VerdictInput) -> EpisodeVerdicts:
-        """Save the caller's verdict outside of rounds, or take it back if it says nothing.
-
-        Raises Refusal: 403 for who may only read, 409 for a verdict of another window meanwhile; UsageError.
-        """
-        if not self._viewer.may_judge_run(self._request):
-            raise _only_looks(self._episode.run.id)
-        author = _author(self._viewer, given.reviewer)
-        said = _verdict(given, author, self._episode.id).redacted()
-        if said.settles:
-            raise UsageError("a verdict outside of rounds settles nothing; settle it in its round")
-        answer = said.answer or self._answer_by(said.grader)
-        said = msgspec.structs.replace(said, answer=answer, withdrawn=said.empty)
-        _save(self._service, said, given.after)
-        return self.document(given.reviewer)
-
-    def _answer_by(self, grader: str) -> Any:
-        """Return what a verdict on the grader says of the answer; empty where its score is not right or wrong."""
-        run = self._episode.run
-        passing = _passing([run])
-        passed = passing.verdicts(self._episode.record).get(passing.primary.get(run.id, ""))
-        if passed is None or grader not in {"right", "wrong"}:
-            return ""
-        return "right" if passed == (grader == "right") else "wrong"
-
-    def _shown(self, said: Verdict, author: Author, found: Sequence[Verdict]) -> bool:
-        """Return whether a verdict is no secret any more."""
-        made = self._rounds.get(said.round_id)
-        if made is None or not made.blind or made.closed_at is not None or said.author == author.id:
-            return True
-        done = [one for one in current(tuple(found)) if one.round_id == made.id and not one.settles]
-        return len(done) >= made.reviews
-
-    @cached_property
-    def _rounds(self) -> dict[str, Round]:
-        return {made.id: made for made in self._store.reviews.list(self._episode.run.id)}
-
-    def _document(self, said: Verdict, author: Author, holding: set[str]) -> VerdictDocument:
-        made = self._rounds.get(said.round_id)
-        # The names of the others' rounds over several runs are for who sees those runs.
-        return _verdict_document(said, author, holding, made.name if made is not None else "")
-
-    def _labels(self) -> list[str]:
-        given = current(self._store.reviews.of_run(self._episode.run.id))
-        tags = Counter(name for one in given if not one.round_id for name, value in one.labels.items() if value is True)
-        return [name for name, _ in tags.most_common(_TAGS)]
 
 
 class VisibleRounds(GrantedObject):
@@ -233,7 +94,7 @@ class VisibleRounds(GrantedObject):
             with suppress(UnknownName, Refusal):
                 one = VisibleRound(self._service, self._viewer, made, reviewer=reviewer, known=known)
                 found.append(one.described(progress[made.id]))
-        return RoundList(items=found, reviewer=_reviewer(self._viewer, reviewer))
+        return RoundList(items=found, reviewer=reviewer_of(self._viewer, reviewer))
 
     def add(self, given: RoundInput) -> RoundDocument:
         """Create a round. Raises UnknownName, UsageError; Refusal: 403 for who may not judge all of the runs, 422."""
@@ -241,12 +102,12 @@ class VisibleRounds(GrantedObject):
         for run in runs:
             _, request = readable_run(self._service, self._viewer, run.id)
             if not self._viewer.may_judge_run(request):
-                raise _only_looks(run.id)
-        author = _author(self._viewer, given.reviewer)
+                raise only_looks(run.id)
+        author = author_of(self._viewer, given.reviewer)
         wanted = _episode_filter(given)
         episodes = [episode for run in runs for episode in _finished(run, wanted)]
         earlier = [one for run in runs for one in current(self._store.reviews.of_run(run.id))]
-        passing = _passing(runs)
+        passing = pass_rules(runs)
         ids = draw(episodes, sample=given.sample, seed=given.seed, order=given.order, passing=passing, earlier=earlier)
         if len(ids) > MOST:
             raise Refusal(422, f"{len(ids):,} episodes match; give a sample of at most {MOST:,}", field="sample")
@@ -284,7 +145,7 @@ class VisibleRound(GrantedObject):
         known: "_Known | None" = None,
     ) -> None:
         super().__init__(service, viewer)
-        self._author = _author(viewer, reviewer)
+        self._author = author_of(viewer, reviewer)
         self._round = made
         known = {} if known is None else known
         self._records: dict[str, tuple[Run, RunRequest | None]] = {}
@@ -300,7 +161,7 @@ class VisibleRound(GrantedObject):
     @classmethod
     def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
         """Return a round. Raises UnknownName for one that the caller may not see; Refusal 401, 403 for guests."""
-        _author(viewer, reviewer)
+        author_of(viewer, reviewer)
         if not viewer.local and len(round_id) != _ID:
             raise UnknownName(_UNKNOWN.format(round_id[:_ID]))
         try:
@@ -351,14 +212,14 @@ class VisibleRound(GrantedObject):
         """Return an item, as who judges or settles it sees it. Raises Refusal 404."""
         item = self._item(number)
         episode = self._episode(item)
-        lines, more = _lines(episode)
+        lines, more = lines_of(episode)
         shown = [one for one in self._history if one.episode_id == item.episode_id and self._may_see(one)]
         return ReviewItem(
             number=item.number,
-            question=_question(episode, _LETTERS),
-            expected=_answer(episode.record.target),
-            given=_answer(episode.record.answer),
-            reference=_answer(episode.record.reference),
+            question=question_of(episode, LETTERS),
+            expected=answer_of(episode.record.target),
+            given=answer_of(episode.record.answer),
+            reference=answer_of(episode.record.reference),
             lines=lines,
             more=more,
             verdicts=[self._verdict_document(one) for one in shown],
@@ -455,7 +316,7 @@ class VisibleRound(GrantedObject):
         return self._runs[item.run_id].episode(item.episode_id)
 
     def _verdict_document(self, said: Verdict) -> VerdictDocument:
-        return _verdict_document(said, self._author, {one.id for one in self._given}, self._round.name)
+        return verdict_document(said, self._author, {one.id for one in self._given}, self._round.name)
 
     def _judged(self, items: Sequence[RoundItem]) -> tuple[Judged, ...]:
         episodes = self._store.episodes.several([item.episode_id for item in items])
@@ -463,7 +324,7 @@ class VisibleRound(GrantedObject):
 
     @cached_property
     def _passing(self) -> PassRules:
-        return _passing(list(self._runs.values()))
+        return pass_rules(list(self._runs.values()))
 
     def _agreement(self) -> AgreementDocument:
         items = self._judged([item for item in self._items if item.episode_id in self._complete])
@@ -503,9 +364,9 @@ class VisibleRound(GrantedObject):
         episode = self._episode(item.item)
         return AgreementItem(
             number=item.item.number,
-            question=cut(_question(episode)),
-            expected=_answer(episode.record.target, _LINE),
-            given=_answer(episode.record.answer, _LINE),
+            question=cut(question_of(episode)),
+            expected=answer_of(episode.record.target, _LINE),
+            given=answer_of(episode.record.answer, _LINE),
             verdicts=[self._verdict_document(one) for one in said],
             called=item.called or None,
             settled=item.settled is not None,
@@ -527,87 +388,6 @@ class VisibleRound(GrantedObject):
                 if passed is not None:
                     yes, n = yes + passed, n + 1
         return (yes, n) if n else None
-
-
-class WorkingRound(VisibleRound):
-    """A review round in which the caller judges."""
-
-    @classmethod
-    def find(cls, service: Service, viewer: Viewer, round_id: str, *, reviewer: str = "") -> Self:
-        """Return a round. Raises UnknownName; Refusal 401, 403 for who may only look on."""
-        found = super().find(service, viewer, round_id, reviewer=reviewer)
-        for run_id, request in found._requests.items():  # noqa: SLF001 - its own
-            if not viewer.may_judge_run(request):
-                raise _only_looks(run_id)
-        return found
-
-    def next(self) -> ReviewTurn:
-        """Give the caller the next item. It stays with them for some minutes, so that others get other ones."""
-        number = self._store.reviews.claim(self._round.id, self._author.id)
-        document = self.document()
-        given = [one for one in self._given if not one.settles]
-        judged_by_me = {one.episode_id for one in given if one.author == self._author.id}
-        done = Counter(one.episode_id for one in given)
-        needed = [
-            item
-            for item in self._items
-            if item.episode_id not in judged_by_me and done[item.episode_id] < self._round.reviews
-        ]
-        return ReviewTurn(
-            round=document,
-            item=None if number is None else self.item(number),
-            with_others=len(needed) if number is None and self._round.closed_at is None else 0,
-        )
-
-    def skip(self, number: int) -> ReviewTurn:
-        """Give an item back, and return the next one."""
-        self._store.reviews.skip(self._round.id, self._item(number).number, self._author.id)
-        return self.next()
-
-    def save(self, number: int, given: VerdictInput) -> SavedVerdict:
-        """Save the caller's verdict on an item; return it with what the graders say.
-
-        Raises UsageError if it says too little, or else than the round asks; Refusal 409 if the round is closed, or
-        for a verdict of another window meanwhile.
-        """
-        self._check_open()
-        item = self._item(number)
-        said = self._round.judged(_verdict(given, self._author, item.episode_id, self._round.id).redacted())
-        if said.settles:
-            self._check_settles(item)
-        saved = _save(self._service, said, given.after)
-        graders = _grader_words(self._episode(item).record, self._passing)
-        return SavedVerdict(
-            verdict=_verdict_document(saved, self._author, {saved.id}, self._round.name), graders=graders
-        )
-
-    def withdraw(self, number: int) -> ReviewTurn:
-        """Take the caller's verdict on an item back, and give them the item again. It stays in the history."""
-        self._check_open()
-        item = self._item(number)
-        mine = [one for one in self._given if one.author == self._author.id and not one.settles]
-        held = [one for one in mine if one.episode_id == item.episode_id]
-        if not held:
-            raise Refusal(409, f"you have no verdict on item {number} of round {self._round.id}; nothing was undone")
-        back = Verdict(
-            episode_id=item.episode_id,
-            round_id=self._round.id,
-            author=self._author.id,
-            author_name=self._author.name,
-            withdrawn=True,
-        )
-        _save(self._service, back, held[-1].id)
-        for name in ("_history", "_given", "_complete"):
-            self.__dict__.pop(name, None)
-        return ReviewTurn(round=self.document(), item=self.item(number), with_others=0)
-
-    def _check_open(self) -> None:
-        if self._round.closed_at is not None:
-            raise Refusal(409, f"round {self._round.id} is closed; who created it can open it again")
-
-    def _check_settles(self, item: RoundItem) -> None:
-        if item.episode_id not in self._complete:
-            raise Refusal(409, f"item {item.number} has not all its verdicts yet; settle it when it has")
 
 
 class OwnedRound(VisibleRound):
@@ -666,7 +446,6 @@ class OwnedRound(VisibleRound):
 
 _ID = 36
 
-
 _Known = dict[str, tuple[Run, RunRequest | None] | Literal["hidden", "gone"]]
 """Runs of rounds by id, as far as they were looked up."""
 
@@ -684,71 +463,6 @@ def _seen_inside(
             return "gone"
         return "hidden"
     return found if viewer.sees_inside(found[1]) else "hidden"
-
-
-def _only_looks(run_id: str) -> Refusal:
-    return Refusal(403, f"you may look at run {run_id}, and not judge it; ask for a role in which you may work with it")
-
-
-def _save(service: Service, said: Verdict, after: str | None) -> Verdict:
-    try:
-        return service.store.reviews.save(said, after)
-    except Superseded as error:
-        raise Refusal(409, str(error)) from None
-
-
-def _verdict(given: VerdictInput, author: Author, episode_id: str, round_id: str = "") -> Verdict:
-    return Verdict(
-        episode_id=episode_id,
-        round_id=round_id,
-        author=author.id,
-        author_name=author.name,
-        answer=given.answer or "",
-        grader=given.grader or "",
-        labels=dict(given.labels),
-        note=given.note.strip(),
-        step=given.step.strip(),
-        settles=given.settles,
-    )
-
-
-def _verdict_document(said: Verdict, author: Author, holding: set[str], round_name: str) -> VerdictDocument:
-    return VerdictDocument(
-        id=said.id,
-        round_id=said.round_id or None,
-        round_name=round_name,
-        author=said.author_name,
-        mine=said.author == author.id,
-        at=instant(said.at),
-        answer=said.answer or None,
-        grader=said.grader or None,
-        labels=said.labels,
-        note=said.note,
-        step=said.step,
-        settles=said.settles,
-        withdrawn=said.withdrawn,
-        current=said.id in holding,
-    )
-
-
-def _passing(runs: Sequence[VisibleRun]) -> PassRules:
-    return PassRules([run.record for run in runs])
-
-
-def _grader_words(episode: Episode, passing: PassRules) -> list[GraderWord]:
-    primary = passing.primary.get(episode.run_id)
-    words = [
-        GraderWord(
-            name=score.name,
-            primary=score.name == primary,
-            passed=passing.passed(episode.run_id, score),
-            value=score.value,
-            explanation=discreet(score.explanation),
-        )
-        for score in episode.scores
-        if score.name != "human"
-    ]
-    return sorted(words, key=lambda word: not word.primary)
 
 
 def _labels(given: Sequence[ReviewLabel]) -> tuple[AskedLabel, ...]:
@@ -803,85 +517,6 @@ def _name(runs: Sequence[VisibleRun], words: str) -> str:
     titles = list(dict.fromkeys(run.record.benchmark_title or run.record.benchmark for run in runs))
     more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
     return f"{titles[0]}{more}, {words}, {time.strftime('%Y-%m-%d')}"[:200]
-
-
-def _question(episode: VisibleEpisode, longest: int = _QUESTION) -> str:
-    """Return what the task asks: as recorded, else the first message of the user, else the first observation."""
-    asked = question_text(episode.record.input)
-    if asked:
-        return discreet(asked[:longest])
-    observed = ""
-    for event in episode.events(limit=_FIRST_EVENTS):
-        payload = event.payload if isinstance(event.payload, dict) else {}
-        if event.kind is Kind.MESSAGE and payload.get("role") == "user":
-            return discreet(_text(payload.get("content"))[:longest])
-        if event.kind is Kind.OBSERVATION and not observed:
-            observed = discreet(_text(payload.get("data"))[:longest])
-    return observed or episode.record.task_id
-
-
-def _answer(value: Any, longest: int = _LETTERS) -> str | None:
-    """Return an answer, given or expected, as text; None if there is none."""
-    return None if value is None else discreet(answer_text(value)[:longest])
-
-
-def _lines(episode: VisibleEpisode) -> tuple[list[ReviewLine], bool]:
-    """Return what was said and done in an episode, and whether there is more. Nothing of it is the grader's."""
-    found: list[ReviewLine] = []
-    spoken = set[str]()
-    for event in episode.events(limit=_EVENTS):
-        for role, text in _said(event.kind, event.payload):
-            if not text.strip() or (role == "assistant" and text in spoken):
-                # A reply is recorded with its call, and as a message of the next one.
-                continue
-            if role == "assistant":
-                spoken.add(text)
-            if len(found) == _LINES:
-                return found, True
-            shown = discreet(text[:_LETTERS])
-            found.append(ReviewLine(role=role, step=event.step, text=shown, cut=len(text) > _LETTERS))
-    # What a model said and heard already tells what an environment showed and was told.
-    if any(line.role == "assistant" for line in found):
-        found = [line for line in found if line.role not in {"observation", "action"}]
-    return found, False
-
-
-def _said(kind: Kind, payload: Any) -> Iterator[tuple[str, str]]:
-    if not isinstance(payload, dict):
-        return
-    if kind is Kind.MESSAGE:
-        role = str(payload.get("role") or "user")
-        yield role, _text(payload.get("content"))
-        yield from ((role, text) for text in _calls(payload.get("tool_calls")))
-    elif kind is Kind.MODEL_CALL and not payload.get("role"):
-        yield "assistant", _text(payload.get("text"))
-        yield from (("assistant", text) for text in _calls(payload.get("tool_calls")))
-    elif kind is Kind.OBSERVATION:
-        yield "observation", _text(payload.get("data"))
-    elif kind is Kind.ACTION:
-        yield "action", _text(payload.get("action"))
-
-
-def _calls(given: Any) -> Iterator[str]:
-    for call in given if isinstance(given, list) else ():
-        if isinstance(call, dict):
-            inner = call.get("function")
-            function = inner if isinstance(inner, dict) else call
-            yield f"{function.get('name', '')}({_text(function.get('arguments'))})"
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
-        texts = [part["text"] for part in value if isinstance(part.get("text"), str)]
-        if texts:
-            return "\n".join(texts)
-    if value is None:
-        return ""
-    if isinstance(value, dict) and "$blob" in value:
-        return "(large)"
-    return msgspec.json.encode(value).decode()
 
 
 def _interval(found: Interval | None) -> IntervalDocument | None:
