@@ -215,7 +215,7 @@ def _runs(client: Client) -> Iterator[Request]:
 def _standings(client: Client) -> Iterator[Request]:
     """Yield what the list of runs asks beside its pages; each page is new to the server."""
     for number in range(10):
-        query = {"limit": LISTED, "sort": ("-created", "score", "-cost", "name", "duration")[number % 5]}
+        query = {"limit": LISTED, "sort": ("-created", "score", "-cost", "benchmark", "model")[number % 5]}
         document = client.document(_path("/api/runs", **query, **({"state": "finished"} if number >= 5 else {})))
         path = _path("/api/runs/baseline", run=[run["id"] for run in document["items"]])
         yield f"{query['sort']}, first time", path

@@ -1,5 +1,6 @@
 """A real server on loopback: ports, many clients, clients that go away, a quick end."""
 
+import asyncio
 import gc
 import logging
 import socket
@@ -35,6 +36,21 @@ def test_a_taken_port_is_passed_over() -> None:
         port = first.getsockname()[1]
         with listen(port=port) as second:
             assert port < second.getsockname()[1] <= port + 20
+
+
+async def test_answers_are_sent_without_delay() -> None:
+    delayed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def arrive(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted = writer.get_extra_info("socket")
+        delayed.set_result(not accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    with listen(port=0) as listening:
+        async with await asyncio.start_server(arrive, sock=listening):
+            _, writer = await asyncio.open_connection(*listening.getsockname())
+            assert not await delayed
+            writer.close()
 
 
 def test_a_taken_port_that_must_be_is_told() -> None:

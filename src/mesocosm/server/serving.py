@@ -149,7 +149,9 @@ def listen(host: str = DEFAULT_HOST, port: int = DEFAULT_PORT, *, exactly: bool 
 
 
 def _bound(family: int, address: tuple[object, ...]) -> socket.socket | OSError:
-    opened = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends without delay (TCP_NODELAY) only on sockets that say that they are TCP. Else the body of an answer
+    # waits for the receipt of its head, for 40 ms on Linux.
+    opened = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
