@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -90,7 +91,7 @@ def api() -> None:
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        _measure(url)
+        _measure(url, process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -119,9 +120,8 @@ def cold() -> None:
             client = Client(process.stdout.readline().strip())
             before, began = _processor_ms(process.pid), time.perf_counter()
             client.get(path)
-            taken.append(((time.perf_counter() - began) * 1000, what))
-            used = _processor_ms(process.pid) - before
-            print(f"    {what:<28} {taken[-1][0]:6.0f} ms, {used:5.0f} ms of processor time")
+            taken.append(((time.perf_counter() - began) * 1000, _processor_ms(process.pid) - before, what))
+            print(f"    {what:<28} {taken[-1][0]:6.0f} ms, {taken[-1][1]:5.0f} ms of processor time")
         finally:
             process.terminate()
             process.wait(20)
@@ -136,15 +136,15 @@ def _forget(place: Path) -> None:
 
 
 def _processor_ms(process: int) -> float:
-    """Return the processor time of a process so far, or 0 where the system does not tell."""
-    stat = Path(f"/proc/{process}/stat")
-    if not stat.exists():
-        return 0.0
-    user, system = stat.read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) * 1000 / os.sysconf("SC_CLK_TCK")
+    """Return the processor time of a process's threads so far, or 0 where the system does not tell."""
+    spent = 0
+    for told in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        with suppress(OSError):  # the thread has ended
+            spent += int(told.read_text().split()[0])
+    return spent / 1e6
 
 
-def _measure(url: str) -> None:
+def _measure(url: str, process: int) -> None:
     client = Client(url)
     for name, budget, requests in (
         ("lists of runs, every order and filter, 200 rows", LISTS_MS, _run_lists(client)),
@@ -159,24 +159,32 @@ def _measure(url: str) -> None:
         ("a search in events, one request", STEP_MS, _searches()),
         ("a model call with all its messages", STEP_MS, _calls(client)),
     ):
-        _report(name, budget, _timed(client, requests))
-    _together(url)
+        _report(name, budget, _timed(client, requests, process))
+    _together(url, process)
 
 
-def _timed(client: Client, requests: Iterable[Request]) -> list[tuple[float, str]]:
+def _timed(client: Client, requests: Iterable[Request], process: int) -> list[tuple[float, float, str]]:
+    """Return the time of each request and the server's processor time for it, in ms."""
     taken = []
     for what, path in requests:
-        began = time.perf_counter()
+        before, began = _processor_ms(process), time.perf_counter()
         client.get(path)
-        taken.append(((time.perf_counter() - began) * 1000, what))
+        seconds = time.perf_counter() - began
+        taken.append((seconds * 1000, _processor_ms(process) - before, what))
     return taken
 
 
-def _report(name: str, budget: float, taken: list[tuple[float, str]]) -> None:
-    times = [ms for ms, _what in taken]
-    line(f"{name}, p95 of {len(times):,}", statistics.quantiles(times, n=20)[-1], "ms", budget, above=False)
-    slowest, what = max(taken)
+def _report(name: str, budget: float, taken: list[tuple[float, float, str]]) -> None:
+    times, worked = [ms for ms, _worked, _what in taken], [worked for _ms, worked, _what in taken]
+    line(f"{name}, p95 of {len(times):,}", _p95(times), "ms", budget, above=False)
+    slowest, _, what = max(taken)
     print(f"    median {statistics.median(times):.1f} ms, slowest {slowest:.1f} ms ({what})")
+    hardest, what = max((worked, what) for _ms, worked, what in taken)
+    print(f"    processor time of the server: p95 {_p95(worked):.1f} ms, most {hardest:.1f} ms ({what})")
+
+
+def _p95(values: list[float]) -> float:
+    return statistics.quantiles(values, n=20)[-1]
 
 
 def _path(base: str, **query: Any) -> str:
@@ -215,7 +223,7 @@ def _runs(client: Client) -> Iterator[Request]:
 def _standings(client: Client) -> Iterator[Request]:
     """Yield what the list of runs asks beside its pages; each page is new to the server."""
     for number in range(10):
-        query = {"limit": LISTED, "sort": ("-created", "score", "-cost", "benchmark", "model")[number % 5]}
+        query = {"limit": LISTED, "sort": ("-created_at", "score", "-cost", "benchmark", "model")[number % 5]}
         document = client.document(_path("/api/runs", **query, **({"state": "finished"} if number >= 5 else {})))
         path = _path("/api/runs/baseline", run=[run["id"] for run in document["items"]])
         yield f"{query['sort']}, first time", path
@@ -274,7 +282,7 @@ def _calls(client: Client) -> Iterator[Request]:
             yield f"call {event['seq']}", f"/api/episodes/{LONG}/calls/{event['seq']}"
 
 
-def _together(url: str) -> None:
+def _together(url: str, process: int) -> None:
     """Measure several clients at once, each with requests of another kind."""
     kinds: list[Callable[[], Iterable[Request]]] = [
         lambda: _run_lists(Client(url)),
@@ -282,18 +290,18 @@ def _together(url: str) -> None:
         _events,
         _searches,
     ]
-    taken: list[list[tuple[float, str]]] = [[] for _ in range(CLIENTS)]
+    taken: list[list[tuple[float, float, str]]] = [[] for _ in range(CLIENTS)]
 
     def work(place: int) -> None:
         requests = list(kinds[place % len(kinds)]())[:60]
-        taken[place] = _timed(Client(url), requests)
+        taken[place] = _timed(Client(url), requests, process)
 
     threads = [threading.Thread(target=work, args=(place,)) for place in range(CLIENTS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    medians = [statistics.median(ms for ms, _what in some) for some in taken]
+    medians = [statistics.median(ms for ms, _worked, _what in some) for some in taken]
     every = [item for some in taken for item in some]
     _report(f"the same with {CLIENTS} clients at once", CLIENTS * LISTS_MS, every)
     print(f"    medians of the clients: {', '.join(f'{ms:.0f}' for ms in medians)} ms")

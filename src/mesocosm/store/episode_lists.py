@@ -10,19 +10,18 @@ from sqlalchemy import Connection, Select, Subquery, func, select
 from mesocosm.core.episode import Episode
 from mesocosm.core.score import Score
 from mesocosm.store.database import batches
-from mesocosm.store.episode_query import EpisodeQuery, few
+from mesocosm.store.episode_query import PLAN, EpisodeQuery, few
 from mesocosm.store.pagination import Columns, Stretch, stretches, together
 from mesocosm.store.rows import answered, episode_from, score_from
 from mesocosm.store.schema import answers, episodes, scores
 
-BUDGET = 0.03
-"""Seconds that one request may scan an index for matching episodes."""
+BUDGET = 0.015
+"""Seconds that one request may scan an index for matching episodes, and as many to count them."""
 
 _WINDOW = 1_000
 """Episodes to scan between two checks of the clock: about 3 ms."""
 
 
-PLAN = (episodes.c.position, episodes.c.task_digest, episodes.c.trial)
 EPISODE_ORDERS: dict[str, Columns] = {
     "position": PLAN,
     **{
@@ -134,7 +133,8 @@ def _along(
 
 def _seen(choice: EpisodeQuery, part: Stretch) -> Subquery:
     """Return a window with the columns that filters need; the wide ones only if the filter searches them."""
-    names = (*_SEEN, "failure", "terminal_info", "labels") if choice.wanted.text or choice.wanted.label else _SEEN
+    wide = ("failure", "terminal_info", "labels") if choice.wanted.text else ("labels",) if choice.wanted.label else ()
+    names = (*_SEEN, *wide)
     return _window(choice, part, *(episodes.c[name] for name in names)).subquery()
 
 

@@ -34,7 +34,6 @@ from mesocosm.core.score import Score
 from mesocosm.store.database import BATCH, Database, batches
 from mesocosm.store.episode_lists import (
     EPISODE_ORDERS,
-    PLAN,
     count_along,
     episodes_by_id,
     look,
@@ -42,7 +41,7 @@ from mesocosm.store.episode_lists import (
     scores_of,
     with_scores,
 )
-from mesocosm.store.episode_query import EpisodeQuery, episode_query, few
+from mesocosm.store.episode_query import PLAN, EpisodeQuery, episode_query, few, in_plan_order
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.lookup import resolve
 from mesocosm.store.pagination import checked, chosen, number_of, read_cursor, stretches, write_cursor
@@ -222,7 +221,7 @@ class Episodes:
         kept = select(runs.c.mean_reward, runs.c.mean_steps).where(runs.c.id == run_id, runs.c.mean_of == _ORDINARY)
 
         def work(connection: Connection) -> tuple[float | None, float | None]:
-            found = connection.execute(kept).one_or_none() or connection.execute(_means(run_id)).one()
+            found = connection.execute(kept).one_or_none() or connection.execute(_means(connection, run_id)).one()
             return (None if found[0] is None else float(found[0]), None if found[1] is None else float(found[1]))
 
         return self._database.read(work)
@@ -270,12 +269,12 @@ class Episodes:
                     raise UnknownName(
                         f"some of these episodes are not of run {run_id}: {', '.join(list(batch)[:3])}, …"
                     )
-                before = _by_outcome(connection, threshold, episodes.c.id.in_(batch))
+                before = _by_outcome(connection, run_id, threshold, batch)
                 connection.execute(delete(scores).where(scores.c.episode_id.in_(batch)))
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
-                after = _by_outcome(connection, threshold, episodes.c.id.in_(batch))
+                after = _by_outcome(connection, run_id, threshold, batch)
                 changed: dict[str, Any] = {name: runs.c[name] + after[name] - before[name] for name in BY_OUTCOME}
                 connection.execute(update(runs).where(runs.c.id == run_id).values(bins=None, **changed))
                 reseal(connection, run_id, list(batch))
@@ -396,9 +395,8 @@ class Episodes:
 
         def work(connection: Connection) -> tuple[int, bool]:
             choice = self._choice(connection, run_id, filter)
-            mine = select(episodes.c.run_id).where(episodes.c.run_id == run_id)
-            if choice.everything or choice.whole:
-                found = number_of(connection, mine.where(*(condition for (condition,) in choice.leads)), most)
+            if choice.counted is not None:
+                found = number_of(connection, choice.counted, most)
                 return min(found, most), found <= most
             fits = few(connection, choice, [episodes.c.run_id])
             if fits is not None:
@@ -490,17 +488,16 @@ def new_means(database: Database, run_id: str) -> dict[str, Any]:
     def compute(connection: Connection) -> dict[str, Any]:
         if connection.scalar(stale) is None:
             return {}
-        reward, steps, number = connection.execute(_means(run_id)).one()
+        reward, steps, number = connection.execute(_means(connection, run_id)).one()
         return {"mean_reward": reward, "mean_steps": steps, "mean_of": number}
 
     return database.read(compute)
 
 
-def _means(run_id: str) -> Select[Any]:
-    scoreable = [status.value for status in SCOREABLE]
-    return select(func.avg(episodes.c.total_reward), func.avg(episodes.c.steps), func.count()).where(
-        episodes.c.run_id == run_id, episodes.c.status.in_(scoreable)
-    )
+def _means(connection: Connection, run_id: str) -> Select[Any]:
+    scoreable = episodes.c.status.in_([status.value for status in SCOREABLE])
+    found = in_plan_order(connection, run_id, [episodes.c.total_reward, episodes.c.steps], scoreable).c
+    return select(func.avg(found.total_reward), func.avg(found.steps), func.count())
 
 
 def primary_of(connection: Connection, run_id: str) -> str:
@@ -517,12 +514,17 @@ def threshold_of(connection: Connection, run_id: str) -> float:
 
 def count_outcomes(connection: Connection, run_id: str) -> None:
     """Count the episodes of a run by outcome again, as after a change of its threshold."""
-    found = _by_outcome(connection, threshold_of(connection, run_id), episodes.c.run_id == run_id)
+    found = _by_outcome(connection, run_id, threshold_of(connection, run_id))
     connection.execute(update(runs).where(runs.c.id == run_id).values(found))
 
 
-def _by_outcome(connection: Connection, threshold: float, which: ColumnElement[bool]) -> dict[str, int]:
-    """Return the number of episodes for each of BY_OUTCOME; must match rows.counted_as."""
+def _by_outcome(
+    connection: Connection, run_id: str, threshold: float, ids: Iterable[str] | None = None
+) -> dict[str, int]:
+    """Return the number of a run's episodes, or of those with `ids`, for each of BY_OUTCOME.
+
+    Must match rows.counted_as.
+    """
     column = episodes.c
     unscored = and_(column.outcome.is_(None), column.status == EpisodeStatus.FAILED.value)
     conditions = (
@@ -530,8 +532,13 @@ def _by_outcome(connection: Connection, threshold: float, which: ColumnElement[b
         or_(column.score <= threshold, column.outcome == "worst", and_(unscored, not_(_INVALID[1]))),
         or_(column.outcome == "missing", and_(unscored, _INVALID[1])),
     )
-    sums = [func.coalesce(func.sum(case((condition, 1), else_=0)), 0) for condition in conditions]
-    row = connection.execute(select(*sums).where(which, column.status.in_(_FINISHED))).one()
+    marks = [case((condition, 1), else_=0).label(name) for name, condition in zip(BY_OUTCOME, conditions, strict=True)]
+    finished = column.status.in_(_FINISHED)
+    if ids is None:
+        found = in_plan_order(connection, run_id, marks, finished).c
+    else:
+        found = select(*marks).where(column.id.in_(ids), finished).subquery().c
+    row = connection.execute(select(*(func.coalesce(func.sum(found[name]), 0) for name in BY_OUTCOME))).one()
     return dict(zip(BY_OUTCOME, map(int, row), strict=True))
 
 
@@ -590,7 +597,7 @@ def recount(connection: Connection, run_id: str) -> None:
     ended = select(episodes.c.status, func.count()).where(episodes.c.run_id == run_id, episodes.c.status.in_(_FINISHED))
     counters: dict[str, float] = dict.fromkeys(COUNTERS, 0)
     counters |= {row[0]: row[1] for row in connection.execute(ended.group_by(episodes.c.status))}
-    counters |= _by_outcome(connection, threshold_of(connection, run_id), episodes.c.run_id == run_id)
+    counters |= _by_outcome(connection, run_id, threshold_of(connection, run_id))
     removed = _removed(_provenance(connection, run_id))
     for name, value in _used(connection, run_id).items():
         counters[name] = value + removed.get(name, 0)
@@ -609,9 +616,10 @@ def keep_usage(connection: Connection, run_id: str, which: ColumnElement[bool] |
 
 
 def _used(connection: Connection, run_id: str, *which: ColumnElement[bool]) -> dict[str, float]:
-    unknown = case((episodes.c.cost_usd.is_(None), 1), else_=0)
-    sums = [func.sum(episodes.c[name]) for name in (*_SUMS, "cost_usd")]
-    wanted = select(*sums, func.sum(unknown)).where(episodes.c.run_id == run_id, *which)
+    names = (*_SUMS, "cost_usd")
+    found = in_plan_order(connection, run_id, [episodes.c[name] for name in names], *which).c
+    unknown = case((found.cost_usd.is_(None), 1), else_=0)
+    wanted = select(*(func.sum(found[name]) for name in names), func.sum(unknown))
     *counted, cost, unpriced = connection.execute(wanted).one()
     # PostgreSQL sums 8-byte integers as Decimal, which would become a string in JSON.
     return dict(zip(_SPENT, (*(int(value or 0) for value in counted), cost or 0.0, int(unpriced or 0)), strict=True))

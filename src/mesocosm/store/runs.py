@@ -77,6 +77,11 @@ class Runs:
 
         return self._database.read(work)
 
+    def several(self, run_ids: Iterable[str]) -> dict[str, Run]:
+        """Return the runs with these whole ids, by id; unknown ones are left out."""
+        rows = self._database.among(select(runs), runs.c.id, [plain(run_id) for run_id in run_ids])
+        return {row["id"]: run_from(row) for row in rows}
+
     def named(self, name: str, kind: str = "") -> Run | None:
         """Return the newest run (of a kind) with exactly this name, None if there is none."""
         lines = select(run_index.c.run_id).where(run_index.c.name == key(name.casefold()))

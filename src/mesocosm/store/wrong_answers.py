@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import Column, Connection, func, select
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.one_line import answer_line
 from mesocosm.core.verdict import GROUPED_BY, LABEL
 from mesocosm.store.database import Database
-from mesocosm.store.episode_query import episode_query
+from mesocosm.store.episode_query import episode_query, in_plan_order
 from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.rows import labels_from
 from mesocosm.store.schema import answers, episodes
@@ -33,14 +33,13 @@ def wrong_groups(database: Database, run_id: str, by: str) -> tuple[WrongGroup, 
     column = _column(by)
 
     def work(connection: Connection) -> list[tuple[str | None, int, int]]:
-        wrong = episode_query(connection, run_id, EpisodeFilter(outcome="fail"), postgres=database.postgres)
-        answered = episodes.outerjoin(answers, answers.c.episode_id == episodes.c.id)
-        wanted = (
-            select(column, func.count(), func.min(episodes.c.position))
-            .select_from(answered if by in answers.c else episodes)
-            .where(episodes.c.run_id == run_id, *wrong.fitting(episodes.c))
-            .group_by(column)
-        )
+        choice = episode_query(connection, run_id, EpisodeFilter(outcome="fail"), postgres=database.postgres)
+        own = [] if by in answers.c else [column]
+        columns = [episodes.c.id, episodes.c.position, *own]
+        wrong = in_plan_order(connection, run_id, columns, *choice.fitting(episodes.c))
+        found = wrong if own else wrong.outerjoin(answers, answers.c.episode_id == wrong.c.id)
+        group = wrong.c[column.name] if own else column
+        wanted = select(group, func.count(), func.min(wrong.c.position)).select_from(found).group_by(group)
         return [(value, int(count), int(first)) for value, count, first in connection.execute(wanted)]
 
     found: dict[str | None, WrongGroup] = {}
@@ -51,7 +50,7 @@ def wrong_groups(database: Database, run_id: str, by: str) -> tuple[WrongGroup, 
     return tuple(sorted(found.values(), key=lambda group: (-group.count, group.value is None, group.value or "")))
 
 
-def _column(by: str) -> ColumnElement[Any]:
+def _column(by: str) -> Column[Any]:
     if by.startswith(LABEL):
         return episodes.c.labels
     if by not in GROUPED_BY:

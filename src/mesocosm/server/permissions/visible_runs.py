@@ -4,7 +4,7 @@ Outsiders see the actions and results of a public run, but not prompts, replies 
 paths and addresses of a server's machines. All methods of these objects return redacted data.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -517,6 +517,18 @@ class VisibleRuns(GrantedObject):
         """Return a run by its id, on a laptop also by a prefix. Raises UnknownName if the caller may not read it."""
         return self._visible(*readable_run(self._service, self._viewer, run_id))
 
+    def several(self, run_ids: Iterable[str]) -> dict[str, VisibleRun]:
+        """Return those of the runs with these whole ids that the caller may read, by id."""
+        found = self._service.store.runs.several(run_ids)
+        if self._viewer.local:
+            return {run_id: self._visible(run, None) for run_id, run in found.items()}
+        requests = self._service.store.run_requests.of(list(found))
+        return {
+            run_id: self._visible(run, requests[run_id])
+            for run_id, run in found.items()
+            if run_id in requests and self._viewer.may_read_run(requests[run_id], run.status)
+        }
+
     def page(
         self,
         wanted: RunFilter | None = None,
@@ -539,14 +551,11 @@ class VisibleRuns(GrantedObject):
         """Return the finished episodes of a task in the newest 50 runs of its benchmark, and whether those are all."""
         page = self.page(RunFilter(benchmarks=(benchmark,)), limit=_OF_TASK)
         found = self._store.episodes.of_task([run.id for run in page.items], digest)
-        granted = []
-        for run_id in [run.id for run in page.items]:
-            mine = [one for one in found if one.run_id == run_id]
-            if mine:
-                # A run in a list does not say what passes.
-                run = self.get(run_id)
-                granted += [run._granted(one) for one in mine]  # noqa: SLF001 - a run grants its episodes
-        return granted, page.cursor is None
+        # A run in a list does not say what passes.
+        runs = self.several(one.run_id for one in found)
+        order = {run.id: place for place, run in enumerate(page.items)}
+        mine = sorted((one for one in found if one.run_id in runs), key=lambda one: order[one.run_id])
+        return [runs[one.run_id]._granted(one) for one in mine], page.cursor is None  # noqa: SLF001
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
         """Return the number of matching runs, and whether it is exact. Raises Refusal as `page` does."""

@@ -22,7 +22,7 @@ _task_sets = Cache[str](5_000)
 
 def run_standings(runs: VisibleRuns, run_ids: Sequence[str], chosen: Sequence[str]) -> RunStandings:
     """Return runs against the chosen baselines, else the best ones; runs that were deleted are left out."""
-    reader = _Reader(runs)
+    reader = _Reader(runs, (*run_ids, *chosen))
     asked = [run for run in map(reader.find, run_ids) if run is not None]
     picked = [run for run in map(reader.find, chosen) if run is not None]
     base = baselines([run.record for run in (*picked, *asked)], frozenset(run.id for run in picked))
@@ -41,9 +41,9 @@ def run_standings(runs: VisibleRuns, run_ids: Sequence[str], chosen: Sequence[st
 class _Reader:
     """The runs of a request, each read once."""
 
-    def __init__(self, runs: VisibleRuns) -> None:
+    def __init__(self, runs: VisibleRuns, run_ids: Sequence[str]) -> None:
         self._runs = runs
-        self._found: dict[str, VisibleRun] = {}
+        self._found = runs.several(run_ids)
 
     def find(self, run_id: str) -> VisibleRun | None:
         """Return a run; None if it was deleted."""

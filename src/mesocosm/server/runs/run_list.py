@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.server.cache import Cache
 from mesocosm.server.permissions.visible_runs import VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import run_summary, state_of
 from mesocosm.server.runs.running_metrics import GOING, LATEST
@@ -19,12 +20,19 @@ _ROUNDS = 2
 """Pages of the store read for one page of runs when live and interrupted runs have to be distinguished."""
 
 
+_MANY = 100
+"""Unfinished runs whose states are looked up once a second instead of for each list."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Going:
     """Unfinished runs: those with a live process, and those whose process is gone."""
 
     alive: tuple[RunState, ...]
     gone: tuple[RunState, ...]
+
+
+_known = Cache[_Going](20, seconds=1.0)
 
 
 def run_page(runs: VisibleRuns, query: RunQuery) -> RunPage:
@@ -88,6 +96,12 @@ def _simpler(runs: VisibleRuns, states: Iterable[State]) -> frozenset[State]:
 
 
 def _going(runs: VisibleRuns, changes: RunChanges) -> _Going:
+    if len(changes.active) < _MANY:
+        return _looked_up(runs, changes)
+    return _known.get((runs.view, changes.active), lambda: _looked_up(runs, changes))
+
+
+def _looked_up(runs: VisibleRuns, changes: RunChanges) -> _Going:
     states = runs.states(changes.active)
     # A RunState has the fields that `abandoned` reads.
     gone = {state.id for state in states if abandoned(cast("Run", state))}

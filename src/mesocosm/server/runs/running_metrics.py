@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -20,7 +21,7 @@ SHARE = 0.05
 
 FEW = 500
 """Number of stored episodes up to which metrics are fast enough to be computed during a request."""
-AT_ONCE = 20
+AT_ONCE = 8
 """Maximum number of such runs computed for one list."""
 MOST = 1_000
 """Maximum number of runs with cached metrics."""
@@ -54,25 +55,27 @@ class LatestMetrics:
 
     def shown(self, runs: VisibleRuns, page: Iterable[VisibleRun]) -> list[Run]:
         """Return runs, those in progress with their metrics so far: cached, or computed now for short runs."""
-        found, left = [], AT_ONCE
-        for run in page:
-            record = run.record
-            if record.status not in GOING:
-                found.append(record)
-                continue
-            known = self.get(run)
-            if left and 0 < record.counts.done <= FEW and (known is None or known.done != record.counts.done):
-                known, left = self._measured(runs, run.id) or known, left - 1
-            found.append(msgspec.structs.replace(record, metrics=() if known is None else known.metrics))
-        return found
+        page = list(page)
+        going = {run.id: run for run in page if run.record.status in GOING}
+        due = [run.id for run in going.values() if 0 < run.record.counts.done <= FEW and self._outdated(run)]
+        if due:
+            self._measure(runs, due[:AT_ONCE])
+        return [self._with_metrics(run) if run.id in going else run.record for run in page]
 
-    def _measured(self, runs: VisibleRuns, run_id: str) -> Measured | None:
-        try:
-            run = runs.get(run_id)  # a run in a list lacks the definitions of its metrics
-            self.keep(run, of_rows(run.record, run.score_rows()))
-        except MesocosmError:
-            return None  # deleted in the meantime, or the store is busy
-        return self.get(run)
+    def _outdated(self, run: VisibleRun) -> bool:
+        known = self.get(run)
+        return known is None or known.done != run.record.counts.done
+
+    def _with_metrics(self, run: VisibleRun) -> Run:
+        known = self.get(run)
+        return msgspec.structs.replace(run.record, metrics=() if known is None else known.metrics)
+
+    def _measure(self, runs: VisibleRuns, run_ids: Sequence[str]) -> None:
+        # Some may be deleted in the meantime, or the store busy.
+        with suppress(MesocosmError):
+            # A run in a list lacks the definitions of its metrics.
+            for run in runs.several(run_ids).values():
+                self.keep(run, of_rows(run.record, run.score_rows()))
 
 
 def _key(run: VisibleRun) -> tuple[str, float]:

@@ -52,6 +52,7 @@ def _listen(runs: VisibleRuns) -> None:
 
 CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.get": lambda runs, world: _all(world, lambda name: runs.get(world.runs[name])),
+    "VisibleRuns.several": lambda runs, world: runs.several(world.runs.values()),
     "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", *get_args(Whose))],
     "VisibleRuns.of_task": lambda runs, _world: runs.of_task("words", "0" * 32),
     "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
