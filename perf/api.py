@@ -237,7 +237,7 @@ def _wrong_answers() -> Iterator[Request]:
 
 
 def _others() -> Iterator[Request]:
-    for path in ("benchmarks", "leaderboards", "batch-runs", "reviews", "views", "models"):
+    for path in ("benchmarks", "batch-runs", "reviews", "views", "models"):
         for _ in range(3):
             yield path, f"/api/{path}"
 

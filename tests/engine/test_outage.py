@@ -14,7 +14,7 @@ from mesocosm.core.model import ModelRequest
 from mesocosm.core.ports import Observer
 from mesocosm.core.run import Limits, Run, RunStatus
 from mesocosm.core.task import Task
-from mesocosm.engine import session
+from mesocosm.engine import outage, session
 from mesocosm.engine.execution import SameFailures
 from mesocosm.engine.group import GroupMember, GroupRunner
 from mesocosm.engine.outage import Endpoint
@@ -85,6 +85,23 @@ async def test_a_server_that_dies_for_good_stops_the_run_and_the_next_session_re
     down.failing = 0
     run = await lab.resume(run.id)
     assert (run.status, run.counts.completed, run.counts.pending) == (RunStatus.FINISHED, 30, 0)
+
+
+@pytest.mark.parametrize(("overload", "told"), [(False, True), (True, False)])
+async def test_two_calls_that_find_no_server_for_seconds_are_an_outage(
+    monkeypatch: pytest.MonkeyPatch, *, overload: bool, told: bool
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr("mesocosm.engine.outage.time.monotonic", lambda: now[0])
+    notices: list[str] = []
+    endpoint = Endpoint("the model", 60.0, Backoff(), notice=notices.append)
+    error = EpisodeError(Cause.MODEL_UNAVAILABLE, "connection refused", overload=overload)
+    endpoint.failed(error)
+    now[0] += outage.SOON_S
+    endpoint.failed(error)
+    assert endpoint.down is told
+    assert ["connection refused" in notice for notice in notices] == ([True] if told else [])
+    endpoint.answered()
 
 
 async def test_the_time_of_an_outage_is_no_time_of_the_episode(lab: "Lab", monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,12 @@ from mesocosm.core.failure import Boundary, Cause, EpisodeError
 MOST_IN_A_ROW = 5
 """Consecutive failed calls that count as an outage."""
 
+SOON_S = 5.0
+"""Seconds without an answer after which two calls that found no server count as an outage.
+
+A few callers wait ever longer between their tries, so that five failures in a row can take a minute.
+"""
+
 MOST_WORDS = 160
 """Maximum characters of an error in a notice; the full text is in the trace."""
 
@@ -125,7 +131,8 @@ class Endpoint:
         if not self._in_a_row:
             self._began, self._since = time.monotonic(), time.time()
         self._in_a_row += 1
-        if not self.down and (at_once or self._in_a_row >= self._most):
+        long = self._in_a_row > 1 and time.monotonic() - self._began >= SOON_S and _is_of_the_server(error)
+        if not self.down and (at_once or self._in_a_row >= self._most or (long and not error.overload)):
             self.down, self._probes = True, 0
             self._changed()
         if self.down and self._timer is None and not self._free:
@@ -138,7 +145,7 @@ class Endpoint:
             self._wake()
 
     def _next(self, error: EpisodeError, *, at_once: bool) -> None:
-        """Schedule the next call, or give up. The first one sends no notice, unless `at_once`."""
+        """Schedule the next call, or give up. The first one sends no notice, unless `at_once` or after SOON_S."""
         self._probes += 1
         wait = self._waits.wait(self._probes, error.retry_after)
         gone = time.monotonic() - self._began
@@ -150,7 +157,7 @@ class Endpoint:
                 self._given_up(f"{self._name} has not answered since {since}, for {gone:.0f} s: {_first_line(error)}")
             return
         wait = min(wait, max(self._patience - gone, 0.0) + 0.05)
-        if self._probes > 1 or at_once:
+        if self._probes > 1 or at_once or gone >= SOON_S:
             what = "still does not answer" if self._reported else f"has not answered since {since}: {words}"
             self._reported = True
             self._notice(f"{self._name} {what}; next try in {wait:.1f} s")
