@@ -150,6 +150,8 @@ def _record(place: Path) -> None:
         runs = list(_runs(place, url))
         for done in [pool.submit(_play_all, runs[half::2]) for half in range(2)]:
             done.result()
+    # A server would index them in the background, while tests search.
+    mesocosm("search", "--index", results=place)
 
 
 def _play_all(runs: Sequence[tuple[Any, ...]]) -> None:

@@ -29,6 +29,21 @@ def chosen_runs(page: Page, server: Server) -> None:
         page.get_by_role("checkbox", name=f"Select row {row}").check()
 
 
+def matrix(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/?view=matrix")
+    expect(page.get_by_role("grid", name="Runs by benchmark and model").get_by_role("rowheader").first).to_be_visible()
+
+
+def said(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/search?q=maze")
+    expect(page.get_by_role("grid", name="Episodes that say this").get_by_role("link").first).to_be_visible()
+
+
+def said_nowhere(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/search?q=zebraquest")
+    expect(page.get_by_text("Nobody said this")).to_be_visible()
+
+
 def filter_open(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/?benchmark=grid-world&model=builtin/random")
     expect(page.get_by_role("searchbox", name="Search runs")).to_be_visible()
@@ -147,6 +162,9 @@ def benchmark(page: Page, server: Server) -> None:
 PAGES: tuple[tuple[Open, str], ...] = (
     (runs, ""),
     (chosen_runs, "[aria-label='Selected runs'], [role=row][aria-selected=true]"),
+    (matrix, ""),
+    (said, ""),
+    (said_nowhere, ""),
     (filter_open, "div:has(> fieldset)"),
     (nothing_found, ""),
     (shortcuts, "dialog"),

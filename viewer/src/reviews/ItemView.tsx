@@ -6,6 +6,7 @@ import { Badge } from '../parts/Badge'
 import { Button } from '../parts/Button'
 import { Key } from '../parts/Key'
 import { Panel } from '../parts/Panel'
+import { blocksOf } from '../renderers/grid'
 import styles from './reviews.module.css'
 import { ANSWERS } from './words'
 
@@ -25,13 +26,13 @@ export function ItemStrip({ item }: { item: Schema<'ReviewItem'> }) {
     <section className={styles.strip} aria-label="Question, expected, given">
       <div className={styles.question}>
         <h2 className={styles.name}>Question</h2>
-        <Plain text={item.question} />
+        <Shown text={item.question} label="The question" />
       </div>
       {item.expected !== null && (
         <div>
           <h2 className={styles.name}>Expected</h2>
           <div className={styles.big} data-long={item.expected.length > 40 || undefined}>
-            <Plain text={item.expected} />
+            <Shown text={item.expected} label="The expected answer" />
           </div>
         </div>
       )}
@@ -39,7 +40,7 @@ export function ItemStrip({ item }: { item: Schema<'ReviewItem'> }) {
         <div>
           <h2 className={styles.name}>Given</h2>
           <div className={styles.big} data-long={item.given.length > 40 || undefined}>
-            <Plain text={item.given} />
+            <Shown text={item.given} label="The given answer" />
           </div>
         </div>
       )}
@@ -129,10 +130,25 @@ function selectedLine(text: string): string {
   return (shown.split('\n').find((line) => line.includes(word)) ?? text.split('\n')[0] ?? '').trim().slice(0, 200)
 }
 
+/** Text of the strip, which scrolls where it is long: also by keys. */
+function Shown({ text, label }: { text: string; label: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys
+    <section className={styles.plain} dir="auto" aria-label={label} tabIndex={0} data-drawn={drawn(text)}>
+      {text}
+    </section>
+  )
+}
+
+/** Whether text holds a board, whose signs must stand below each other. */
+function drawn(text: string): true | undefined {
+  return blocksOf(text) !== null || undefined
+}
+
 /** Text as it is. */
 function Plain({ text }: { text: string }) {
   return (
-    <div className={styles.plain} dir="auto">
+    <div className={styles.plain} dir="auto" data-drawn={drawn(text)}>
       {text}
     </div>
   )

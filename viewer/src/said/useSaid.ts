@@ -8,6 +8,7 @@ type Page = Schema<'SearchPage'>
 export type Filter = Omit<NonNullable<Query<'/api/search', 'get'>>, 'text' | 'cursor' | 'limit'>
 
 const LIMIT = 50
+const AGAIN_MS = 4_000
 
 /** Search one run, or with `filter` all runs that match it. Nothing is asked for an empty text. */
 export function useSaid(text: string, where: { runId: string } | { filter: Filter }) {
@@ -24,6 +25,8 @@ export function useSaid(text: string, where: { runId: string } | { filter: Filte
     getNextPageParam: (page) => page.cursor ?? undefined,
     placeholderData: keepPreviousData,
     enabled: text !== '',
+    // What was not indexed yet may be found soon.
+    refetchInterval: ({ state }) => (isBeingIndexed(state.data?.pages ?? []) ? AGAIN_MS : false),
     // What cannot be asked will not be understood the next time either.
     retry: false,
   })
@@ -33,6 +36,12 @@ export function useSaid(text: string, where: { runId: string } | { filter: Filte
     return [...known.values()]
   }, [answer.data])
   return { ...answer, hits, first: answer.data?.pages[0] }
+}
+
+/** Whether an answer of one page lacks episodes that are not indexed yet. */
+export function isBeingIndexed(pages: readonly Pick<Page, 'finished' | 'searched'>[]): boolean {
+  const [first] = pages
+  return pages.length === 1 && (first?.searched?.episodes ?? 0) < (first?.finished ?? 0)
 }
 
 export type Said = ReturnType<typeof useSaid>

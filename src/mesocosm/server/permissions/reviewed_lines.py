@@ -45,9 +45,13 @@ def answer_of(value: Any, longest: int = LETTERS) -> str | None:
 
 
 def lines_of(episode: VisibleEpisode) -> tuple[list[ReviewLine], bool]:
-    """Return what was said and done in an episode, and whether there is more. Nothing of it is the grader's."""
+    """Return what was said and done in an episode, and whether there is more. Nothing of it is the grader's.
+
+    Of the system messages only the first: many agents send it again with each step, with their history in it.
+    """
     found: list[ReviewLine] = []
     spoken = set[str]()
+    instructed = False
     for event in episode.events(limit=_EVENTS):
         for role, text in _said(event.kind, event.payload):
             if not text.strip() or (role == "assistant" and text in spoken):
@@ -55,6 +59,9 @@ def lines_of(episode: VisibleEpisode) -> tuple[list[ReviewLine], bool]:
                 continue
             if role == "assistant":
                 spoken.add(text)
+            if role == "system" and instructed:
+                continue
+            instructed = instructed or role == "system"
             if len(found) == _LINES:
                 return found, True
             shown = discreet(text[:LETTERS])
