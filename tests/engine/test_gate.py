@@ -396,6 +396,7 @@ def test_no_values_in_place_of_the_missing_ones_are_worse_than_the_pessimistic_r
 def test_a_metric_that_is_not_there_cannot_be_decided() -> None:
     verdict = one(GOOD, "speed>3")
     assert (verdict.answer, verdict.found) == (ConditionAnswer.UNDECIDED, "it has no metric 'speed'; it has accuracy")
+    assert exit_code([verdict], allow_undecided=True) == 3
 
 
 def test_a_bound_outside_of_the_scale_is_an_error() -> None:

@@ -186,7 +186,8 @@ class GateResult:
             return "closed"
         if ConditionAnswer.UNDECIDED not in answers:
             return "open"
-        return "open: --allow-undecided" if self.gate.allow_undecided else "undecided, which does not open it"
+        allowed = self.gate.allow_undecided and not any(verdict.lacking for verdict in self.verdicts)
+        return "open: --allow-undecided" if allowed else "undecided, which does not open it"
 
     def document(self) -> list[dict[str, str | bool]]:
         """Return the answers as JSON."""

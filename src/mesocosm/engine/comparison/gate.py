@@ -108,13 +108,17 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class GateVerdict:
-    """The answer to one condition for one run or pair: `subject` names it, `found` describes the finding."""
+    """The answer to one condition for one run or pair: `subject` names it, `found` describes the finding.
+
+    If it is `lacking`, the condition is about a metric that the ended run does not have: no more data will decide it.
+    """
 
     condition: str
     benchmark: str
     subject: str
     answer: ConditionAnswer
     found: str
+    lacking: bool = False
 
     @property
     def broken(self) -> str:
@@ -220,11 +224,15 @@ def judge_comparison(
 
 
 def exit_code(verdicts: Sequence[GateVerdict], *, allow_undecided: bool = False) -> int:
-    """Return 0 if every verdict passes, 1 if one fails or had nothing to judge, else 3 (undecided and not allowed)."""
+    """Return 0 if every verdict passes, 1 if one fails or had nothing to judge, else 3 (undecided and not allowed).
+
+    A condition about a metric that a run lacks is never allowed.
+    """
     answers = {verdict.answer for verdict in verdicts}
     if answers & {ConditionAnswer.FAIL, ConditionAnswer.ERROR}:
         return 1
-    return 3 if ConditionAnswer.UNDECIDED in answers and not allow_undecided else 0
+    open_ = [one for one in verdicts if one.answer is ConditionAnswer.UNDECIDED]
+    return 3 if any(one.lacking or not allow_undecided for one in open_) else 0
 
 
 def _check_slice(condition: Condition) -> None:
@@ -278,7 +286,9 @@ def _alone(run: Run, condition: Condition, samples: Samples) -> GateVerdict:
         answer, found = _judged(run, condition, samples)
     except UnknownName as error:
         answer, found = ConditionAnswer.ERROR, str(error)
-    return GateVerdict(condition.text, run.benchmark, _named(run), answer, found)
+    undecided = answer is ConditionAnswer.UNDECIDED and not going_on(run)
+    lacking = undecided and metric_named(condition) not in {"", *(one.name for one in run.metrics)}
+    return GateVerdict(condition.text, run.benchmark, _named(run), answer, found, lacking)
 
 
 def _judged(run: Run, condition: Condition, samples: Samples) -> tuple[ConditionAnswer, str]:
