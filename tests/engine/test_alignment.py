@@ -181,6 +181,18 @@ def test_a_tool_that_returns_something_else_is_not_the_agent() -> None:
     assert (found.finding, found.first) == (Finding.ENVIRONMENT, 1)
 
 
+def test_of_few_possible_actions_chance_matches_are_no_alignment() -> None:
+    a = events([(move, place) for place, move in enumerate("udlrudlr")])
+    b = events([(move, -place) for place, move in enumerate("lludrrrdluudrruldlrd")])
+    steps = compared(a, b).steps
+    assert [(step.a is None, step.b is None) for step in steps] == [(False, False)] * 9 + [(True, False)] * 12
+
+
+def test_a_call_that_is_written_as_json_is_told_as_a_call() -> None:
+    moves = read_moves(events([('{"tool": "find", "arguments": {"pattern": "s..te"}}', ""), ("{broken", "")]))
+    assert [move.action for move in moves.steps] == ["", 'find(pattern="s..te")', "{broken"]
+
+
 def test_repeated_actions_and_those_that_changed_nothing_are_counted() -> None:
     moves = read_moves(events([("up", "go"), ("up", "go"), ("down", "there")]))
     assert (moves.repeated, moves.in_vain) == (1, 2)

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
+import msgspec
+
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
-from mesocosm.core.one_line import answer_line
-from mesocosm.engine.comparison.alignment import align, common_prefix
+from mesocosm.core.one_line import answer_line, call_line, cut
+from mesocosm.core.turn import CalledTool
+from mesocosm.engine.comparison.alignment import Pairs, align, common_prefix
 
 MOST_STEPS = 5_000
 """Steps of an episode that are compared; of a longer one only the first."""
@@ -125,7 +128,8 @@ class _Step:
     def did(self, action: Any, role: str = "") -> None:
         """Add an action."""
         self.actions.append([role, _without_identities(action)])
-        self.lines.append(f"{role}: {answer_line(action, SHOWN)}" if role else answer_line(action, SHOWN))
+        line = _line(action)
+        self.lines.append(f"{role}: {line}" if role else line)
 
     def move(self, number: int) -> Move:
         """Return the step as it is compared."""
@@ -210,13 +214,25 @@ def compare_episodes(one: Episode, moves: Moves, other: Episode, other_moves: Mo
             words = f"Task {one.task_id} has another content in these episodes, so their steps are not compared."
         return EpisodePair(Finding.OTHER_TASK, words, None, (), moves, other_moves)
     a, b = moves.steps, other_moves.steps
-    pairs = align([move.action_key for move in a], [move.action_key for move in b])
-    steps = tuple(_aligned(None if i is None else a[i], None if j is None else b[j]) for i, j in pairs)
+    steps = tuple(_aligned(None if i is None else a[i], None if j is None else b[j]) for i, j in _pairs(a, b))
     same = common_prefix([move.action_key for move in a], [move.action_key for move in b])
     changed = next((place for place in range(same) if a[place].effect_key != b[place].effect_key), None)
     finding, first = _finding(same, changed, a, b)
     words = _words(finding, first, moves, other_moves, other_seed=one.seed != other.seed)
     return EpisodePair(finding, words, first, steps, moves, other_moves)
+
+
+def _pairs(a: Sequence[Move], b: Sequence[Move]) -> Pairs:
+    """Return the alignment by actions if it finds half of the steps again, else by actions with what came of them.
+
+    Of a few possible actions, any two sequences share many, in another order and in other states: that says nothing.
+    """
+    by_action = align([move.action_key for move in a], [move.action_key for move in b])
+    again = sum(i is not None and j is not None and a[i].action_key == b[j].action_key for i, j in by_action)
+    if 2 * again >= max(len(a), len(b)):
+        return by_action
+    keys = [[(move.action_key, move.effect_key if move.number else "") for move in moves] for moves in (a, b)]
+    return align(*keys)
 
 
 def _aligned(a: Move | None, b: Move | None) -> AlignedStep:
@@ -263,6 +279,20 @@ def _words(finding: Finding, first: int | None, a: Moves, b: Moves, *, other_see
     if actions == 1:
         return "The same question, another reply."
     return f"{unit} {first}: the same until here, then another action."
+
+
+def _line(action: Any) -> str:
+    """Return an action on one line; a call that is written as JSON as `name(argument=value)`."""
+    if isinstance(action, str) and action.startswith("{"):
+        try:
+            action = msgspec.json.decode(action)
+        except (msgspec.DecodeError, UnicodeEncodeError):
+            return answer_line(action, SHOWN)
+    if isinstance(action, dict) and action.keys() <= {"tool", "name", "arguments"}:
+        name = action.get("tool") or action.get("name")
+        if isinstance(name, str):
+            return cut(call_line(CalledTool(name, action.get("arguments", {}))), SHOWN)
+    return answer_line(action, SHOWN)
 
 
 def _key(value: Any) -> str:

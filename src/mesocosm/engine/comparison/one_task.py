@@ -143,7 +143,8 @@ def _standing(
     if expected and 2 * by > count and by >= FEWEST and _same_as(answer) != _same_as(expected):
         who = "Both models answer" if by == count == 2 else f"{by} of {count} models answer"
         return Standing.DISPUTED, f"{who} {answer}, the reference says {expected}: look at the reference."
-    return Standing.UNSOLVED, f"Solved by {none}: too hard, or its reference is wrong."
+    wrong = "its reference is wrong" if expected else "broken"
+    return Standing.UNSOLVED, f"Solved by {none}: too hard, or {wrong}."
 
 
 def _agreed(models: dict[str, list[Tried]]) -> tuple[str, int]:
