@@ -444,7 +444,9 @@ async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_e
         ],
     )
     said = [{"role": "user", "content": "go"}, {"role": "user", "content": "on"}]
-    one, two, old = (writer.get(f"/api/episodes/{episode}/calls/{seq}").json()["wire"] for seq in (1, 3, 4))
+    calls = [writer.get(f"/api/episodes/{episode}/calls/{seq}").json() for seq in (1, 3, 4)]
+    assert [call["previous"] for call in calls] == [None, 1, 3]
+    one, two, old = (call["wire"] for call in calls)
     assert one["body"] == {**body, "messages": said[:1]}
     assert one["answer"] == '{"id": "one"}'
     assert two["body"] == {**body, "messages": said}

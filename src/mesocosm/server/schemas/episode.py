@@ -250,6 +250,9 @@ class CallDocument(Document):
     messages: list[dict[str, Json]]
     reply: dict[str, Json] | None
     payload: dict[str, Json] = Field(description="The recorded event: usage, latency, settings, retries.")
+    previous: int | None = Field(
+        default=None, description="Position of the call before it in the same role; null if there is none near it."
+    )
     wire: WireDocument | None = Field(
         default=None, description="The call as it was sent; null for a model in this process, or one recorded before."
     )
