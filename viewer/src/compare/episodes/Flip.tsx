@@ -2,6 +2,7 @@
 
 import { Link } from '@tanstack/react-router'
 import { type ReactNode, type Ref, useId } from 'react'
+import { source } from '../../api/source'
 import type { Schema } from '../../api/types'
 import { count, duration, measure, money } from '../../format'
 import { Key } from '../../parts/Key'
@@ -61,14 +62,16 @@ export function Flip({ ref, pair, a, b, names }: FlipProps) {
             ))}
           </tbody>
         </table>
-        <p>
-          <Link
-            to="/benchmarks/$benchmarkId/tasks/$taskDigest"
-            params={{ benchmarkId: a.run.benchmark, taskDigest: a.task_digest }}
-          >
-            This task over all models
-          </Link>
-        </p>
+        {source.live && (
+          <p>
+            <Link
+              to="/benchmarks/$benchmarkId/tasks/$taskDigest"
+              params={{ benchmarkId: a.run.benchmark, taskDigest: a.task_digest }}
+            >
+              This task over all models
+            </Link>
+          </p>
+        )}
       </div>
     </section>
   )
