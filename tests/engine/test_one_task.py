@@ -1,17 +1,17 @@
 """One task over all who tried it."""
 
 from mesocosm.core.verdict import Verdict
-from mesocosm.engine.comparison.one_task import Attempt, Standing, TaskReading, read_task
+from mesocosm.engine.comparison.one_task import Standing, TaskReading, Trial, read_task
 
 
-def tries(player: str, verdicts: str, given: str = "", *, builtin: bool = False) -> list[Attempt]:
-    """Return attempts of a model: `+` passed, `-` did not, `?` could not be measured."""
+def tries(player: str, verdicts: str, given: str = "", *, builtin: bool = False) -> list[Trial]:
+    """Return trials of a model: `+` passed, `-` did not, `?` could not be measured."""
     known = {"+": Verdict.PASSED, "-": Verdict.NOT_PASSED, "?": Verdict.ERROR}
     scores = {"+": 1.0, "-": 0.0, "?": None}
-    return [Attempt(player, player, builtin, known[one], scores[one], given) for one in verdicts]
+    return [Trial(player, player, builtin, known[one], scores[one], given) for one in verdicts]
 
 
-def reading(*groups: list[Attempt], expected: str = "17") -> TaskReading:
+def reading(*groups: list[Trial], expected: str = "17") -> TaskReading:
     return read_task([one for group in groups for one in group], expected)
 
 
@@ -55,7 +55,7 @@ def test_built_in_agents_are_no_models() -> None:
     assert [one.player for one in found.tried] == ["a", "oracle", "random"]
 
 
-def test_what_could_not_be_measured_is_not_an_attempt_that_failed() -> None:
+def test_what_could_not_be_measured_is_not_a_trial_that_failed() -> None:
     found = reading(tries("a", "+?"), tries("b", "??"), tries("c", "+"))
     assert (found.models, found.standing) == (2, Standing.SATURATED)
     assert [one.share for one in found.tried if one.player == "b"] == [None]

@@ -31,8 +31,8 @@ class Standing(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A finished episode of the task; `group` is the same for attempts that only chance sets apart."""
+class Trial:
+    """A finished episode of the task; `group` is the same for trials that only chance sets apart."""
 
     group: str
     player: str
@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """The attempts of one group: how many of the `judged` ones passed, and the range of their scores.
+    """The trials of one group: how many of the `judged` ones passed, and the range of their scores.
 
     `share` is None if none was judged. `given` is the most frequent answer, with how many gave it.
     """
@@ -52,7 +52,7 @@ class Tried:
     group: str
     player: str
     builtin: bool
-    attempts: int
+    trials: int
     passed: int
     judged: int
     share: Interval | None
@@ -71,7 +71,7 @@ class Tried:
 class TaskReading:
     """A task: those who tried it, models first, and what they say of it in one word and one sentence.
 
-    `models` tried it, `solved` of them solve it at least half of the time. `repeated` groups have several attempts,
+    `models` tried it, `solved` of them solve it at least half of the time. `repeated` groups have several trials,
     of which `mixed` did not come out the same every time.
     """
 
@@ -84,13 +84,13 @@ class TaskReading:
     mixed: int
 
 
-def read_task(attempts: Iterable[Attempt], expected: str = "") -> TaskReading:
-    """Return what the attempts at a task say of it; built-in agents are floor and ceiling, and not counted as models.
+def read_task(trials: Iterable[Trial], expected: str = "") -> TaskReading:
+    """Return what the trials of a task say of it; built-in agents are floor and ceiling, and not counted as models.
 
     `expected` is the right answer as a reader sees it; without it no answer is held against the reference.
     """
-    groups: dict[str, list[Attempt]] = {}
-    for one in attempts:
+    groups: dict[str, list[Trial]] = {}
+    for one in trials:
         groups.setdefault(one.group, []).append(one)
     tried = sorted(map(_tried, groups.values()), key=lambda one: (one.builtin, -(one.share.value if one.share else 0)))
     models: dict[str, list[Tried]] = {}
@@ -99,13 +99,13 @@ def read_task(attempts: Iterable[Attempt], expected: str = "") -> TaskReading:
             models.setdefault(group.player, []).append(group)
     solved = sum(2 * sum(one.passed for one in own) >= sum(one.judged for one in own) for own in models.values())
     standing, words = _standing(models, solved, tried, expected)
-    several = [one for one in tried if one.attempts > 1 and not one.builtin]
+    several = [one for one in tried if one.trials > 1 and not one.builtin]
     return TaskReading(
         tuple(tried), standing, words, len(models), solved, len(several), sum(one.mixed for one in several)
     )
 
 
-def _tried(group: Sequence[Attempt]) -> Tried:
+def _tried(group: Sequence[Trial]) -> Tried:
     first = group[0]
     judged = [one.verdict for one in group if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED}]
     passed = judged.count(Verdict.PASSED)

@@ -6,7 +6,7 @@ from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName
 from mesocosm.core.run import Run
 from mesocosm.core.verdict import Verdict
-from mesocosm.engine.comparison.one_task import Attempt, Tried, read_task
+from mesocosm.engine.comparison.one_task import Trial, Tried, read_task
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
 from mesocosm.server.runs.run_list import summaries
@@ -126,8 +126,8 @@ def read_task_detail(benchmark: str, digest: str, runs: VisibleRuns) -> TaskDeta
     # Who owns one of the runs knows what the task asks, whatever the others hide.
     shown = min(found, key=lambda one: one.run.redacted)
     task, run = shown.record, shown.run.record
-    attempts = [
-        Attempt(
+    trials = [
+        Trial(
             item.group,
             one.run.record.player or one.run.record.agent,
             one.run.record.model.startswith("builtin/"),
@@ -138,7 +138,7 @@ def read_task_detail(benchmark: str, digest: str, runs: VisibleRuns) -> TaskDeta
         for one, item in zip(found, items, strict=True)
     ]
     summary = episode_summary(task, score_name(run), run.passing)
-    reading = read_task(attempts, "" if shown.run.redacted else summary.expected)
+    reading = read_task(trials, "" if shown.run.redacted else summary.expected)
     records = {_settings(one.run.record): one.run.record for one in reversed(found)}
     return TaskDetail(
         benchmark=run.benchmark,
@@ -173,7 +173,7 @@ def _tried(one: Tried, run: Run) -> TriedDocument:
             for name in (
                 "group",
                 "builtin",
-                "attempts",
+                "trials",
                 "passed",
                 "judged",
                 "low",

@@ -126,14 +126,14 @@ class TaskAttempts(Document):
 
 
 class TriedDocument(Document):
-    """The attempts of equal settings at a task: how many of the judged ones passed, and the range of their scores."""
+    """The trials of a task with equal settings: how many of the judged ones passed, and the range of their scores."""
 
-    group: str = Field(description="The same for attempts that only chance sets apart; see `TaskTrial.group`.")
+    group: str = Field(description="The same for trials that only chance sets apart; see `TaskTrial.group`.")
     name: str = Field(description="The model, and what sets its settings apart.")
     model: str
     agent: str
     builtin: bool = Field(description="Whether it is a built-in agent: floor or ceiling, and not counted as a model.")
-    attempts: int
+    trials: int
     passed: int
     judged: int
     share: PartDocument | None = Field(description="Share that passed, with its Wilson interval.")
@@ -154,7 +154,7 @@ class TaskDetail(Document):
     """One task over all models and trials that the caller may see.
 
     `models` tried it, `solved` of them solve it at least half of the time; of `repeated` settings with several
-    attempts `mixed` do not come out the same every time. `whole` if no older run was left out.
+    trials `mixed` do not come out the same every time. `whole` if no older run was left out.
     """
 
     benchmark: str
@@ -170,7 +170,7 @@ class TaskDetail(Document):
     standing: Literal["saturated", "unsolved", "disputed", "varies", "untried"] = Field(
         description="`disputed`: none solves it, and most give the same other answer."
     )
-    words: str = Field(description="What the attempts say of the task, in one sentence.")
+    words: str = Field(description="What the trials say of the task, in one sentence.")
     models: int
     solved: int
     repeated: int

@@ -125,7 +125,7 @@ function TaskStrip({ task }: { task: Task }) {
   const question = questionText(task.input) || task.question
   const expected = answerText(task.target) || task.expected
   return (
-    <section className={answerStyles.strip} aria-label="Question and what the attempts say">
+    <section className={answerStyles.strip} aria-label="Question and what the trials say">
       {question !== '' && (
         <Cell name="question" label="Question">
           <Long text={question} />
@@ -136,7 +136,7 @@ function TaskStrip({ task }: { task: Task }) {
           <Answer text={expected} />
         </Cell>
       )}
-      <Cell name="verdict" label="What the attempts say">
+      <Cell name="verdict" label="What the trials say">
         <p>{task.words}</p>
       </Cell>
     </section>
@@ -147,9 +147,9 @@ function TriedRow({ one, trials, given }: { one: Tried; trials: Trial[]; given: 
   return (
     <tr>
       <th scope="row">
-        <bdi>
+        <span className={styles.name}>
           <Marked text={one.name} />
-        </bdi>{' '}
+        </span>{' '}
         {one.builtin && <span className="muted">built-in</span>}
         {one.mixed && <span className={styles.mixed}>varies</span>}
       </th>
@@ -197,10 +197,10 @@ function TriedRow({ one, trials, given }: { one: Tried; trials: Trial[]; given: 
       {given && (
         <td title={one.given}>
           <Marked text={brief(one.given, 80)} />
-          {one.given !== '' && one.attempts > 1 && (
+          {one.given !== '' && one.trials > 1 && (
             <span className="muted">
               {' '}
-              {count(one.given_by)} of {count(one.attempts)}
+              {count(one.given_by)} of {count(one.trials)}
             </span>
           )}
         </td>

@@ -26,7 +26,7 @@ function task(items: Trial[], more: Partial<Task> = {}): Task {
     model: group,
     agent: 'chat',
     builtin: group === 'oracle',
-    attempts: items.filter((item) => item.group === group).length,
+    trials: items.filter((item) => item.group === group).length,
     passed: 0,
     judged: 0,
     share: null,

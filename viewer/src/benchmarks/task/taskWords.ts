@@ -1,4 +1,4 @@
-/** What a task's attempts say, for its page. */
+/** What a task's trials say, for its page. */
 
 import type { Schema } from '../../api/types'
 import { count, plural } from '../../format'
@@ -10,7 +10,7 @@ export type Trial = Schema<'TaskTrial'>
 /** How much a model varies between its own trials, against how much models differ. */
 export function noiseWords({ repeated, mixed, tried }: Task): string {
   if (repeated === 0) return 'Nobody tried it more than once, so nothing is known of its noise.'
-  const trials = tried.filter((one) => !one.builtin && one.attempts > 1).reduce((sum, one) => sum + one.attempts, 0)
+  const trials = tried.filter((one) => !one.builtin && one.trials > 1).reduce((sum, one) => sum + one.trials, 0)
   const who = `${plural(repeated, 'model')} tried it several times (${count(trials)} trials)`
   if (mixed === 0) return `${who}: each came out the same every time.`
   return `${who}: ${mixed === repeated ? (repeated === 1 ? 'it does' : 'all do') : `${count(mixed)} ${mixed === 1 ? 'does' : 'do'}`} not come out the same every time.`
