@@ -296,14 +296,11 @@ def _line(action: Any) -> str:
 
 
 def _key(value: Any) -> str:
-    return digest_bytes(repr(_sorted(value)).encode("utf-8", "surrogatepass"))
-
-
-def _sorted(value: Any) -> Any:
-    """Return JSON with the keys of objects in order."""
-    if isinstance(value, dict):
-        return [[name, _sorted(value[name])] for name in sorted(value)]
-    return [_sorted(item) for item in value] if isinstance(value, list | tuple) else value
+    try:
+        data = msgspec.json.encode(value, order="sorted")
+    except (OverflowError, RecursionError, TypeError, ValueError):  # a number beyond 64 bits, or half a character
+        data = repr(value).encode("utf-8", "surrogatepass")
+    return digest_bytes(data)
 
 
 def _without_identities(value: Any) -> Any:
