@@ -53,6 +53,11 @@ def test_an_inserted_step_moves_the_rest_along() -> None:
     assert align("xyz", "xwyz") == [(0, 0), (None, 1), (1, 2), (2, 3)]
 
 
+def test_of_equally_cheap_alignments_the_one_that_finds_more_again_is_taken() -> None:
+    for one, other in (("2", "4"), ("4", "2")):
+        assert align([one, "3"], ["3", other]) == [(0, None), (1, 0), (None, 1)]
+
+
 def test_a_chance_match_far_away_does_not_tear_the_rest_apart() -> None:
     a, b = (
         ["sate", "ate", "ate", "ozone", "koala", "sate", "board", "boast"],

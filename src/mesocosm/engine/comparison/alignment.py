@@ -15,21 +15,27 @@ def common_prefix(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
 def align(a: Sequence[Hashable], b: Sequence[Hashable]) -> Pairs:
     """Return the alignment of two sequences with the fewest items replaced, left out or added.
 
-    Of several such, one that leaves out late; `align(b, a)` is the same one with its sides swapped. It takes
-    len(a) × len(b) / 4 bytes at most, and less time than reading the items: 5,000 by 5,000 are 6 MB.
+    Of several such, one that finds more items again, and leaves out late; `align(b, a)` is the same one with its sides
+    swapped. It takes len(a) × len(b) / 2 bytes at most, and less time than reading the items: 5,000 by 5,000 are 12 MB.
     """
     first = common_prefix(a, b)
     last = common_prefix(a[first:][::-1], b[first:][::-1])
     middle_a, middle_b = list(a[first : len(a) - last]), list(b[first : len(b) - last])
-    # A rule that does not depend on the order of the arguments; hashes of equal lengths decide between them.
-    swapped = (len(middle_a), _order(middle_a)) < (len(middle_b), _order(middle_b))
-    long, short = (middle_b, middle_a) if swapped else (middle_a, middle_b)
+    one = _aligned(middle_a, middle_b)
+    other = [(place, of) for of, place in _aligned(middle_b, middle_a)]
+
+    def found_again(pairs: Pairs) -> int:
+        return sum(i is not None and j is not None and middle_a[i] == middle_b[j] for i, j in pairs)
+
+    # A rule that does not depend on the order of the arguments.
+    better = (found_again(one), len(middle_a), _order(middle_a)) >= (
+        found_again(other),
+        len(middle_b),
+        _order(middle_b),
+    )
     middle = [
-        (first + one if one is not None else None, first + other if other is not None else None)
-        for one, other in _aligned(long, short)
+        (None if i is None else first + i, None if j is None else first + j) for i, j in (one if better else other)
     ]
-    if swapped:
-        middle = [(other, one) for one, other in middle]
     before: Pairs = [(place, place) for place in range(first)]
     after: Pairs = [(len(a) - place, len(b) - place) for place in range(last, 0, -1)]
     return before + middle + after
@@ -39,13 +45,13 @@ def _order(items: Sequence[Hashable]) -> list[str]:
     return list(map(repr, items))
 
 
-def _aligned(long: Sequence[Hashable], short: Sequence[Hashable]) -> Pairs:
-    """Return the alignment of two sequences, `long` not being the shorter one."""
-    if not short:
-        return [(place, None) for place in range(len(long))]
-    rises, falls = _vectors(long, short)
+def _aligned(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> Pairs:
+    """Return a cheapest alignment of two sequences; of several, one that leaves out the last items of `ours`."""
+    if not theirs or not ours:
+        return [*((place, None) for place in range(len(ours))), *((None, place) for place in range(len(theirs)))]
+    rises, falls = _vectors(ours, theirs)
     found: Pairs = []
-    row, column = len(short), len(long)
+    row, column = len(theirs), len(ours)
     while row and column:
         if rises[row - 1] >> (column - 1) & 1:
             column -= 1
@@ -62,16 +68,16 @@ def _aligned(long: Sequence[Hashable], short: Sequence[Hashable]) -> Pairs:
     return found[::-1]
 
 
-def _vectors(long: Sequence[Hashable], short: Sequence[Hashable]) -> tuple[list[int], list[int]]:
-    """Return for each item of `short` the places of `long` where the distance rises, and where it falls, as bits."""
+def _vectors(ours: Sequence[Hashable], theirs: Sequence[Hashable]) -> tuple[list[int], list[int]]:
+    """Return for each item of `theirs` the places of `ours` where the distance rises, and where it falls, as bits."""
     places: dict[Hashable, int] = {}
-    for place, item in enumerate(long):
+    for place, item in enumerate(ours):
         places[item] = places.get(item, 0) | 1 << place
-    mask = (1 << len(long)) - 1
+    mask = (1 << len(ours)) - 1
     rising, falling = mask, 0
     rises: list[int] = []
     falls: list[int] = []
-    for item in short:
+    for item in theirs:
         equal = places.get(item, 0)
         diagonal = (((equal & rising) + rising) ^ rising) | equal | falling
         up = (falling | ~(diagonal | rising)) << 1 | 1

@@ -26,6 +26,9 @@ from mesocosm.store.filters import EpisodeFilter
 
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
 
+_BUILTIN = "builtin/"
+"""How the names of built-in agents begin: they are floor and ceiling, and no models."""
+
 _SHOWN = 80
 """Characters of an unknown name that an error repeats."""
 
@@ -94,7 +97,11 @@ def task_attempts(episode: VisibleEpisode, runs: VisibleRuns) -> TaskAttempts:
     """Return all episodes of an episode's task that the caller may see, in every run of its benchmark."""
     found, whole = runs.of_task(episode.run.record.benchmark, episode.record.task_digest)
     items = [_attempt(one) for one in found]
-    judged = [one.verdict for one in items if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED}]
+    judged = [
+        one.verdict
+        for one in items
+        if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED} and not one.model.startswith(_BUILTIN)
+    ]
     return TaskAttempts(items=items, passed=judged.count(Verdict.PASSED), judged=len(judged), whole=whole)
 
 
@@ -130,7 +137,7 @@ def read_task_detail(benchmark: str, digest: str, runs: VisibleRuns) -> TaskDeta
         Trial(
             item.group,
             one.run.record.player or one.run.record.agent,
-            one.run.record.model.startswith("builtin/"),
+            one.run.record.model.startswith(_BUILTIN),
             item.verdict,
             item.score,
             item.given,

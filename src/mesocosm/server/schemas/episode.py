@@ -116,7 +116,7 @@ class TaskAttempt(Document):
 class TaskAttempts(Document):
     """The episodes of one task, those of the newest run first; `whole` if no older run was left out.
 
-    `passed` of the `judged` ones passed.
+    `passed` of the `judged` ones passed; built-in agents are not counted.
     """
 
     items: list[TaskAttempt]

@@ -18,6 +18,7 @@ import { Panel } from '../../parts/Panel'
 import { PlainTable } from '../../parts/PlainTable'
 import { TextButton } from '../../parts/TextButton'
 import { Verdict } from '../../parts/Verdict'
+import { place } from '../../place'
 import { Marked } from '../../renderers/Marked'
 import { brief } from '../../renderers/marks'
 import styles from './task.module.css'
@@ -41,15 +42,22 @@ function TaskView({ task }: { task: Task }) {
   const pair = worthComparing(task)
   const given = task.items.some((trial) => trial.given !== '')
   const name = taskName(task.task_id)
+  const title = <Marked text={brief(task.benchmark_title || task.benchmark, 80)} />
   return (
     <Page
       title={`${brief(name, 60)} · ${brief(task.benchmark_title || task.benchmark, 40)}`}
       heading={<Marked text={brief(name, 200)} />}
       trail={
         <nav aria-label="Breadcrumb">
-          <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: task.benchmark }}>
-            <Marked text={brief(task.benchmark_title || task.benchmark, 80)} />
-          </Link>{' '}
+          {place.mode === 'server' ? (
+            <Link to="/" search={{ benchmark: [task.benchmark] }}>
+              {title}
+            </Link>
+          ) : (
+            <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: task.benchmark }}>
+              {title}
+            </Link>
+          )}{' '}
           › task
         </nav>
       }
