@@ -158,7 +158,7 @@ function PairView({ a, b, pair, search }: PairViewProps) {
       }
     >
       {same && <PairStrip a={a} b={b} names={names} />}
-      {!same && <Apart {...props} />}
+      {!same && <Apart words={pair.words} a={a} b={b} />}
       {same && (
         <div className={styles.columns}>
           <div className={styles.main}>
@@ -180,26 +180,28 @@ function PairView({ a, b, pair, search }: PairViewProps) {
           </aside>
         </div>
       )}
-      <div className={styles.foot}>
-        <KeyLine keys={KEYS} legend={false} />
-        <p aria-hidden="true">
-          <span className={styles.onlyA}>only in A</span> <span className={styles.onlyB}>only in B</span>
-        </p>
-      </div>
+      {same && (
+        <div className={styles.foot}>
+          <KeyLine keys={KEYS} legend={false} />
+          <p aria-hidden="true">
+            <span className={styles.onlyA}>only in A</span> <span className={styles.onlyB}>only in B</span>
+          </p>
+        </div>
+      )}
     </Page>
   )
 }
 
 /** Episodes that have nothing to be compared: what they are, and the way to each. */
-function Apart({ pair, a, b, names }: { pair: EpisodePair; a: Episode; b: Episode; names: [string, string] }) {
+function Apart({ words, a, b }: { words: string; a: Episode; b: Episode }) {
   return (
-    <Empty title={pair.words}>
-      {[a, b].map((episode, index) => (
+    <Empty title={words}>
+      {[a, b].map((episode) => (
         <span key={episode.id} className={styles.apart}>
           <Link to="/episodes/$episodeId" params={{ episodeId: episode.id }}>
             <Marked text={brief(taskName(episode.task_id), 80)} />
           </Link>{' '}
-          <Marked text={`${names[index]}, ${episode.run.benchmark_title || episode.run.benchmark}`} />
+          <Marked text={`${episode.run.title.model}, ${episode.run.benchmark_title || episode.run.benchmark}`} />
         </span>
       ))}
     </Empty>
