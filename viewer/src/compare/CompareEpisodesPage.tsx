@@ -108,8 +108,12 @@ function PairView({ a, b, pair, search }: PairViewProps) {
   }
   const group = { group: 'Two episodes' }
   const stepping = { ...group, enabled: pair.steps.length > 0 }
-  useShortcut('ArrowRight', 'Next step', () => onRow(Math.min(row + 1, pair.steps.length - 1)), stepping)
-  useShortcut('ArrowLeft', 'Previous step', () => onRow(Math.max(row - 1, 0)), stepping)
+  const step = (by: 1 | -1) => {
+    const next = only ? nextDifference(pair.steps, row, by) : row + by
+    if (next !== null && next >= 0 && next < pair.steps.length) onRow(next)
+  }
+  useShortcut('ArrowRight', 'Next step', () => step(1), stepping)
+  useShortcut('ArrowLeft', 'Previous step', () => step(-1), stepping)
   useShortcut('d', 'Next difference', () => difference !== null && onRow(difference), stepping)
   useShortcut('n', 'Next flip', toNext, { ...group, enabled: next !== undefined })
   useShortcut('x', 'Explain this flip', explain, stepping)
