@@ -200,6 +200,29 @@ def test_models_are_compared_and_a_regression_closes_the_gate(ask: Ask) -> None:
     assert "  2  1.0000 → 0.0000\n" in ask("compare", "last~1", "last", "--flipped").out
 
 
+def test_two_episodes_of_a_task_are_compared_step_by_step(ask: Ask) -> None:
+    assert ask(*ASK, "-m", "builtin/oracle", "-m", "builtin/empty", "--quiet").code == 0
+    done = ask("compare", "last~1/0", "last/0")
+
+    assert done.code == 0, done.err
+    lines = done.out.splitlines()
+    assert lines[1].startswith("expected  ")
+    assert [line.split()[:3] for line in lines[2:4]] == [["A", "oracle", "passed"], ["B", "empty", "not"]]
+    assert "The same question, another reply." in lines
+    assert "/compare/episodes?a=" in lines[-1]
+    found = ask("compare", "last~1/0", "last/0", "--json").document
+    assert (found["finding"], found["first"], found["a"]["verdict"]) == ("action", 1, "passed")
+
+
+def test_episodes_that_cannot_be_compared_are_told(ask: Ask) -> None:
+    assert ask(*ASK, "-m", "builtin/oracle", "--quiet").code == 0
+    other = ask("compare", "last/0", "last/1")
+    assert (other.code, "of different tasks" in other.out) == (1, True)
+    assert ask("compare", "last/0", "last/0").code == 2
+    missing = ask("compare", "last/0", "last/99")
+    assert (missing.code, "99" in missing.err) == (2, True)
+
+
 def test_prompts_are_compared_by_their_words(ask: Ask, here: Path) -> None:
     (here / "cot.txt").write_text("Step by step. {question}\n")
 

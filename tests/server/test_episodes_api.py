@@ -386,6 +386,47 @@ def test_a_task_is_told_in_all_runs(writer: "ApiClient", answered: list[str]) ->
     assert (found["passed"], found["judged"], found["whole"]) == (1, 2, True)
 
 
+def test_a_task_over_all_runs_says_who_solves_it(writer: "ApiClient", answered: list[str]) -> None:
+    (item, *_) = writer.get(f"/api/runs/{answered[0]}/episodes").json()["items"]
+    run = writer.get(f"/api/runs/{answered[0]}").json()
+    found = writer.get(f"/api/benchmarks/{run['benchmark']}/tasks/{item['task_digest']}").json()
+    assert {(one["model"], one["passed"], one["judged"]) for one in found["tried"]} == {("m1", 0, 1), ("m2", 1, 1)}
+    assert (found["standing"], found["models"], found["solved"]) == ("varies", 2, 1)
+    assert {one["episode_id"] for one in found["items"]} >= {item["id"]}
+
+
+def test_an_unknown_task_is_told_apart_from_one_that_nobody_tried(writer: "ApiClient", answered: list[str]) -> None:
+    refused = writer.get("/api/benchmarks/words/tasks/none")
+    assert refused.status_code == 404
+    assert "leads to its task" in refused.json()["detail"]
+
+
+async def test_two_episodes_of_a_task_are_aligned(writer: "ApiClient", changing: Store, records: "Records") -> None:
+    one = await one_episode(changing, records, game(3))
+    other = await one_episode(changing, records, [event for event in game(4) if event[0] != 2])
+    found = writer.get(f"/api/episodes/{one}/against/{other}").json()
+    assert (found["finding"], found["first"], found["by"]) == ("action", 2, "step")
+    assert [(step["a"] and step["a"]["step"], step["b"] and step["b"]["step"]) for step in found["steps"]] == [
+        (0, 0),
+        (1, 1),
+        (2, None),
+        (3, 3),
+        (None, 4),
+    ]
+    assert (found["a"]["steps"], found["b"]["episode_id"]) == (3, other)
+
+
+async def test_an_episode_is_not_compared_with_itself_or_with_one_of_another_task(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    one = await one_episode(changing, records, game(1))
+    other = await one_episode(changing, records, game(1), task_id="seed-9", task_digest="f" * 32)
+    assert writer.get(f"/api/episodes/{one}/against/{one}").status_code == 400
+    assert writer.get(f"/api/episodes/{one}/against/nothing").status_code == 404
+    found = writer.get(f"/api/episodes/{one}/against/{other}").json()
+    assert (found["finding"], found["steps"], found["first"]) == ("other_task", [], None)
+
+
 async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_earlier_one(
     writer: "ApiClient", changing: Store, records: "Records"
 ) -> None:
@@ -403,7 +444,9 @@ async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_e
         ],
     )
     said = [{"role": "user", "content": "go"}, {"role": "user", "content": "on"}]
-    one, two, old = (writer.get(f"/api/episodes/{episode}/calls/{seq}").json()["wire"] for seq in (1, 3, 4))
+    calls = [writer.get(f"/api/episodes/{episode}/calls/{seq}").json() for seq in (1, 3, 4)]
+    assert [call["previous"] for call in calls] == [None, 1, 3]
+    one, two, old = (call["wire"] for call in calls)
     assert one["body"] == {**body, "messages": said[:1]}
     assert one["answer"] == '{"id": "one"}'
     assert two["body"] == {**body, "messages": said}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
-from tests.viewer.conftest import Server, find_episode, find_run, serving
+from tests.viewer.conftest import Server, ask, find_episode, find_run, serving
 
 WIDE, NARROW = 1440, 360
 AXE = Axe()
@@ -149,6 +149,21 @@ def compare_episodes(page: Page, server: Server) -> None:
     expect(page.get_by_role("region", name="Episode B", exact=True)).to_contain_text("reward")
 
 
+def task(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "grid-world", "openai/small"), q="seed-11")
+    digest = ask(server, f"/api/episodes/{found}")["task_digest"]
+    page.goto(f"{server.url}/benchmarks/grid-world/tasks/{digest}")
+    expect(page.get_by_role("region", name="Who tried it").get_by_role("link").first).to_be_visible()
+
+
+def changed_call(page: Page, server: Server) -> None:
+    found = find_episode(server, run_of(server, "grid-world", "openai/small"), sort="-steps")
+    calls = ask(server, f"/api/episodes/{found}/events?kind=model_call&limit=2")["items"]
+    page.goto(f"{server.url}/episodes/{found}?call={calls[1]['seq']}")
+    page.get_by_role("tab", name="Change to the previous call").click()
+    expect(page.get_by_role("dialog").get_by_role("heading", name="Added").first).to_be_visible()
+
+
 def benchmarks(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/benchmarks")
     expect(page.get_by_role("link", name="Grid world", exact=True)).to_be_visible()
@@ -182,6 +197,8 @@ PAGES: tuple[tuple[Open, str], ...] = (
     (compare, ""),
     (compare_nothing, ""),
     (compare_episodes, ""),
+    (task, ""),
+    (changed_call, "dialog"),
     (benchmarks, ""),
     (benchmark, ""),
 )

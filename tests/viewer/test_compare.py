@@ -47,8 +47,8 @@ def test_flipped_tasks_are_listed_and_lead_to_both_episodes_side_by_side(page: P
     expect(page.get_by_role("grid", name="Tasks of both runs")).to_have_attribute("aria-rowcount", str(flipped + 1))
     task = tasks(page).first.get_by_role("gridcell").first.inner_text()
     tasks(page).first.get_by_role("link", name=re.compile("side by side")).click()
-    expect(page.get_by_role("region", name="Episode A", exact=True)).to_contain_text("openai/small")
-    expect(page.get_by_role("region", name="Episode B", exact=True)).to_contain_text("openai/large")
+    expect(page.get_by_role("region", name="Episode A", exact=True)).to_contain_text("small")
+    expect(page.get_by_role("region", name="Episode B", exact=True)).to_contain_text("large")
     expect(page.get_by_role("heading", level=1)).to_contain_text(task)
 
 

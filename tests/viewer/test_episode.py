@@ -287,16 +287,45 @@ def test_a_picture_is_shown_as_a_picture(page: Page, server: Server) -> None:
     page.wait_for_function("image => image.complete && image.naturalWidth > 0", arg=picture.element_handle())
 
 
-def test_two_episodes_stand_side_by_side_and_step_together(page: Page, server: Server) -> None:
+def test_two_episodes_open_where_they_part_ways_and_keys_lead_on(page: Page, server: Server) -> None:
     one, other = (find_run(server.results, "grid-world", model) for model in ("openai/tiny", "builtin/oracle"))
     a, b = (find_episode(server, run, q="seed-11") for run in (one, other))
     page.goto(f"{server.url}/compare/episodes?a={a}&b={b}")
     left, right = (page.get_by_role("region", name=f"Episode {letter}", exact=True) for letter in "AB")
-    expect(left).to_contain_text("openai/tiny")
-    expect(right).to_contain_text("builtin/oracle")
-    page.get_by_role("button", name="Next step (→)").click()
-    for side in (left, right):
-        expect(side).to_contain_text("reward")
-    expect(page).to_have_url(re.compile(r"step=1\b"))
-    page.get_by_role("button", name="Go to it").click()
-    expect(page.get_by_text(re.compile(r"^[1-9]\d* / \d+$"))).to_be_visible()
+    expect(left).to_contain_text("tiny")
+    expect(right).to_contain_text("oracle")
+    expect(page.get_by_role("region", name=re.compile(r"^Step \d+, first difference"))).to_be_visible()
+    expect(page.get_by_role("region", name=re.compile("equal tasks"))).to_contain_text("McNemar")
+    steps = page.get_by_role("region", name="Steps of both episodes")
+    expect(steps.locator("[aria-current=step]")).to_contain_text("another action")
+    page.keyboard.press("d")
+    expect(page).to_have_url(re.compile(r"step=\d+"))
+    page.keyboard.press("s")
+    expect(left).to_contain_text("oracle")
+    expect(page.get_by_role("button", name="Next flip")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_role("heading", level=1)).not_to_contain_text("seed-11:")
+
+
+def test_a_call_shows_what_it_changed_against_the_one_before(page: Page, server: Server) -> None:
+    run = find_run(server.results, "grid-world", "openai/small")
+    found = find_episode(server, run, sort="-steps")
+    calls = ask(server, f"/api/episodes/{found}/events?kind=model_call&limit=2")["items"]
+    page.goto(f"{server.url}/episodes/{found}?call={calls[1]['seq']}")
+    page.get_by_role("tab", name="Change to the previous call").click()
+    change = page.get_by_role("dialog")
+    expect(change.get_by_text(re.compile("messages added"))).to_be_visible()
+    expect(change.get_by_role("heading", name="Added").first).to_be_visible()
+
+
+def test_a_task_is_shown_over_all_models(page: Page, server: Server) -> None:
+    run = find_run(server.results, "grid-world", "openai/small")
+    opened(page, server, find_episode(server, run, q="seed-11"))
+    page.get_by_role("link", name="All models").click()
+    tried = page.get_by_role("region", name="Who tried it")
+    expect(tried.get_by_role("row")).to_have_count(6)
+    expect(tried.get_by_role("row").last).to_contain_text("built-in")
+    expect(page.get_by_role("region", name="Question and what the trials say")).to_contain_text("models")
+    page.get_by_role("button", name="Compare…").first.click()
+    page.get_by_role("link", name="With this").first.click()
+    expect(page.get_by_role("region", name="Episode A", exact=True)).to_be_visible()

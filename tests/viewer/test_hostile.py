@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Dialog, Locator, Page, expect
@@ -264,3 +265,10 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
     ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith("openai/")]
     page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
     expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")
+    episodes = [ask(planted, f"/api/runs/{run}/episodes?limit=1")["items"][0] for run in ids[:2]]
+    page.goto(f"{planted.url}/compare/episodes?a={episodes[0]['id']}&b={episodes[1]['id']}")
+    expect(page.get_by_role("main")).to_contain_text("of different tasks")
+    for run, episode in zip(ids, episodes, strict=False):
+        benchmark = quote(ask(planted, f"/api/runs/{run}")["benchmark"], safe="")
+        page.goto(f"{planted.url}/benchmarks/{benchmark}/tasks/{episode['task_digest']}")
+        expect(page.get_by_role("region", name="Who tried it")).to_be_visible()

@@ -117,6 +117,12 @@ export const benchmark = createRoute({
   component: lazyRouteComponent(() => import('./benchmarks/BenchmarkPage'), 'BenchmarkPage'),
 })
 
+const task = createRoute({
+  getParentRoute: () => root,
+  path: '/benchmarks/$benchmarkId/tasks/$taskDigest',
+  component: lazyRouteComponent(() => import('./benchmarks/task/TaskPage'), 'TaskPage'),
+})
+
 const reviews = createRoute({
   getParentRoute: () => root,
   path: '/reviews',
@@ -140,7 +146,7 @@ const agreement = createRoute({
 
 /** The pages of the record, which are the same wherever the app lives. */
 export const recordPages = [
-  ...([home, run, episode, compare, compareEpisodes, said, benchmarks, benchmark] as const),
+  ...([home, run, episode, compare, compareEpisodes, said, benchmarks, benchmark, task] as const),
   ...([reviews, review, agreement] as const),
 ] as const
 

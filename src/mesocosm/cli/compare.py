@@ -1,4 +1,4 @@
-"""`mesocosm compare RUN RUN…`: compare stored runs with the first of them, for people and for gates."""
+"""`mesocosm compare`: compare stored runs with the first of them, for people and for gates, or two episodes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -68,6 +68,8 @@ def compare(
     A difference counts only when its interval excludes 0; with more than two runs p values are Holm-adjusted. Exit 1
     when none of the runs can be compared, or a condition is broken; 3 when one cannot be decided.
 
+    With two EPISODEs of a task (an id, or RUN/INDEX) it aligns their steps, and says where they part ways.
+
     \b
     mesocosm compare RUN RUN --fail-if 'regression p<0.05' --fail-if 'missing>2%' --junit gate.xml
     mesocosm compare gsm8k -m openai/gpt-5-mini -m ollama/llama3.2 -n 50
@@ -81,6 +83,10 @@ def compare(
     if models:
         raise UsageError(f"{runs[0]} is no benchmark, folder or file, so -m has nothing to run")
     gate.check(comparing=True)
+    if not (remote or workspace or gate.baselines or gate.conditions):
+        pair = _episodes(runs)
+        if pair is not None:
+            return pair
     # The first run is what the others are compared with.
     runs, gate.baselines = (*gate.baselines, *(name for name in runs if name not in gate.baselines)), []
     compared = _there(runs, metric, workspace) if remote or workspace else _here(runs, metric)
@@ -104,6 +110,20 @@ def compare(
         return judged.code(0)
     click.echo("error: none of these runs can be compared with another one of them", err=True)
     return judged.code(NOTHING_COMPARED)
+
+
+def _episodes(names: Sequence[str]) -> int | None:
+    """Compare two episodes of this machine; None if the names are not those of two episodes."""
+    from mesocosm.cli.episode_pair import compare_pair, named_episodes
+
+    store = command_store()
+    try:
+        for name in names:
+            find_run(store, name)
+    except UnknownName:
+        found = named_episodes(store, names)
+        return None if found is None else compare_pair(store, *found, differing=NOTHING_COMPARED)
+    return None
 
 
 def _here(runs: Sequence[str], metric: str) -> _Compared:

@@ -27,6 +27,7 @@ UNMET = {
     ("GET", "/api/runs/{run_id}/slices"): {404},
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
+    ("GET", "/api/benchmarks/{benchmark_id}/tasks/{task_digest}"): {404},
     ("DELETE", "/api/views/{name}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
@@ -219,6 +220,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "kind": "token",
         "user_code": USER_CODE,
         "benchmark_id": "none",
+        "task_digest": "none",
         **({"name": "mine"} if path.startswith("/api/views/") else {}),
     }
 

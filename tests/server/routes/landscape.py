@@ -381,9 +381,9 @@ class Landscape(Runs):
     def _ids(self, run_id: str) -> dict[str, str]:
         rows = self.service.store.episodes.list(run_id).items
         if not rows:
-            return {"run_id": run_id, "episode_id": f"{run_id}.0"}
+            return {"run_id": run_id, "episode_id": f"{run_id}.0", "other_id": f"{run_id}.1"}
         calls = [event.seq for event in self.service.store.traces.events(rows[0].id) if event.kind is Kind.MODEL_CALL]
-        return {"run_id": run_id, "episode_id": rows[0].id, "seq": str(calls[0])}
+        return {"run_id": run_id, "episode_id": rows[0].id, "other_id": rows[1].id, "seq": str(calls[0])}
 
     def _serve_elsewhere(self, run_id: str) -> None:
         """Let a run be one of a model at an address of the operator's."""

@@ -45,6 +45,7 @@ KINDS = {
     "upload": ("dataset",),
     "user": ("user_id",),
     "comparison": ("run_id",),
+    "other": ("other_id", "episode_id", "run_id"),
     "round": ("round_id",),
     "commit": ("commit",),
     "cursor": ("run_id", "dataset", "snapshot_id", "import_id", "environment_id", "schedule", "message_id"),

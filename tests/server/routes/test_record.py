@@ -126,6 +126,15 @@ def test_an_episode_of_somebody_else_does_not_exist(world: World, path: str) -> 
         assert person.get(f"/api/episodes/{episode}{path}").status_code == 404
 
 
+def test_episodes_are_compared_only_by_those_who_may_see_both(world: World) -> None:
+    own, hidden = world.episode(world.public), world.episode(world.private)
+    found = world.ann.get(f"/api/episodes/{own}/against/{hidden}").json()
+    assert found["finding"] in {"same", "action", "environment", "ended"}
+    for person in (world.bob, world.nobody):
+        for pair in ((own, hidden), (hidden, own)):
+            assert person.get("/api/episodes/{}/against/{}".format(*pair)).status_code == 404
+
+
 def test_what_was_said_is_hidden_from_those_outside(world: World) -> None:
     episode = world.episode(world.public)
     own = world.ann.get(f"/api/episodes/{episode}/events", params={"limit": 100}).json()["items"]
@@ -330,7 +339,7 @@ def read(content: bytes) -> str:
 
 def test_the_public_never_sees_what_a_task_asks_or_its_right_answer(world: World) -> None:
     store = world.hosted.service.store
-    (episode, *_) = store.episodes.list(world.public).items
+    (episode, other, *_) = store.episodes.list(world.public).items
     episode.input, episode.target, episode.reference = f"{CANARY}?", CANARY, [CANARY]
     episode.why, episode.mistake = f"expected {CANARY}", f"not {CANARY}"
     store.episodes.save_assessments(world.public, [episode])
@@ -342,6 +351,8 @@ def test_the_public_never_sees_what_a_task_asks_or_its_right_answer(world: World
         f"/api/export?run={world.public}",
         f"/api/episodes/{episode.id}",
         f"/api/episodes/{episode.id}/replay",
+        f"/api/episodes/{episode.id}/against/{other.id}",
+        f"/api/benchmarks/{store.runs.get(world.public).benchmark}/tasks/{episode.task_digest}",
         f"/api/runs/{world.public}/wrong-answers",
         f"/api/runs/{world.public}/episodes?mistake=not%20{CANARY}",
     ]

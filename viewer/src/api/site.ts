@@ -1,4 +1,5 @@
 /** Documents read from the files of a static site, which answer what the API would. */
+import { compareEpisodes } from '../site/against'
 import { getBenchmark, listBenchmarks } from '../site/benchmarks'
 import { compareRuns } from '../site/compare'
 import { getEpisode, getNeighbours, listEpisodes } from '../site/episodes'
@@ -28,6 +29,7 @@ const ROUTES: Routes = {
   '/api/episodes/{episode_id}/events': ({ episode_id }, query) => listEvents(episode_id, query),
   '/api/episodes/{episode_id}/steps': ({ episode_id }, query) => listSteps(episode_id, query),
   '/api/episodes/{episode_id}/calls/{seq}': ({ episode_id, seq }) => getCall(episode_id, seq),
+  '/api/episodes/{episode_id}/against/{other_id}': ({ episode_id, other_id }) => compareEpisodes(episode_id, other_id),
   '/api/compare': (_params, query) => compareRuns(query?.run ?? [], query?.metric),
   '/api/benchmarks': (_params, query) => listBenchmarks(query),
   '/api/benchmarks/{benchmark_id}': ({ benchmark_id }) => getBenchmark(benchmark_id),

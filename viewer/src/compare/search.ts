@@ -3,14 +3,20 @@ import { index, type RawSearch, text } from '../search'
 
 export { type CompareSearch, readCompareSearch } from './CompareSearch'
 
-/** Two episodes and the step at which both are shown. */
+/** Two episodes, the row of their alignment that is open, and whether only rows that differ are listed. */
 export interface CompareEpisodesSearch {
   a?: string
   b?: string
   step?: number
+  only?: boolean
 }
 
 /** Read the address of the comparison of episodes. */
 export function readCompareEpisodesSearch(raw: RawSearch): CompareEpisodesSearch {
-  return { a: text(raw.a), b: text(raw.b), step: index(raw.step) }
+  return {
+    a: text(raw.a),
+    b: text(raw.b),
+    step: index(raw.step),
+    only: raw.only === true || raw.only === 'true' || undefined,
+  }
 }

@@ -10,9 +10,10 @@ import { ChatView } from '../renderers/ChatView'
 import { ContentView } from '../renderers/ContentView'
 import { JsonTree } from '../renderers/JsonTree'
 import { talkOf } from '../renderers/talk'
+import { CallChange } from './CallChange'
 import { SentBody } from './SentBody'
 
-const TABS = ['request', 'body', 'reply', 'answer', 'raw'] as const
+const TABS = ['request', 'body', 'change', 'reply', 'answer', 'raw'] as const
 type Shown = (typeof TABS)[number]
 
 interface CallDialogProps {
@@ -55,6 +56,9 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
           tabs={[
             { id: 'request', label: 'Messages', count: data.messages.length },
             ...(data.wire ? [{ id: 'body' as const, label: 'Body as sent' }] : []),
+            ...(data.previous === null || data.previous === undefined
+              ? []
+              : [{ id: 'change' as const, label: 'Change to the previous call' }]),
             { id: 'reply', label: 'Reply' },
             ...(data.wire ? [{ id: 'answer' as const, label: 'Answer as it came' }] : []),
             { id: 'raw', label: 'Record' },
@@ -64,6 +68,9 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
         >
           {shown === 'request' && <ChatView talks={talks} />}
           {shown === 'body' && data.wire && <SentBody wire={data.wire} />}
+          {shown === 'change' && typeof data.previous === 'number' && (
+            <CallChange episodeId={episodeId} call={data} previous={data.previous} />
+          )}
           {shown === 'answer' && data.wire && <ContentView data={answerOf(data.wire.answer)} type="" />}
           {shown === 'reply' &&
             (data.reply ? <ContentView data={[data.reply]} type="" /> : <p className="muted">There was no reply.</p>)}

@@ -1,7 +1,9 @@
 import { Link } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense } from 'react'
+import { source } from '../api/source'
 import type { Schema } from '../api/types'
 import { count } from '../format'
+import { LinkButton } from '../parts/LinkButton'
 import { Page } from '../parts/Page'
 import { Unfinished } from '../parts/Unfinished'
 import { place } from '../place'
@@ -56,6 +58,17 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
             <Suspense fallback={null}>
               <AddRows run={run} episodes={[episode.id]} count={1} />
             </Suspense>
+          )}
+          {source.live && (
+            <LinkButton
+              look="quiet"
+              icon="compare"
+              to="/benchmarks/$benchmarkId/tasks/$taskDigest"
+              params={{ benchmarkId: run.benchmark, taskDigest: episode.task_digest }}
+              title="This task over all models and trials"
+            >
+              All models
+            </LinkButton>
           )}
           <NeighbourLinks episodeId={episode.id} search={search} />
         </>

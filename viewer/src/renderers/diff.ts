@@ -127,7 +127,7 @@ function word(text: string | undefined, kind: string): Word {
   return { text: text ?? '', changed: kind !== 'same' }
 }
 
-interface Edit {
+export interface Edit {
   kind: 'same' | 'removed' | 'added'
   a: number
   b: number
@@ -139,7 +139,7 @@ const MOST_EDITS = 1_500
  * Return the shortest way from one list to another (E. Myers, "An O(ND) difference algorithm and its variations", 1986).
  * Lists that differ in more than 1,500 places are shown as replaced.
  */
-function script(a: string[], b: string[]): Edit[] {
+export function script(a: string[], b: string[]): Edit[] {
   let first = 0
   while (first < a.length && first < b.length && a[first] === b[first]) first += 1
   let last = 0

@@ -2,10 +2,12 @@
 
 import { useNavigate } from '@tanstack/react-router'
 import { type RefObject, useCallback, useEffect, useMemo, useRef, useState } from 'react'
+import { source } from '../api/source'
 import type { Schema } from '../api/types'
 import { Failure } from '../parts/Failure'
+import { useToast } from '../parts/toast'
 import { useNarrow } from '../parts/useNarrow'
-import { VirtualTable } from '../parts/VirtualTable'
+import { type RowKey, VirtualTable } from '../parts/VirtualTable'
 import { keysOf } from '../search'
 import styles from './EpisodeTable.module.css'
 import { episodeColumns, narrowEpisodeColumns, type TaskFacts, taskFacts } from './episodeColumns'
@@ -51,6 +53,7 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
     if (row.kind !== 'episode') return
     void navigate({ to: '/episodes/$episodeId', params: { episodeId: row.episode.id }, search: listSearch(filter) })
   }
+  const compare = useCompareKey(run, trials)
   return (
     <div
       ref={place}
@@ -80,10 +83,37 @@ export function EpisodeTable({ run, search, onSearch, onTotal }: EpisodeTablePro
           onRange={look}
           empty={<NoEpisodes run={run} search={search} onSearch={onSearch} />}
           shortcuts
+          rowKeys={source.live ? [compare] : []}
         />
       )}
     </div>
   )
+}
+
+/**
+ * The key that compares the episode of a row: with another trial of its task, which is chosen next, or where tasks are
+ * played once with those of other runs, which the page of the task lists.
+ */
+function useCompareKey({ benchmark }: Schema<'RunDetail'>, trials: boolean): RowKey<Row> {
+  const navigate = useNavigate()
+  const tell = useToast()
+  const first = useRef<Episode | null>(null)
+  const action = (row: Row) => {
+    if (row.kind !== 'episode') return
+    const { id, task_digest: taskDigest, task_id: task, trial } = row.episode
+    if (!trials) {
+      void navigate({
+        to: '/benchmarks/$benchmarkId/tasks/$taskDigest',
+        params: { benchmarkId: benchmark, taskDigest },
+      })
+    } else if (first.current?.task_digest === taskDigest && first.current.id !== id) {
+      void navigate({ to: '/compare/episodes', search: { a: first.current.id, b: id } })
+    } else {
+      first.current = row.episode
+      tell({ text: `Trial ${trial + 1} of ${task.slice(0, 60)} is chosen: press c at another trial of this task.` })
+    }
+  }
+  return { key: 'c', label: trials ? 'Compare two trials' : 'The task over all models', action }
 }
 
 /** Rows that are looked at to find out which columns have content. */

@@ -58,9 +58,12 @@ export async function getCall(id: string, seq: number): Promise<Schema<'CallDocu
   if (event?.kind !== 'model_call' || !isObject(event.payload)) throw absent(`model call at event ${seq}`)
   const payload = event.payload
   const said = new Map<number, Payload>()
+  let previous: number | null = null
   for (let number = 0; number <= last; number += 1) {
     for (const one of await window(id, file, number)) {
-      if (one.kind !== 'message' || one.seq >= seq || !isObject(one.payload)) continue
+      if (one.seq >= seq || !isObject(one.payload)) continue
+      if (one.kind === 'model_call' && one.payload.role === payload.role) previous = one.seq
+      if (one.kind !== 'message') continue
       if (typeof one.payload.index === 'number') said.set(one.payload.index, one.payload)
     }
   }
@@ -75,6 +78,7 @@ export async function getCall(id: string, seq: number): Promise<Schema<'CallDocu
     ),
     reply: 'text' in payload ? reply : null,
     payload,
+    previous,
     // Putting the body together needs the code of the models.
     wire: null,
   }

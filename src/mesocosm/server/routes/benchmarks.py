@@ -8,7 +8,9 @@ from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.benchmark_index import BenchmarkIndex
 from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
+from mesocosm.server.runs.episode_list import read_task_detail
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
+from mesocosm.server.schemas.episode import TaskDetail
 from mesocosm.server.web.answer import answer
 
 router = APIRouter(prefix="/api/benchmarks", tags=["benchmarks"])
@@ -37,6 +39,16 @@ def list_benchmarks(
 ) -> Response:
     """List the benchmarks of the catalogue and those of stored runs, by title."""
     return answer(benchmark_page(grant.benchmarks(), index, q, cursor, limit))
+
+
+@router.get(
+    "/{benchmark_id:path}/tasks/{task_digest}",
+    response_model=TaskDetail,
+    **access(Access.READER),
+)
+def get_task(grant: Granted, benchmark_id: str, task_digest: str) -> Response:
+    """Return one task over all models and trials: who solves it, how much they vary, and what that says of it."""
+    return answer(read_task_detail(benchmark_id, task_digest, grant.runs()))
 
 
 @router.get("/{benchmark_id:path}", response_model=BenchmarkDetail, **access(Access.ADMIN))

@@ -6,11 +6,14 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.core.ids import digest_bytes
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
 from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode, task_attempts
+from mesocosm.server.runs.episode_pair import compare_pair
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.trace import event_page, read_call
+from mesocosm.server.schemas.comparison import EpisodePairDocument
 from mesocosm.server.schemas.episode import (
     CallDocument,
     EpisodeDetail,
@@ -45,6 +48,17 @@ def get_neighbours(episode_id: str, query: Annotated[EpisodeFilterQuery, Query()
 def list_attempts(episode_id: str, grant: Granted) -> Response:
     """Return the episodes of the same task in all runs of its benchmark: other models, other trials."""
     return answer(task_attempts(grant.episode(episode_id), grant.runs()))
+
+
+@router.get(
+    "/{episode_id}/against/{other_id}", response_model=EpisodePairDocument, responses=TAGGED, **access(Access.READER)
+)
+def compare_episodes(episode_id: str, other_id: str, request: Request, grant: Granted) -> Response:
+    """Align two episodes of one task step by step, and say where they part ways."""
+    episode, other = grant.episode(episode_id), grant.episode(other_id)
+    tags = [trace_tag(episode.record), trace_tag(other.record)]
+    tag = None if None in tags else f'W/"{digest_bytes(repr(tags).encode())}"'
+    return known(request, tag) or answer(compare_pair(episode, other), tag)
 
 
 @router.get("/{episode_id}/events", response_model=EventPageDocument, responses=TAGGED, **access(Access.READER))

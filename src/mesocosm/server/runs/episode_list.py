@@ -1,17 +1,36 @@
 """Episodes of runs: pages of a list, and single ones."""
 
+from typing import Any
+
 from mesocosm.core.episode import FINISHED, EpisodeStatus
-from mesocosm.core.failure import InvalidInput, Problem
+from mesocosm.core.failure import InvalidInput, Problem, UnknownName
+from mesocosm.core.run import Run
 from mesocosm.core.verdict import Verdict
+from mesocosm.engine.comparison.one_task import Trial, Tried, read_task
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.document import discreet
-from mesocosm.server.schemas.episode import EpisodeDetail, EpisodePage, TaskAttempt, TaskAttempts
+from mesocosm.server.schemas.episode import (
+    EpisodeDetail,
+    EpisodePage,
+    TaskAttempt,
+    TaskAttempts,
+    TaskDetail,
+    TaskTrial,
+    TriedDocument,
+)
 from mesocosm.server.schemas.query import EpisodeFilterQuery, EpisodePageQuery
+from mesocosm.server.schemas.results import PartDocument
 from mesocosm.store.filters import EpisodeFilter
 
 _UNFINISHED = tuple(status for status in EpisodeStatus if status not in FINISHED)
+
+_BUILTIN = "builtin/"
+"""How the names of built-in agents begin: they are floor and ceiling, and no models."""
+
+_SHOWN = 80
+"""Characters of an unknown name that an error repeats."""
 
 LARGEST = 2**63 - 1 - 1_000
 """Greatest index that a database query can take, with room for a page."""
@@ -78,19 +97,99 @@ def task_attempts(episode: VisibleEpisode, runs: VisibleRuns) -> TaskAttempts:
     """Return all episodes of an episode's task that the caller may see, in every run of its benchmark."""
     found, whole = runs.of_task(episode.run.record.benchmark, episode.record.task_digest)
     items = [_attempt(one) for one in found]
-    judged = [one.verdict for one in items if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED}]
+    judged = [
+        one.verdict
+        for one in items
+        if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED} and not one.model.startswith(_BUILTIN)
+    ]
     return TaskAttempts(items=items, passed=judged.count(Verdict.PASSED), judged=len(judged), whole=whole)
 
 
 def _attempt(one: VisibleEpisode) -> TaskAttempt:
+    return TaskAttempt(**_attempt_fields(one))
+
+
+def _attempt_fields(one: VisibleEpisode) -> dict[str, Any]:
     run, summary = one.run.record, episode_summary(one.record, score_name(one.run.record), one.run.record.passing)
-    return TaskAttempt(
-        episode_id=summary.id,
-        run_id=summary.run_id,
-        run_name=run.name,
+    return {
+        "episode_id": summary.id,
+        "run_id": summary.run_id,
+        "run_name": run.name,
+        "model": discreet(run.model),
+        "agent": run.agent,
+        **{name: getattr(summary, name) for name in ("trial", "verdict", "score", "given", "why", "started_at")},
+    }
+
+
+def read_task_detail(benchmark: str, digest: str, runs: VisibleRuns) -> TaskDetail:
+    """Return one task over all episodes of it that the caller may see. Raises UnknownName if there are none."""
+    found, whole = runs.of_task(benchmark, digest)
+    if not found:
+        raise UnknownName(
+            f"no finished episode of benchmark {benchmark[:_SHOWN]!r} is of a task {digest[:_SHOWN]!r} that you may "
+            "see; the page of an episode leads to its task"
+        )
+    items = [TaskTrial(**_attempt_fields(one), group=_settings(one.run.record)) for one in found]
+    # Who owns one of the runs knows what the task asks, whatever the others hide.
+    shown = min(found, key=lambda one: one.run.redacted)
+    task, run = shown.record, shown.run.record
+    trials = [
+        Trial(
+            item.group,
+            one.run.record.player or one.run.record.agent,
+            one.run.record.model.startswith(_BUILTIN),
+            item.verdict,
+            item.score,
+            item.given,
+        )
+        for one, item in zip(found, items, strict=True)
+    ]
+    summary = episode_summary(task, score_name(run), run.passing)
+    reading = read_task(trials, "" if shown.run.redacted else summary.expected)
+    records = {_settings(one.run.record): one.run.record for one in reversed(found)}
+    return TaskDetail(
+        benchmark=run.benchmark,
+        benchmark_title=run.benchmark_title,
+        **{name: getattr(summary, name) for name in ("task_id", "task_digest", "labels", "question", "expected")},
+        input=task.input,
+        target=task.target,
+        reference=task.reference,
+        standing=reading.standing.value,
+        words=reading.words,
+        **{name: getattr(reading, name) for name in ("models", "solved", "repeated", "mixed")},
+        tried=[_tried(one, records[one.group]) for one in reading.tried],
+        items=items,
+        whole=whole,
+    )
+
+
+def _settings(run: Run) -> str:
+    """Return what is equal for runs that only chance sets apart; imported runs may share a signature."""
+    return f"{run.signature} {run.player or run.agent}"
+
+
+def _tried(one: Tried, run: Run) -> TriedDocument:
+    share = one.share
+    return TriedDocument(
+        name=discreet(" · ".join(filter(None, (one.player, run.differs)))),
         model=discreet(run.model),
         agent=run.agent,
-        **{name: getattr(summary, name) for name in ("trial", "verdict", "score", "given", "why", "started_at")},
+        share=None if share is None else PartDocument(value=share.value, low=share.low, high=share.high, n=share.n),
+        **{
+            name: getattr(one, name)
+            for name in (
+                "group",
+                "builtin",
+                "trials",
+                "passed",
+                "judged",
+                "low",
+                "high",
+                "mixed",
+                "given",
+                "given_by",
+            )
+        },
     )
 
 

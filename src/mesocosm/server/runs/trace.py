@@ -18,6 +18,9 @@ _PATIENCE = 2.0
 _MOST_MESSAGES = 20_000
 """Maximum seconds and messages for one call; a conversation of 400 turns takes milliseconds."""
 
+_NEAR = 1_000
+"""Events before a call among which the previous one is looked for."""
+
 FAR = 2**62
 """A position beyond every event."""
 
@@ -83,8 +86,17 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
         messages=[shortened(message) for message in _as_sent(places, page.messages)],
         reply=shortened(reply) if "text" in payload else None,
         payload=shortened({name: value for name, value in payload.items() if name != "wire"}),
+        previous=_previous(episode, seq, payload.get("role")),
         wire=_wire(episode, payload.get("wire"), _as_sent(places, page.messages)),
     )
+
+
+def _previous(episode: VisibleEpisode, seq: int, role: Any) -> int | None:
+    """Return the position of the call before one in the same role, among the events near it."""
+    first = max(seq - _NEAR, 0)
+    page = episode.find_events(first=first, kinds=frozenset({Kind.MODEL_CALL}), text="", limit=_NEAR)
+    calls = [event for event in map(_events.decode, page.lines) if event.seq < seq and isinstance(event.payload, dict)]
+    return next((event.seq for event in reversed(calls) if event.payload.get("role") == role), None)
 
 
 def _wire(episode: VisibleEpisode, given: Any, messages: list[dict[str, Any]]) -> WireDocument | None:

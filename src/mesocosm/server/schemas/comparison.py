@@ -100,3 +100,55 @@ class ComparisonDocument(Document):
     runs: list[RunSummary]
     differences: list[DifferenceDocument]
     benchmarks: list[BenchmarkComparison]
+
+
+class MoveDocument(Document):
+    """A step of an episode: what was done, and which events it has. Number 0 is what was there at first."""
+
+    number: int
+    step: int
+    first_event: int
+    events: int
+    action: str = Field(description="Abridged action; empty for a step without one.")
+    reward: float | None
+    failure: str = Field(description="Cause of a failure in it; else empty.")
+
+
+class AlignedStepDocument(Document):
+    """A step of both episodes, or of one of them if the other has no counterpart.
+
+    `effect`: the same action, and something else came of it.
+    """
+
+    a: MoveDocument | None
+    b: MoveDocument | None
+    change: Literal["same", "effect", "action", "only_a", "only_b"]
+
+
+class EpisodeSideDocument(Document):
+    """One of two compared episodes: its steps, repeated actions, and actions that changed nothing to be seen."""
+
+    episode_id: str
+    steps: int
+    repeated: int
+    in_vain: int
+
+
+class EpisodePairDocument(Document):
+    """Two episodes of a task, aligned: their common beginning, then the alignment with the fewest changes.
+
+    `finding` says what sets them apart first: another `action`, the `environment` after the same action, a `failure`,
+    or that one `ended`. Episodes of an `other_task` are not aligned. `first` is the number of the first step that
+    differs.
+    """
+
+    finding: Literal["same", "action", "environment", "failure", "ended", "other_task"]
+    words: str = Field(description="The finding as a sentence.")
+    first: int | None
+    by: Literal["step", "call"] = Field(
+        description="What a step is: one of the environment, or a call of the model by a program that took no action."
+    )
+    whole: bool = Field(description="False if only the first 5,000 steps of an episode were compared.")
+    steps: list[AlignedStepDocument]
+    a: EpisodeSideDocument
+    b: EpisodeSideDocument

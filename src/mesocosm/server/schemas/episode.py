@@ -8,6 +8,7 @@ from pydantic import Field
 from mesocosm.core.verdict import Verdict
 from mesocosm.server.schemas.document import Document, Json
 from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument
+from mesocosm.server.schemas.results import PartDocument
 from mesocosm.server.schemas.run import ArtifactDocument, RunSummary
 
 EpisodeState = Literal["pending", "running", "completed", "truncated", "timeout", "failed", "cancelled"]
@@ -115,12 +116,67 @@ class TaskAttempt(Document):
 class TaskAttempts(Document):
     """The episodes of one task, those of the newest run first; `whole` if no older run was left out.
 
-    `passed` of the `judged` ones passed.
+    `passed` of the `judged` ones passed; built-in agents are not counted.
     """
 
     items: list[TaskAttempt]
     passed: int
     judged: int
+    whole: bool
+
+
+class TriedDocument(Document):
+    """The trials of a task with equal settings: how many of the judged ones passed, and the range of their scores."""
+
+    group: str = Field(description="The same for trials that only chance sets apart; see `TaskTrial.group`.")
+    name: str = Field(description="The model, and what sets its settings apart.")
+    model: str
+    agent: str
+    builtin: bool = Field(description="Whether it is a built-in agent: floor or ceiling, and not counted as a model.")
+    trials: int
+    passed: int
+    judged: int
+    share: PartDocument | None = Field(description="Share that passed, with its Wilson interval.")
+    low: float | None
+    high: float | None
+    mixed: bool = Field(description="Whether it does not come out the same every time.")
+    given: str = Field(description="The most frequent answer; empty if none is recorded.")
+    given_by: int
+
+
+class TaskTrial(TaskAttempt):
+    """An episode of the task; `group` is that of the settings it was played with."""
+
+    group: str
+
+
+class TaskDetail(Document):
+    """One task over all models and trials that the caller may see.
+
+    `models` tried it, `solved` of them solve it at least half of the time; of `repeated` settings with several
+    trials `mixed` do not come out the same every time. `whole` if no older run was left out.
+    """
+
+    benchmark: str
+    benchmark_title: str
+    task_id: str
+    task_digest: str
+    labels: dict[str, str]
+    question: str
+    expected: str
+    input: Json = None
+    target: Json = None
+    reference: Json = None
+    standing: Literal["saturated", "unsolved", "disputed", "varies", "untried"] = Field(
+        description="`disputed`: none solves it, and most give the same other answer."
+    )
+    words: str = Field(description="What the trials say of the task, in one sentence.")
+    models: int
+    solved: int
+    repeated: int
+    mixed: int
+    tried: list[TriedDocument] = Field(description="Models first, then built-in agents; by share.")
+    items: list[TaskTrial]
     whole: bool
 
 
@@ -194,6 +250,9 @@ class CallDocument(Document):
     messages: list[dict[str, Json]]
     reply: dict[str, Json] | None
     payload: dict[str, Json] = Field(description="The recorded event: usage, latency, settings, retries.")
+    previous: int | None = Field(
+        default=None, description="Position of the call before it in the same role; null if there is none near it."
+    )
     wire: WireDocument | None = Field(
         default=None, description="The call as it was sent; null for a model in this process, or one recorded before."
     )

@@ -54,7 +54,7 @@ _ENCODINGS = (("br", ".br"), ("gzip", ".gz"))
 
 PAGES = (
     *("/runs/$runId", "/episodes/$episodeId", "/compare", "/compare/episodes"),
-    *("/benchmarks", "/benchmarks/$benchmarkId"),
+    *("/benchmarks", "/benchmarks/$benchmarkId", "/benchmarks/$benchmarkId/tasks/$taskDigest"),
     "/search",
     *("/reviews", "/reviews/$roundId", "/reviews/$roundId/agreement"),
 )

@@ -1,92 +1,158 @@
-import { useQueries } from '@tanstack/react-query'
-import { useEffect, useRef, useState } from 'react'
-import { documentQuery } from '../../api/query'
-import type { Schema } from '../../api/types'
-import { reveal, view } from '../../parts/windowing'
-import { AlignedStep } from './AlignedStep'
-import { pair, type Summary } from './align'
-import styles from './episodes.module.css'
+/** All steps of both episodes, aligned; only those in sight are drawn. */
 
-const ROW = 30
-const PAGE = 200
+import { useEffect, useMemo, useRef, useState } from 'react'
+import type { Schema } from '../../api/types'
+import { count, money, signed } from '../../format'
+import { Icon } from '../../parts/Icon'
+import { Key } from '../../parts/Key'
+import { Panel } from '../../parts/Panel'
+import { TextButton } from '../../parts/TextButton'
+import { reveal, view } from '../../parts/windowing'
+import { Marked } from '../../renderers/Marked'
+import styles from './episodes.module.css'
+import { type AlignedStep, CHANGES, type EpisodePair, isOver, type Move, rowsShown, type Side } from './pair'
+import { SideName } from './SideName'
+
+const ROW = 32
+const MOST_HEIGHT = 640
 
 interface AlignedStepsProps {
+  pair: EpisodePair
   a: Schema<'EpisodeDetail'>
   b: Schema<'EpisodeDetail'>
-  step: number
-  last: number
-  /** The first step with another action. */
-  first: number | null
-  onStep: (step: number) => void
+  names: [string, string]
+  row: number
+  only: boolean
+  onRow: (row: number) => void
+  onOnly: (only: boolean) => void
 }
 
-/** The steps of both episodes, line by line. */
-export function AlignedSteps({ a, b, step, last, first, onStep }: AlignedStepsProps) {
-  const box = useRef<HTMLDivElement>(null)
-  const [place, setPlace] = useState({ top: 0, height: 600 })
-  const shown = view(last + 1, ROW, place.top, place.height)
-  const left = useSummaries(a.id, shown.first, shown.last)
-  const right = useSummaries(b.id, shown.first, shown.last)
+export function AlignedSteps({ pair, a, b, names, row, only, onRow, onOnly }: AlignedStepsProps) {
+  const box = useRef<HTMLElement>(null)
+  const [top, setTop] = useState(0)
+  const rows = useMemo(() => rowsShown(pair.steps, only), [pair.steps, only])
+  const height = Math.min(rows.length * ROW, MOST_HEIGHT)
+  const shown = view(rows.length, ROW, top, height)
+  const place = rows.indexOf(row)
   useEffect(() => {
     const element = box.current
-    if (!element) return
-    const look = () => setPlace({ top: element.scrollTop, height: element.clientHeight || 600 })
-    look()
-    element.addEventListener('scroll', look, { passive: true })
-    const observer = new ResizeObserver(look)
-    observer.observe(element)
-    return () => {
-      element.removeEventListener('scroll', look)
-      observer.disconnect()
-    }
-  }, [])
-  useEffect(() => {
-    const element = box.current
-    if (element) element.scrollTop = reveal(step, last + 1, ROW, element.scrollTop, element.clientHeight)
-  }, [step, last])
-  const rows = []
-  for (let one = shown.first; one <= shown.last; one++) {
-    const loaded = left.has(one) || right.has(one)
-    rows.push(
-      <AlignedStep
-        key={one}
-        pair={pair(one, left.get(one) ?? null, right.get(one) ?? null)}
-        loaded={loaded}
-        current={one === step}
-        first={one === first}
-        onStep={onStep}
-      />,
-    )
-  }
+    if (element && place >= 0) element.scrollTop = reveal(place, rows.length, ROW, element.scrollTop, height)
+  }, [place, rows.length, height])
+  const differ = pair.steps.filter(({ change }) => change !== 'same').length
   return (
-    <aside className={styles.steps} aria-label="Steps of both episodes">
+    <Panel
+      title={pair.by === 'call' ? 'All calls' : 'All steps'}
+      note={`${count(differ)} of ${count(pair.steps.length)} differ${pair.whole ? '' : '; only the first 5,000 steps are compared'}`}
+      actions={
+        <TextButton aria-pressed={only} onClick={() => onOnly(!only)}>
+          {only ? 'All steps' : 'Only differences'} <Key keys="o" />
+        </TextButton>
+      }
+      flush
+    >
       <p className={styles.stepsHead}>
-        <span>step</span>
-        <span>A</span>
-        <span>B</span>
+        <span>{pair.by === 'call' ? 'Call' : 'Step'}</span>
+        <Spent side="a" name={names[0]} episode={a} steps={pair.a.steps} by={pair.by} />
+        <span />
+        <Spent side="b" name={names[1]} episode={b} steps={pair.b.steps} by={pair.by} />
       </p>
-      <div ref={box} className={styles.list}>
+      <section
+        ref={box}
+        className={styles.list}
+        style={{ height }}
+        onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
+        aria-label="Steps of both episodes"
+      >
         <div style={{ height: shown.height, position: 'relative' }}>
-          <div style={{ position: 'absolute', insetInline: 0, top: shown.offset }}>{rows}</div>
+          <div style={{ position: 'absolute', insetInline: 0, top: shown.offset }}>
+            {rows.slice(shown.first, shown.last + 1).map((at) => {
+              const step = pair.steps[at]
+              if (step === undefined) return null
+              return (
+                <Row
+                  key={at}
+                  step={step}
+                  current={at === row}
+                  overA={step.a === null && isOver(pair.steps, at, 'a')}
+                  overB={step.b === null && isOver(pair.steps, at, 'b')}
+                  onOpen={() => onRow(at)}
+                />
+              )
+            })}
+          </div>
         </div>
-      </div>
-    </aside>
+      </section>
+    </Panel>
   )
 }
 
-function useSummaries(id: string, first: number, last: number): Map<number, Summary> {
-  const starts: number[] = []
-  for (let from = first - (first % PAGE); from <= last; from += PAGE) starts.push(from)
-  const results = useQueries({
-    queries: starts.map((from) => ({
-      ...documentQuery('/api/episodes/{episode_id}/steps', {
-        params: { episode_id: id },
-        query: { from, limit: PAGE },
-      }),
-      gcTime: 30_000,
-    })),
-  })
-  const found = new Map<number, Summary>()
-  for (const result of results) for (const item of result.data?.items ?? []) found.set(item.step, item)
-  return found
+interface SpentProps {
+  side: Side
+  name: string
+  episode: Schema<'EpisodeDetail'>
+  steps: number
+  by: EpisodePair['by']
+}
+
+function Spent({ side, name, episode: { usage }, steps, by }: SpentProps) {
+  const parts = [
+    `${count(steps)} ${by}${steps === 1 ? '' : 's'}`,
+    ...(usage.total > 0 ? [`${count(usage.total)} tokens`] : []),
+    ...(usage.cost_usd ? [money(usage.cost_usd)] : []),
+  ]
+  return (
+    <span className={styles.spent}>
+      <SideName side={side} name={name} /> <span>{parts.join(', ')}</span>
+    </span>
+  )
+}
+
+interface RowProps {
+  step: AlignedStep
+  current: boolean
+  overA: boolean
+  overB: boolean
+  onOpen: () => void
+}
+
+function Row({ step: { a, b, change }, current, overA, overB, onOpen }: RowProps) {
+  const number = a?.number ?? b?.number ?? 0
+  const { sign, words } = CHANGES[change]
+  return (
+    <button
+      type="button"
+      className={styles.step}
+      aria-current={current ? 'step' : undefined}
+      data-change={change}
+      onClick={onOpen}
+    >
+      <span className={styles.number}>
+        {number === 0 ? 'Start' : count(number)}
+        {a !== null && b !== null && a.number !== b.number && <span className="muted"> / {count(b.number)}</span>}
+      </span>
+      <Did move={a} over={overA} />
+      <span className={styles.sign} title={words}>
+        <span aria-hidden="true">{sign}</span>
+        <span className="hidden-text">{words}</span>
+      </span>
+      <Did move={b} over={overB} />
+    </button>
+  )
+}
+
+function Did({ move, over }: { move: Move | null; over: boolean }) {
+  if (move === null) return <span className={`${styles.did} muted`}>{over ? 'ended' : '–'}</span>
+  return (
+    <span className={styles.did} title={move.action.slice(0, 400)}>
+      {move.failure !== '' && <Icon name="warning" size={13} />}
+      {move.action !== '' ? (
+        <Marked text={move.action} />
+      ) : move.number === 0 ? (
+        ''
+      ) : (
+        <span className="muted">no action</span>
+      )}
+      {move.reward !== null && move.reward !== 0 && <span className="muted"> {signed(move.reward)}</span>}
+    </span>
+  )
 }

@@ -20,7 +20,19 @@ export function Attempts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
   if (data === undefined || data.items.length < 2) return null
   const shown = all ? data.items : data.items.slice(0, SHOWN)
   return (
-    <Panel title="This task, all runs" note={attemptWords(data)} flush>
+    <Panel
+      title="This task, all runs"
+      note={attemptWords(data)}
+      actions={
+        <Link
+          to="/benchmarks/$benchmarkId/tasks/$taskDigest"
+          params={{ benchmarkId: episode.run.benchmark, taskDigest: episode.task_digest }}
+        >
+          Open the task
+        </Link>
+      }
+      flush
+    >
       <table className={`${styles.steps} ${styles.attempts}`}>
         <thead>
           <tr>
@@ -28,6 +40,9 @@ export function Attempts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
             <th scope="col">Verdict</th>
             <th scope="col">Given</th>
             <th scope="col">Why</th>
+            <th scope="col">
+              <span className="hidden-text">Compare</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -45,6 +60,13 @@ export function Attempts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
               </td>
               <td title={one.why}>
                 <Marked text={one.why} />
+              </td>
+              <td>
+                {one.episode_id !== episode.id && (
+                  <Link to="/compare/episodes" search={{ a: episode.id, b: one.episode_id }}>
+                    Compare
+                  </Link>
+                )}
               </td>
             </tr>
           ))}

@@ -56,7 +56,15 @@ export function Strip({ ref, episode }: StripProps) {
   )
 }
 
-function Cell({ name, label, note, children }: { name: string; label: string; note?: string; children: ReactNode }) {
+interface CellProps {
+  name: string
+  label: ReactNode
+  note?: string
+  children: ReactNode
+}
+
+/** A field of the strip. */
+export function Cell({ name, label, note, children }: CellProps) {
   return (
     <div className={styles.cell} data-cell={name}>
       <h2>
@@ -76,7 +84,8 @@ function Score({ episode }: { episode: Schema<'EpisodeDetail'> }) {
   )
 }
 
-function Long({ text: given }: { text: string }) {
+/** Text that is folded when it is long. */
+export function Long({ text: given }: { text: string }) {
   const [all, setAll] = useState(false)
   const text = given.replace(/^\s*\n/, '').trimEnd()
   const folded = text.split('\n').slice(0, LINES).join('\n').slice(0, LONG)
@@ -92,7 +101,7 @@ function Long({ text: given }: { text: string }) {
 }
 
 /** A short answer large, a long one as text. */
-function Answer({ text, verdict }: { text: string; verdict?: string | null }) {
+export function Answer({ text, verdict }: { text: string; verdict?: string | null }) {
   if (text.length > 40 || text.includes('\n')) return <Long text={text} />
   return (
     <p className={styles.short} data-verdict={verdict ?? undefined}>

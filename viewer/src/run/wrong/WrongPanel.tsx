@@ -1,6 +1,7 @@
 /** The wrong answers of a run by cause, reason, behaviour or label: each row filters the table. */
 
 import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ApiError } from '../../api/error'
 import { documentQuery } from '../../api/query'
@@ -46,6 +47,11 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
           <>
             <By run={run} by={by} onChange={(wrong) => set({ wrong: wrong === 'mistake' ? undefined : wrong })} />
             {source.live && <Against run={run} value={search.against} onChange={(against) => set({ against })} />}
+            {search.against !== undefined && (
+              <Link to="/compare" search={{ run: [search.against, run.id], tasks: 'flipped' }}>
+                Task by task
+              </Link>
+            )}
           </>
         )
       }
