@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
 from mesocosm.api.places import store_at
 from mesocosm.api.results import Episode, Run
+from mesocosm.api.scan_benchmark import ScanAgent
 from mesocosm.api.waiting import POLL_S
 from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
@@ -175,7 +176,7 @@ async def run_work(
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
         record = opening.new_run(work.spec, parts)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
-        if lender is not None and isinstance(parts.agent, AnsweringAgent):
+        if lender is not None and isinstance(parts.agent, AnsweringAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
@@ -272,7 +273,7 @@ def _lender(store: "Store", answers: str, wishes: Wishes, parts: Parts) -> Answe
     now = servers(parts)
     cursor: str | None = None
     for _ in range(10):
-        page = store.runs.list(RunFilter(kinds=(ROWS,)), limit=100, cursor=cursor)
+        page = store.runs.list(RunFilter(kinds=(parts.benchmark.info.kind,)), limit=100, cursor=cursor)
         alike = [run for run in page.items if run.provenance.get(ANSWERS) == answers]
         found += [run.id for run in alike if not other_server(run, now, "")]
         cursor = page.cursor
