@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -55,7 +55,8 @@ class Work:
 
     `parts` opens its parts. `answers` identifies what its answers depend on, given the content of the model; runs with
     the same one lend each other theirs. `model` replaces the name of the model, `notes` are for readers of the run.
-    Of works that go at once, those with the same `exclusive` things run one after the other.
+    Of works that go at once, those with the same `exclusive` things run one after the other. `facts` are stored in the
+    run's provenance.
     """
 
     spec: RunSpec
@@ -65,6 +66,7 @@ class Work:
     notes: tuple[str, ...] = ()
     call: str = ""
     exclusive: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +182,7 @@ async def run_work(
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, "command": [work.call] if work.call else []}
+        record.provenance = {**record.provenance, **work.facts, "command": [work.call] if work.call else []}
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:

@@ -81,7 +81,7 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     asked = ScanQuestion(name.strip() or slug(question), question, words, number)
     limit, context = given.pop("limit"), given.pop("context")
     shared = {"limit": None, "trials": None, "judge": None, "name": "", "tags": (), **given}
-    arguments = Arguments(**_limited(arguments_of(shared)[0]), model=given["model"])
+    arguments = Arguments(**limited(arguments_of(shared)[0]), model=given["model"])
     most = CHARACTERS if context is None else context * PER_TOKEN
     asked.check()
     model = arguments.model_settings(chosen_model(arguments))
@@ -99,7 +99,8 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     return _tell(store, run, store.runs.get(found), asked, interrupted=interrupted)
 
 
-def _limited(arguments: dict[str, Any]) -> dict[str, Any]:
+def limited(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments of `evaluate` with their limits as such."""
     from mesocosm.api.definitions import Limits
 
     return {**arguments, "limits": Limits(**arguments["limits"])} if "limits" in arguments else arguments

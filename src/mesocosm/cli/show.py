@@ -195,6 +195,7 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
         *([["server", server]] if (server := _server(run)) else []),
         *([["played on", places]] if (places := _places(run)) else []),
         *(["scan", line] for line in _scans(run)),
+        *(["fork", line] for line in _fork(run)),
         ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
@@ -227,6 +228,14 @@ def _scans(run: Run) -> Iterator[str]:
     for name, scan in scans_of(run).items():
         asked_in = ", ".join(map(str, scan.get("runs", ())))
         yield f"{name}: {scan.get('question')} {scan.get('model')}, {money(scan.get('cost_usd'))}, run {asked_in}"
+
+
+def _fork(run: Run) -> Iterator[str]:
+    """Yield where it was forked."""
+    found = run.provenance.get("fork")
+    if isinstance(found, dict):
+        edited = ", with another action there" if found.get("edited") else ""
+        yield f"of episode {found.get('episode')} (run {found.get('run')}) at step {found.get('step')}{edited}"
 
 
 def _places(run: Run) -> str:
