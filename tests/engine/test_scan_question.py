@@ -128,9 +128,14 @@ def test_nothing_is_left_out_of_what_fits() -> None:
 
 
 def test_a_text_is_there_once_a_step() -> None:
-    said = [(1, "reply", "left"), (1, "action", " left"), (2, "reply", "left"), (2, "observation", " ")]
+    said = [
+        *((0, "observation", "a wall"), (1, "observation", "a  wall"), (1, "reply", "left"), (1, "action", "left")),
+        *((1, "observation", "a wall"), (2, "observation", " "), (2, "reply", "left")),
+    ]
 
-    assert list(passages_of(said)) == [TranscriptPassage(1, "reply", "left"), TranscriptPassage(2, "reply", "left")]
+    told = [(one.step, one.said) for one in passages_of(said)]
+
+    assert told == [(0, "observation"), (1, "reply"), (1, "observation"), (2, "reply")]
 
 
 def test_the_digest_covers_what_a_model_is_told() -> None:

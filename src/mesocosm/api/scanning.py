@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 CHARACTERS = 100_000
 """Most characters of a transcript that a model is sent, some 25,000 tokens."""
+SCAN_OF = "scan_of"
+"""Key in the provenance of a scan: the run that it reads."""
 PER_TOKEN = 4
 """Characters of a token, roughly; estimates say that they are about."""
 ASKED, SAID = 350, 150
@@ -159,7 +161,7 @@ def scan_work(
     def answers(content: str) -> str:
         return digest([question.digest, run.id, model.identity(content), most])
 
-    return Work(spec, parts, answers=answers)
+    return Work(spec, parts, answers=answers, facts={SCAN_OF: run.id})
 
 
 def _tasks(episodes: Sequence[Episode]) -> Iterator[Task]:
@@ -170,5 +172,5 @@ def _tasks(episodes: Sequence[Episode]) -> Iterator[Task]:
             f"{episode.task_id}{trial}",
             input={EPISODE: episode.id, **({"question": asked} if asked else {})},
             cluster=episode.cluster or episode.task_digest,
-            labels=episode.labels,
+            labels={name: value for name, value in episode.labels.items() if not name.startswith(f"{SCAN}:")},
         )

@@ -281,10 +281,12 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def passages_of(said: Iterable[tuple[int, str, str]]) -> Iterator[TranscriptPassage]:
-    """Yield what was said, each text once a step: a prompt repeats the observation, an action the reply."""
+    """Yield what was said, each text once a step: an action repeats the reply, a prompt the observation before it."""
     seen: set[tuple[int, str]] = set()
+    last = ""
     for step, by, text in said:
-        key = (step, " ".join(text.split()))
-        if key[1] and key not in seen:
-            seen.add(key)
+        words = " ".join(text.split())
+        if words and (step, words) not in seen and words != last:
+            seen.add((step, words))
             yield TranscriptPassage(step, by, text)
+        last = words or last

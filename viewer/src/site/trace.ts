@@ -77,6 +77,7 @@ export async function getCall(id: string, seq: number): Promise<Schema<'CallDocu
     payload,
     // Putting the body together needs the code of the models.
     wire: null,
+    again: false,
   }
 }
 

@@ -8,6 +8,7 @@ import { Money } from '../../parts/Money'
 import { Panel } from '../../parts/Panel'
 import { When } from '../../parts/When'
 import { Marked } from '../../renderers/Marked'
+import { ScanAnswers } from '../ScanAnswers'
 import styles from './answer.module.css'
 
 export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
@@ -87,6 +88,7 @@ export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
           </dd>
         </div>
       </dl>
+      <ScanAnswers episode={episode} className={styles.scan} />
     </Panel>
   )
 }
