@@ -16,6 +16,7 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
     <span className={styles.note}>
       <Played run={run} />
       <Origin provenance={run.provenance} />
+      <Scans provenance={run.provenance} />
       <span className={styles.strong}>
         <ModelName model={run.model} />
       </span>
@@ -82,6 +83,20 @@ function Origin({ provenance }: { provenance: Schema<'RunDetail'>['provenance'] 
       the run that was read
     </Link>
   )
+}
+
+/** What models were asked about the transcripts of a run, each with a link to what they read and replied. */
+function Scans({ provenance: { scans } }: { provenance: Schema<'RunDetail'>['provenance'] }) {
+  if (!isObject(scans)) return null
+  return Object.entries(scans).map(([name, scan]) => {
+    const asked = isObject(scan) && Array.isArray(scan.runs) ? scan.runs.at(-1) : undefined
+    if (!isObject(scan) || typeof asked !== 'string') return null
+    return (
+      <Link key={name} to="/runs/$runId" params={{ runId: asked }} title={`${scan.question} Asked of ${scan.model}`}>
+        scan {name}
+      </Link>
+    )
+  })
 }
 
 function Agent({ run }: { run: Schema<'RunDetail'> }) {
