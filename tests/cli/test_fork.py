@@ -92,6 +92,13 @@ def test_the_first_steps_are_as_recorded_and_another_model_goes_on(
     assert "fork of" in mesocosm("run", "list", *there).out
 
 
+def test_another_agent_gets_the_recorded_actions(mesocosm: "Invoke", there: tuple[str, str], tmp_path: Path) -> None:
+    outcome = fork(mesocosm, there, "--at", "3", "--agent", "loop", "-m", script(tmp_path, "?", "?", "stop"))
+
+    assert outcome.code == 0, outcome.err
+    assert actions(there) == [("recorded", "up"), ("recorded", "up"), ("stop", "stop")]
+
+
 def test_another_action_is_done_at_the_step_and_the_model_goes_on(
     mesocosm: "Invoke", there: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -74,6 +74,14 @@ def test_answers_become_scores_and_labels_of_the_run_with_their_provenance(mesoc
     assert mesocosm("verify", mine.run_id, *mine.there).code == 0
 
 
+@pytest.mark.parametrize(("answer", "code"), [("yes", 1), ("no", 0)])
+def test_a_gate_is_closed_by_the_share_of_an_answer(mesocosm: "Invoke", mine: "Played", answer: str, code: int) -> None:
+    with ModelServer(says(answer)) as server:
+        scan(mesocosm, mine, server)
+
+    assert mesocosm("run", "watch", "last", "--fail-if", "scan:refuses>0.05", *mine.there).code == code
+
+
 def test_a_scan_stays_when_the_run_is_scored_again(mesocosm: "Invoke", mine: "Played") -> None:
     with ModelServer(says("yes")) as server:
         scan(mesocosm, mine, server)
