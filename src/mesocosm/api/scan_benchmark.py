@@ -1,6 +1,7 @@
 """A scan as an experiment: its tasks are the episodes of a run, its agent asks a model about their transcripts."""
 
 import asyncio
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -183,5 +184,5 @@ def open_scan(ref: BenchmarkRef) -> ScanBenchmark:
     question = str(ref.options.get("question", "…"))
     raise UsageError(
         f"a scan is continued by its command, which asks only what is pending: mesocosm scan {ref.source} --ask "
-        f"{question!r}"
+        f"{shlex.quote(question)}"
     )
