@@ -13,6 +13,7 @@ from mesocosm.core.score import Score
 from mesocosm.server.runs import outline
 from mesocosm.server.schemas.episode import CallDocument, EpisodeDetail, EpisodePage, EventPageDocument, StepPage
 from mesocosm.store import Store
+from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
     from tests.server.conftest import ApiClient, Records
@@ -452,3 +453,31 @@ async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_e
     assert two["body"] == {**body, "messages": said}
     assert '"name": "look"' in two["curl"]
     assert old is None
+
+
+async def test_a_call_is_asked_again_on_this_machine_and_nothing_is_stored(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    episode = await one_episode(
+        changing,
+        records,
+        [
+            (1, Kind.MESSAGE, {"index": 0, "role": "user", "content": "go"}),
+            (1, Kind.MODEL_CALL, {"model": "m", "messages": [[0, 0]], "text": "x"}),
+        ],
+    )
+    before = writer.get(f"/api/episodes/{episode}").json()
+    with ModelServer(lambda body: body["messages"][-1]["content"]) as server:
+        model = f"openai/m@{server.openai_url}"
+        address = f"/api/episodes/{episode}/calls/1/again"
+        found = writer.request("POST", address, json={"model": model, "prompt": "stay"})
+        elsewhere = writer.request("POST", address, json={"model": "openai/m@http://192.0.2.7/v1"})
+        file = writer.request("POST", address, json={"model": "replay//etc/passwd"})
+        served = server.served
+    gone = writer.request("POST", f"/api/episodes/{episode}/calls/1/again", json={"model": model})
+
+    assert writer.get(f"/api/episodes/{episode}/calls/1").json()["again"] is True
+    assert (found.status_code, found.json()["reply"]["content"]) == (200, "stay")
+    assert (elsewhere.status_code, file.status_code, served) == (403, 403, 1)
+    assert gone.status_code == 409
+    assert writer.get(f"/api/episodes/{episode}").json() == before

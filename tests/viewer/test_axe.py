@@ -131,6 +131,12 @@ def model_call(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog").get_by_text("You walk through a maze").first).to_be_visible()
 
 
+def call_asked_again(page: Page, server: Server) -> None:
+    model_call(page, server)
+    page.get_by_role("tab", name="Ask again").click()
+    expect(page.get_by_role("button", name="Ask again")).to_be_visible()
+
+
 def compare(page: Page, server: Server) -> None:
     ids = [run_of(server, "grid-world", model) for model in ("openai/small", "openai/large", "builtin/oracle")]
     page.goto(f"{server.url}/compare?" + "&".join(f"run={one}" for one in ids))
@@ -194,6 +200,7 @@ PAGES: tuple[tuple[Open, str], ...] = (
     (gallery, ""),
     (replay, "[aria-label='Replay']"),
     (model_call, "dialog"),
+    (call_asked_again, "dialog"),
     (compare, ""),
     (compare_nothing, ""),
     (compare_episodes, ""),

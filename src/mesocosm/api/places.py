@@ -65,6 +65,21 @@ def store_at(place: str | os.PathLike[str] | None, *, create: bool = True) -> "S
     return _open[key]
 
 
+def newest_runs(store: "Store", count: int) -> list[Run]:
+    """Return the newest runs. Scans are left out: `last` is what was scanned last, not the scan."""
+    from mesocosm.engine.scan_question import SCAN
+
+    found: list[Run] = []
+    cursor: str | None = None
+    while len(found) < count:
+        page = store.runs.list(limit=count, cursor=cursor)
+        found += (run for run in page.items if run.kind != SCAN)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    return found[:count]
+
+
 def named_run(store: "Store", name: str) -> Run:
     """Return a run by its id, the beginning of one, its name, `last`, or `last~1` for the one before.
 
@@ -73,7 +88,7 @@ def named_run(store: "Store", name: str) -> Run:
     head, _, back = name.partition("~")
     if head == "last" and (not back or back.isdecimal()):
         place = int(back or 0)
-        newest = store.runs.list(limit=place + 1).items
+        newest = newest_runs(store, place + 1)
         if len(newest) <= place:
             raise UnknownName(f"there is no run {name!r} in {store.place}; it has {len(newest)}")
         return store.runs.get(newest[place].id)

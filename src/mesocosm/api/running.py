@@ -5,13 +5,14 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
 from mesocosm.api.places import store_at
 from mesocosm.api.results import Episode, Run
+from mesocosm.api.scan_benchmark import ScanAgent
 from mesocosm.api.waiting import POLL_S
 from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
@@ -54,7 +55,8 @@ class Work:
 
     `parts` opens its parts. `answers` identifies what its answers depend on, given the content of the model; runs with
     the same one lend each other theirs. `model` replaces the name of the model, `notes` are for readers of the run.
-    Of works that go at once, those with the same `exclusive` things run one after the other.
+    Of works that go at once, those with the same `exclusive` things run one after the other. `facts` are stored in the
+    run's provenance.
     """
 
     spec: RunSpec
@@ -64,6 +66,7 @@ class Work:
     notes: tuple[str, ...] = ()
     call: str = ""
     exclusive: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +178,11 @@ async def run_work(
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
         record = opening.new_run(work.spec, parts)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
-        if lender is not None and isinstance(parts.agent, AnsweringAgent):
+        if lender is not None and isinstance(parts.agent, AnsweringAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, "command": [work.call] if work.call else []}
+        record.provenance = {**record.provenance, **work.facts, "command": [work.call] if work.call else []}
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:
@@ -272,7 +275,7 @@ def _lender(store: "Store", answers: str, wishes: Wishes, parts: Parts) -> Answe
     now = servers(parts)
     cursor: str | None = None
     for _ in range(10):
-        page = store.runs.list(RunFilter(kinds=(ROWS,)), limit=100, cursor=cursor)
+        page = store.runs.list(RunFilter(kinds=(parts.benchmark.info.kind,)), limit=100, cursor=cursor)
         alike = [run for run in page.items if run.provenance.get(ANSWERS) == answers]
         found += [run.id for run in alike if not other_server(run, now, "")]
         cursor = page.cursor

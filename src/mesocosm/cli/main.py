@@ -58,6 +58,7 @@ TREE: Tree = {
     "help": ("mesocosm.cli.help:help_", "Show the help of a command, or the settings of --set.", MORE),
     "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again.", MORE),
     "review": ("mesocosm.cli.review:review", "Let people judge episodes; how far they and graders agree.", MORE),
+    "scan": ("mesocosm.cli.scan:scan", "Let a model answer a question about every episode of a run.", MORE),
     "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server.", MORE),
     "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server.", MORE),
     "register": (

@@ -52,10 +52,15 @@ def command_store(*, create: bool = False) -> "Store":
 
 
 def find_run(store: "Store", name: str) -> Run:
-    """Return a run by id, a unique prefix of one, its name, `last`, or `last~N` (N before it). Raises UnknownName."""
+    """Return a run by id, a unique prefix of one, its name, `last`, or `last~N` (N before it). Raises UnknownName.
+
+    `last` is never a scan, but what was scanned last.
+    """
     if recent := _RECENT.fullmatch(name):
         back = int(recent[1] or 0)
-        newest = store.runs.list(limit=back + 1).items
+        from mesocosm.api.places import newest_runs
+
+        newest = newest_runs(store, back + 1)
         if not newest:
             raise UnknownName(f"there is no run in {store.place} yet; run something first")
         if len(newest) <= back:

@@ -30,6 +30,8 @@ TREE: Tree = {
     "local": ("mesocosm.cli.local:local", "Run episodes of an environment on this machine.", MORE),
     "watch": (f"{_HERE}:watch", "Follow a run of another process until it ends.", MORE),
     "rescore": (f"{_HERE}:rescore", "Recompute the scores and metrics of a run from its record.", MORE),
+    "again": ("mesocosm.cli.again:again", "Ask a recorded model call once more.", MORE),
+    "fork": ("mesocosm.cli.fork:fork", "Go on from a step of an episode with another model or action.", MORE),
     "rename": (f"{_HERE}:rename", "Give a run a name.", MORE),
     "delete": (f"{_HERE}:delete", "Permanently delete runs with their episodes and traces.", MORE),
     "episodes": ("mesocosm.cli.episodes:episodes", "List the episodes of a run, with --traces their events.", MORE),

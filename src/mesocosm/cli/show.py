@@ -194,6 +194,8 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
         ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
         *([["server", server]] if (server := _server(run)) else []),
         *([["played on", places]] if (places := _places(run)) else []),
+        *(["scan", line] for line in _scans(run)),
+        *(["fork", line] for line in _fork(run)),
         ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
@@ -217,6 +219,23 @@ def _server(run: Run) -> str:
         if words:
             servers.append(of + words)
     return "; ".join(servers)
+
+
+def _scans(run: Run) -> Iterator[str]:
+    """Yield what models were asked about its transcripts, by whom, and what that cost."""
+    from mesocosm.engine.scanning import scans_of
+
+    for name, scan in scans_of(run).items():
+        asked_in = ", ".join(map(str, scan.get("runs", ())))
+        yield f"{name}: {scan.get('question')} {scan.get('model')}, {money(scan.get('cost_usd'))}, run {asked_in}"
+
+
+def _fork(run: Run) -> Iterator[str]:
+    """Yield where it was forked."""
+    found = run.provenance.get("fork")
+    if isinstance(found, dict):
+        edited = ", with another action there" if found.get("edited") else ""
+        yield f"of episode {found.get('episode')} (run {found.get('run')}) at step {found.get('step')}{edited}"
 
 
 def _places(run: Run) -> str:

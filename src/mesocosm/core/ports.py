@@ -724,8 +724,13 @@ class EpisodeStore(Protocol):
         """Yield the finished episodes of a run in plan order; `primary` names the score of the primary metric."""
         ...
 
-    def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
-        """Replace the scores of the named episodes."""
+    def save_scores(
+        self,
+        run_id: str,
+        scored: Iterable[tuple[str, Sequence[Score]]],
+        labels: Mapping[str, Mapping[str, str | None]] | None = None,
+    ) -> None:
+        """Replace the scores of the named episodes; `labels` are set by episode, or removed where they are None."""
         ...
 
     def save_assessments(self, run_id: str, assessed: Sequence[Episode]) -> None:

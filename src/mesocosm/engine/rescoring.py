@@ -19,7 +19,7 @@ from mesocosm.engine.assessment import assess
 from mesocosm.engine.episode import grade
 from mesocosm.engine.metrics import PARTS, outcome, so_far
 from mesocosm.engine.plan import part_sizes, planned
-from mesocosm.engine.reviewing import HUMAN, of_people
+from mesocosm.engine.reviewing import added_metrics
 
 GROUP = 500
 """Episodes per write when rescoring."""
@@ -36,8 +36,9 @@ async def rescore(
     """
     _check_tasks(run, benchmark, store)
     sizes = part_sizes(benchmark, run.spec.selection, benchmark.info.metrics)
-    # What people said of the episodes is not for the benchmark to say again.
-    kept = of_people(run)
+    # What people and scans said of the episodes is not for the benchmark to say again.
+    kept = added_metrics(run)
+    said_by_others = {metric.score for metric in kept}
     run.info = {**benchmark.info.document(), **({PARTS: sizes} if sizes else {})}
     if kept:
         run.info["metrics"] = [*run.info.get("metrics", []), *msgspec.to_builtins(kept)]
@@ -61,7 +62,7 @@ async def rescore(
             graded(done)
 
     for task, episode in _with_tasks(run, benchmark, store):
-        said = [score for score in episode.scores if kept and score.name == HUMAN]
+        said = [score for score in episode.scores if score.name in said_by_others]
         before = {name: getattr(episode, name) for name in ("input", "target", "reference")}
         episode.scores = tuple(await grade(benchmark, task, episode))
         assess(episode, task, benchmark.info.metrics, Behaviour(episode.behaviour) if episode.behaviour else None)
@@ -106,7 +107,7 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: Run
     two metrics have the same name or the primary metric does not read the same score as before.
     """
     run = store.runs.get(run.id)
-    metrics = (*metrics, *(metric for metric in of_people(run) if metric not in metrics))
+    metrics = (*metrics, *(metric for metric in added_metrics(run) if metric not in metrics))
     _check_metrics(run, metrics)
     run.spec = spec or run.spec
     graded_with = run.regraded or run.benchmark_digest

@@ -16,6 +16,7 @@ from mesocosm.core.review import Answer, Order, Round, RoundItem, Verdict
 from mesocosm.core.run import Run
 from mesocosm.core.score import MALFORMED, Metric, Score
 from mesocosm.engine.metrics import so_far
+from mesocosm.engine.scan_question import SCANNED, YES_NO
 from mesocosm.stats import (
     Agreement,
     ConfusionCounts,
@@ -75,6 +76,7 @@ class PassRules:
     def __init__(self, runs: Iterable[Run]) -> None:
         self._bars: dict[tuple[str, str], float] = {}
         self.primary: dict[str, str] = {}
+        self._silent: set[tuple[str, str]] = set()
         for run in runs:
             try:
                 metrics = run.terms.metrics
@@ -82,6 +84,9 @@ class PassRules:
                 continue
             # The thresholds of pass rates go before those of other metrics, as where passed episodes are listed.
             for metric in sorted(metrics, key=lambda metric: metric.aggregation == "pass_rate"):
+                if metric.where.get(SCANNED, YES_NO) != YES_NO:
+                    # A label, or a number without a threshold: 1 does not say that the answer is right.
+                    self._silent.add((run.id, metric.score))
                 if metric.aggregation == "pass_rate" or metric.primary:
                     self._bars[run.id, metric.score] = metric.bar
                 if metric.primary:
@@ -103,7 +108,7 @@ class PassRules:
 
     def value(self, run_id: str, name: str, value: float | None) -> bool | None:
         """Return whether a value of a score passes, as `passed` does."""
-        if value is None:
+        if value is None or (run_id, name) in self._silent:
             return None
         if value in {0.0, 1.0}:
             return value > self._bars.get((run_id, name), 0.5) if (run_id, name) in self._bars else value == 1
@@ -299,6 +304,11 @@ def human_score(item: Judged) -> Score | None:
 def of_people(run: Run) -> tuple[Metric, ...]:
     """Return the metric of people's verdicts, which stays when a run is graded or measured again."""
     return tuple(metric for metric in run.terms.metrics if metric.name == HUMAN and metric.where == REVIEWED)
+
+
+def added_metrics(run: Run) -> tuple[Metric, ...]:
+    """Return the metrics that people and scans added, which stay when a run is graded or measured again."""
+    return (*of_people(run), *(metric for metric in run.terms.metrics if SCANNED in metric.where))
 
 
 def take_as_scores(run: Run, items: Sequence[Judged], store: EngineStore) -> Run:

@@ -49,6 +49,8 @@ from mesocosm.store.rows import (
     BY_OUTCOME,
     answer_row,
     json_text,
+    labels_from,
+    labels_text,
     plain,
     primary_score,
     primary_threshold,
@@ -253,11 +255,17 @@ class Episodes:
         with self._database.once() as connection:
             yield from map(_score_row, connection.execution_options(yield_per=BATCH * 10).execute(wanted))
 
-    def save_scores(self, run_id: str, scored: Iterable[tuple[str, Sequence[Score]]]) -> None:
+    def save_scores(
+        self,
+        run_id: str,
+        scored: Iterable[tuple[str, Sequence[Score]]],
+        labels: Mapping[str, Mapping[str, str | None]] | None = None,
+    ) -> None:
         """Replace the scores of the given episodes in one transaction.
 
-        `scored` is read inside the transaction, so it should yield finished scores, not compute for long. Raises
-        UnknownName for an episode that is not in this run.
+        `labels` are set in those of these episodes that it names, or removed where they are None. `scored` is read
+        inside the transaction, so it should yield finished scores, not compute for long. Raises UnknownName for an
+        episode that is not in this run.
         """
         with self._database.once(immediate=True) as connection:
             forget(self._database, connection, run_id)
@@ -274,6 +282,7 @@ class Episodes:
                 rows = [row for episode_id, new in batch.items() for row in score_rows(episode_id, run_id, new)]
                 self._database.add(connection, scores, rows)
                 _repeat(connection, batch, primary)
+                _label(connection, {key: given for key, given in (labels or {}).items() if key in batch})
                 after = _by_outcome(connection, run_id, threshold, batch)
                 changed: dict[str, Any] = {name: runs.c[name] + after[name] - before[name] for name in BY_OUTCOME}
                 connection.execute(update(runs).where(runs.c.id == run_id).values(bins=None, **changed))
@@ -571,6 +580,19 @@ def _repeat(connection: Connection, scored: Mapping[str, Sequence[Score]], prima
     mine = update(episodes).where(episodes.c.id == bindparam("key"))
     if rows:
         connection.execute(mine.values(score=bindparam("new_score"), outcome=bindparam("new_outcome")), rows)
+
+
+def _label(connection: Connection, given: Mapping[str, Mapping[str, str | None]]) -> None:
+    """Set labels of episodes, or remove those that are None; others stay."""
+    wanted = select(episodes.c.id, episodes.c.labels).where(episodes.c.id.in_(given))
+    rows = []
+    for episode_id, stored in connection.execute(wanted).all():
+        merged = {**labels_from(stored), **given[episode_id]}
+        kept = {name: value for name, value in merged.items() if value is not None}
+        rows.append({"key": episode_id, "new_labels": labels_text(kept)})
+    if rows:
+        mine = update(episodes).where(episodes.c.id == bindparam("key"))
+        connection.execute(mine.values(labels=bindparam("new_labels")), rows)
 
 
 def _at(connection: Connection, run_id: str, index: int) -> str:

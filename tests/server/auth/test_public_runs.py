@@ -5,7 +5,7 @@ from tests.store.conftest import Samples
 
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.run import RAN_ON
-from mesocosm.server.auth.redaction import MARK, public, redact_event
+from mesocosm.server.auth.redaction import MARK, public, redact_event, redact_run
 
 
 def test_machines_that_played_episodes_have_numbers_instead_of_names() -> None:
@@ -17,6 +17,12 @@ def test_machines_that_played_episodes_have_numbers_instead_of_names() -> None:
 def test_what_a_pushed_run_says_instead_of_machines_is_not_shown(odd: object) -> None:
     run = Samples().run(provenance={RAN_ON: odd})
     assert public(run).provenance == {}
+
+
+def test_what_its_owner_asked_about_a_run_is_not_shown() -> None:
+    asked = {"scans": {"hides": {"question": "Does it hide something?"}}, "scan_of": "run", "fork": {"run": "run"}}
+
+    assert redact_run(Samples().run(provenance={**asked, "python": "3.12"})).provenance == {"python": "3.12"}
 
 
 def test_the_right_answer_in_what_a_rollout_ended_with_is_hidden() -> None:

@@ -10,10 +10,11 @@ import { ChatView } from '../renderers/ChatView'
 import { ContentView } from '../renderers/ContentView'
 import { JsonTree } from '../renderers/JsonTree'
 import { talkOf } from '../renderers/talk'
+import { AskAgain } from './AskAgain'
 import { CallChange } from './CallChange'
 import { SentBody } from './SentBody'
 
-const TABS = ['request', 'body', 'change', 'reply', 'answer', 'raw'] as const
+const TABS = ['request', 'body', 'change', 'reply', 'answer', 'raw', 'again'] as const
 type Shown = (typeof TABS)[number]
 
 interface CallDialogProps {
@@ -62,6 +63,7 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
             { id: 'reply', label: 'Reply' },
             ...(data.wire ? [{ id: 'answer' as const, label: 'Answer as it came' }] : []),
             { id: 'raw', label: 'Record' },
+            ...(data.again ? [{ id: 'again' as const, label: 'Ask again' }] : []),
           ]}
           selected={shown}
           onSelect={setShown}
@@ -74,6 +76,7 @@ export function CallDialog({ episodeId, seq, onClose }: CallDialogProps) {
           {shown === 'answer' && data.wire && <ContentView data={answerOf(data.wire.answer)} type="" />}
           {shown === 'reply' &&
             (data.reply ? <ContentView data={[data.reply]} type="" /> : <p className="muted">There was no reply.</p>)}
+          {shown === 'again' && <AskAgain key={data.seq} call={data} episodeId={episodeId} />}
           {shown === 'raw' && (
             <JsonTree value={{ messages: data.messages, reply: data.reply, ...data.payload }} label="Call" />
           )}

@@ -11,6 +11,7 @@ import { Marked } from '../renderers/Marked'
 import { isRollout } from '../run/results/rollout'
 import { Fact } from './Fact'
 import styles from './head.module.css'
+import { isScan, ScanAnswers } from './ScanAnswers'
 import { WorstScore } from './WorstScore'
 
 const MOST_SCORES = 6
@@ -69,6 +70,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
           <span className="muted">{name}:</span> <Marked text={text.slice(0, 1_000)} />
         </p>
       ))}
+      <ScanAnswers episode={episode} className={styles.explanation} />
     </>
   )
 }
@@ -111,7 +113,7 @@ function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: st
 /** Return how scores came about, every explanation once; the failure tells itself. */
 function explanations(episode: Schema<'EpisodeDetail'>): { name: string; text: string }[] {
   const found = new Map<string, string[]>()
-  for (const { name, explanation } of episode.scores) {
+  for (const { name, explanation } of episode.scores.filter((score) => !isScan(score))) {
     // The strip on top says why the primary score is what it is.
     if (!explanation || explanation === episode.failure?.message) continue
     if (explanation.toLowerCase() === episode.why.toLowerCase()) continue

@@ -9,10 +9,12 @@ interface StepHeadProps {
   /** UNIX time of its first event. */
   at: number
   start: string | null
+  /** Whether the episode can be played again up to here. */
+  forks: boolean
 }
 
 /** Where a step begins: its number, when it was, a link to it. */
-export function StepHead({ episodeId, step, at, start }: StepHeadProps) {
+export function StepHead({ episodeId, step, at, start, forks }: StepHeadProps) {
   const router = useRouter()
   const place = router.buildLocation({ to: '/episodes/$episodeId', params: { episodeId }, search: { step } })
   const since = start ? at - Date.parse(start) / 1000 : null
@@ -28,6 +30,13 @@ export function StepHead({ episodeId, step, at, start }: StepHeadProps) {
         text={new URL(router.history.createHref(place.href), window.location.href).href}
         label="Copy the link to this step"
       />
+      {forks && step > 0 && (
+        <CopyButton
+          look="words"
+          text={`mesocosm run fork ${episodeId} --at ${step} -m MODEL`}
+          label="Copy the command to fork here"
+        />
+      )}
     </h2>
   )
 }

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
 import { CopyButton } from '../parts/CopyButton'
 import { When } from '../parts/When'
+import { isObject } from '../renderers/talk'
 import { GroupLink } from '../runs/GroupLink'
 import { ModelName } from '../runs/ModelName'
 import { shortId } from '../runs/runName'
@@ -14,6 +15,8 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <span className={styles.note}>
       <Played run={run} />
+      <Origin provenance={run.provenance} />
+      <Scans provenance={run.provenance} />
       <span className={styles.strong}>
         <ModelName model={run.model} />
       </span>
@@ -62,6 +65,38 @@ function Played({ run }: { run: Schema<'RunDetail'> }) {
       , version {evaluation.dataset_version}
     </span>
   )
+}
+
+/** Where a fork or a scan comes from. */
+function Origin({ provenance }: { provenance: Schema<'RunDetail'>['provenance'] }) {
+  const { fork, scan_of: scanned } = provenance
+  if (isObject(fork) && typeof fork.episode === 'string') {
+    return (
+      <Link to="/episodes/$episodeId" params={{ episodeId: fork.episode }} search={{ step: Number(fork.step) || 0 }}>
+        forked at step {Number(fork.step) || 0}
+      </Link>
+    )
+  }
+  if (typeof scanned !== 'string') return null
+  return (
+    <Link to="/runs/$runId" params={{ runId: scanned }}>
+      the run that was read
+    </Link>
+  )
+}
+
+/** What models were asked about the transcripts of a run, each with a link to what they read and replied. */
+function Scans({ provenance: { scans } }: { provenance: Schema<'RunDetail'>['provenance'] }) {
+  if (!isObject(scans)) return null
+  return Object.entries(scans).map(([name, scan]) => {
+    const asked = isObject(scan) && Array.isArray(scan.runs) ? scan.runs.at(-1) : undefined
+    if (!isObject(scan) || typeof asked !== 'string') return null
+    return (
+      <Link key={name} to="/runs/$runId" params={{ runId: asked }} title={`${scan.question} Asked of ${scan.model}`}>
+        scan {name}
+      </Link>
+    )
+  })
 }
 
 function Agent({ run }: { run: Schema<'RunDetail'> }) {

@@ -2,6 +2,7 @@
 
 import { memo, type ReactNode } from 'react'
 import { causeWords } from '../cause'
+import { isScan } from '../episode/ScanAnswers'
 import { count, MISSING, plural } from '../format'
 import type { Column } from '../parts/column'
 import { Duration } from '../parts/Duration'
@@ -303,7 +304,8 @@ function Line({ words, strong = false }: { words: string; strong?: boolean }) {
 function Why({ episode: { failure, why: reason, scores } }: { episode: Episode }) {
   if (failure !== null) return <FailureCell failure={failure} />
   if (reason !== '') return <Line words={reason} />
-  const missing = scores.find((score) => score.missing !== null)
+  // What a scan could not answer says nothing of the grade.
+  const missing = scores.find((score) => score.missing !== null && !isScan(score))
   if (missing?.missing == null) return null
   return (
     <span title={missing.explanation.slice(0, 1_000)}>

@@ -17,7 +17,7 @@ export function hasVerdicts(
   run: Pick<Run, 'primary' | 'info'>,
   histogram: Schema<'HistogramDocument'> | null,
 ): boolean {
-  if (run.primary === null || !run.primary.higher_is_better) return false
+  if (run.primary === null || !run.primary.higher_is_better || !run.primary.directed) return false
   if (run.primary.aggregation === 'pass_rate' || thresholdOf(run) !== null) return true
   if (histogram === null || run.primary.aggregation !== 'mean') return false
   const { low, high } = histogram

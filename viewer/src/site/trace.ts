@@ -81,6 +81,7 @@ export async function getCall(id: string, seq: number): Promise<Schema<'CallDocu
     previous,
     // Putting the body together needs the code of the models.
     wire: null,
+    again: false,
   }
 }
 

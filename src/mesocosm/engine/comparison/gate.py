@@ -53,7 +53,7 @@ KINDS = (REGRESSION, WORSE_BY, SCORE, MISSING, FAILED, LATENCY, "cost", "tokens"
 COUNTED = frozenset({FAILED, "calls", "tokens"})
 
 _CONDITION = re.compile(
-    r"(?P<kind>pass[@^]\d+|[A-Za-z_][\w.@^/-]*)"
+    r"(?P<kind>pass[@^]\d+|[A-Za-z_][\w.@^/:-]*)"
     r"(?:\[(?P<label>[^\]=]+)=(?P<value>[^\]]*)\])?"
     r"\s*(?:(?P<p>p)\s*)?(?:(?P<sign><=|>=|<|>)\s*(?P<number>[0-9.eE+-]+)\s*(?P<percent>%)?)?"
 )

@@ -49,6 +49,8 @@ _events = msgspec.json.Decoder(Event)
 
 _PRIVATE = frozenset({"command", "host", "holder", "user", "cwd", "changes", "files", RAN_ON})
 """Entries of a run's provenance that are not published."""
+_OF_OWNER = frozenset({"scans", "scan_of", "fork"})
+"""Entries of a run's provenance that say what its owner asked of it."""
 _ADDRESS_OPTIONS = frozenset({"env_url", "explicit_env_url", "pass_env"})
 _SHORTEST = 6
 """Minimum length of a path to mask. Shorter ones (`/root`, `/srv`) occur in unrelated text."""
@@ -163,6 +165,7 @@ def redact_run(run: Run) -> Run:
     benchmark = msgspec.structs.replace(spec.benchmark, options=_place(spec.benchmark.options))
     return msgspec.structs.replace(
         shown,
+        provenance={name: value for name, value in shown.provenance.items() if name not in _OF_OWNER},
         spec=msgspec.structs.replace(spec, agent=agent, benchmark=benchmark),
         error=MARK if shown.error else "",
         warnings=(),

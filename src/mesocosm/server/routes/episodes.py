@@ -6,15 +6,20 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from mesocosm import __version__
 from mesocosm.core.episode import FINISHED, Episode
+from mesocosm.core.failure import EpisodeError
 from mesocosm.core.ids import digest_bytes
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
+from mesocosm.server.problems import refused
+from mesocosm.server.refusal import Refusal
 from mesocosm.server.runs.episode_list import episode_filter, episode_sort, read_episode, task_attempts
 from mesocosm.server.runs.episode_pair import compare_pair
 from mesocosm.server.runs.outline import step_page
-from mesocosm.server.runs.trace import event_page, read_call
+from mesocosm.server.runs.trace import again_document, event_page, read_call
 from mesocosm.server.schemas.comparison import EpisodePairDocument
 from mesocosm.server.schemas.episode import (
+    AgainDocument,
+    AgainInput,
     CallDocument,
     EpisodeDetail,
     EventPageDocument,
@@ -88,6 +93,29 @@ def get_call(
     episode = grant.episode(episode_id)
     tag = trace_tag(episode.record)
     return known(request, tag) or answer(read_call(episode, seq), tag)
+
+
+@router.post(
+    "/{episode_id}/calls/{seq}/again",
+    response_model=AgainDocument,
+    responses=refused(400, 409),
+    **access(Access.HOLDER),
+)
+def ask_call_again(
+    episode_id: str,
+    seq: Annotated[int, Path(description="Position of the call's event in the trace.")],
+    body: AgainInput,
+    grant: Granted,
+) -> Response:
+    """Ask a model call again: as it was, of another model, or with another prompt. The answer is stored nowhere.
+
+    On a laptop only, with the keys of its environment. 409 if the model does not answer.
+    """
+    episode = grant.episode(episode_id)
+    try:
+        return answer(again_document(grant.own_run(episode.run.id).ask_again(episode.id, seq, body)))
+    except EpisodeError as error:
+        raise Refusal(409, f"the model did not answer: {error}") from error
 
 
 def trace_tag(episode: Episode) -> str | None:

@@ -4,14 +4,16 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 import msgspec
+from msgspec.structs import asdict
 
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.interop.again import NewAnswer
 from mesocosm.interop.replay import whole
 from mesocosm.interop.wire import as_curl, as_python, whole_body
 from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.schemas.document import shortened
-from mesocosm.server.schemas.episode import CallDocument, WireDocument
+from mesocosm.server.schemas.episode import AgainDocument, CallDocument, WireDocument
 from mesocosm.server.schemas.query import EventQuery
 
 _PATIENCE = 2.0
@@ -88,6 +90,27 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
         payload=shortened({name: value for name, value in payload.items() if name != "wire"}),
         previous=_previous(episode, seq, payload.get("role")),
         wire=_wire(episode, payload.get("wire"), _as_sent(places, page.messages)),
+        again=episode.run.stored_in is not None,
+    )
+
+
+def again_document(answer: NewAnswer) -> AgainDocument:
+    """Return the document of a call that was asked again."""
+    reply = answer.reply
+    said: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.reasoning:
+        said["reasoning"] = reply.reasoning
+    if reply.tool_calls:
+        said["tool_calls"] = msgspec.to_builtins(reply.tool_calls)
+    return AgainDocument.model_validate(
+        {
+            "model": answer.model,
+            "reply": shortened(said),
+            "finish_reason": reply.finish_reason,
+            "usage": {**asdict(reply.usage), "total": reply.usage.total},
+            "latency_s": reply.latency_s,
+            "same_body": answer.same_body,
+        }
     )
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.core.verdict import Verdict
 from mesocosm.server.schemas.document import Document, Json
@@ -241,6 +241,29 @@ class WireDocument(Document):
     python: str
 
 
+class AgainInput(BaseModel):
+    """What to change in a model call that is asked again; what is left out stays as it was."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [{"model": "ollama/llama3.2"}]})
+
+    model: str | None = Field(default=None, max_length=300, description="The model to ask: provider/name.")
+    system: str | None = Field(default=None, max_length=1_000_000, description="Instead of the system message.")
+    prompt: str | None = Field(
+        default=None, max_length=1_000_000, description="Instead of the last message of the user."
+    )
+
+
+class AgainDocument(Document):
+    """The answer to a model call that was asked again. It is stored nowhere."""
+
+    model: str
+    reply: dict[str, Json]
+    finish_reason: str
+    usage: UsageDocument
+    latency_s: float
+    same_body: bool | None = Field(description="Whether the body was sent as it was then; null if that is not known.")
+
+
 class CallDocument(Document):
     """A model call with its messages and its reply."""
 
@@ -256,3 +279,4 @@ class CallDocument(Document):
     wire: WireDocument | None = Field(
         default=None, description="The call as it was sent; null for a model in this process, or one recorded before."
     )
+    again: bool = Field(default=False, description="Whether it can be asked again here: on a laptop.")

@@ -11,6 +11,7 @@ from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
 from mesocosm.server.runs.run_list import summaries
+from mesocosm.server.schemas.episode import AgainInput
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.store.filters import EpisodeFilter, RunFilter, Whose
@@ -122,6 +123,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.queue_position": lambda run, _world: run.queue_position(),
     "OwnedRun.again": lambda run, _world: run.again(),
     "VisibleRun.output": lambda run, _world: run.output(0),
+    "OwnedRun.ask_again": lambda run, world: run.ask_again(world.episodes["private"], 0, AgainInput()),
     "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
     "OwnedRun.stop": lambda run, _world: run.stop(),
     "OwnedRun.resume": lambda run, _world: run.resume(),

@@ -8,23 +8,28 @@ import { Money } from '../../parts/Money'
 import { Panel } from '../../parts/Panel'
 import { When } from '../../parts/When'
 import { Marked } from '../../renderers/Marked'
+import { isScan, ScanAnswers } from '../ScanAnswers'
 import styles from './answer.module.css'
 
 export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
   const { usage } = episode
+  // What scans answered stands below, with the quotes.
+  const labels = Object.entries(episode.labels).filter(([name]) => !isScan({ name }))
   return (
     <Panel title="Facts">
       <dl className={styles.facts}>
-        {episode.scores.map((score) => (
-          <div key={score.name}>
-            <dt>
-              <Marked text={score.name} />
-            </dt>
-            <dd title={score.value === null ? score.explanation : exact(score.value)}>
-              {score.value === null ? (score.worst ? 'worst' : 'missing') : measure(score.value)}
-            </dd>
-          </div>
-        ))}
+        {episode.scores
+          .filter((score) => !isScan(score))
+          .map((score) => (
+            <div key={score.name}>
+              <dt>
+                <Marked text={score.name} />
+              </dt>
+              <dd title={score.value === null ? score.explanation : exact(score.value)}>
+                {score.value === null ? (score.worst ? 'worst' : 'missing') : measure(score.value)}
+              </dd>
+            </div>
+          ))}
         <div>
           <dt>Trial</dt>
           <dd>{count(episode.trial + 1)}</dd>
@@ -63,7 +68,7 @@ export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
             <When at={episode.started_at} />
           </dd>
         </div>
-        {Object.entries(episode.labels).map(([name, value]) => (
+        {labels.map(([name, value]) => (
           <div key={name}>
             <dt>
               <Marked text={name} />
@@ -87,6 +92,7 @@ export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
           </dd>
         </div>
       </dl>
+      <ScanAnswers episode={episode} className={styles.scan} />
     </Panel>
   )
 }

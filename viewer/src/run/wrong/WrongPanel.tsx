@@ -36,6 +36,8 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
   const { data, error, refetch } = useQuery(wrongQuery(run.id, by, search.against))
   // Why answers are wrong gives right answers away, so the public is not told.
   if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return null
+  // No answer is wrong where no value is better than another.
+  if (run.primary?.directed === false) return null
   const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
   return (
     <Panel

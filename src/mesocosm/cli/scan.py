@@ -1,0 +1,200 @@
+"""`mesocosm scan`: let a model answer a question about the transcript of every episode of a run."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.evaluating import INTERRUPTED, WIDTH, EvaluationProgress, arguments_of, command
+from mesocosm.cli.render import emit, metric_rows, money, table, tokens
+from mesocosm.cli.results import command_store, find_run
+from mesocosm.cli.viewer_link import page
+from mesocosm.core.episode import FINISHED
+from mesocosm.core.failure import RunLeased
+
+if TYPE_CHECKING:
+    from mesocosm.api.running import Work
+    from mesocosm.api.scanning import ScanEstimate
+    from mesocosm.core.run import Run
+    from mesocosm.engine.scan_question import ScanQuestion
+    from mesocosm.store import Store
+
+REASONS = 5
+"""Most reasons of answers that do not count that are printed."""
+
+
+@click.command(
+    cls=MesocosmCommand,
+    own=(
+        *("--ask", "--model", "--labels", "--number", "--where", "--limit", "--budget", "--name", "--context"),
+        *("--dry-run", "--fresh", "--set"),
+    ),
+)
+@click.argument("run_id", metavar="RUN")
+@click.option("--ask", "question", required=True, metavar="TEXT", help="The question about each transcript.")
+@click.option("-m", "--model", metavar="MODEL", help="The model that reads and answers.")
+@click.option("--labels", default="", metavar="A,B,C", help="Answers to choose from  [yes,no].")
+@click.option("--number", is_flag=True, help="The answer is a number from 0 to 1.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="WHAT",
+    help="Only such episodes: wrong, passed, failed, missing; LABEL=VALUE, cause=, mistake=, behaviour=, text=.",
+)
+@click.option("-n", "--limit", type=Count(), metavar="N", help="Only the first N of them.")
+@click.option("--budget", type=FiniteFloat(min=0, min_open=True), metavar="USD", help="Stop there; keep what is done.")
+@click.option("--parallel", type=click.IntRange(min=1), help="How many at a time.")
+@click.option("--name", default="", help="What its scores are called after scan:  [the first words of the question].")
+@click.option(
+    "--context", type=click.IntRange(min=100), metavar="TOKENS", help="Most of a transcript that is sent  [25000]."
+)
+@click.option("--dry-run", is_flag=True, help="Only say what it may cost.")
+@click.option("--fresh", is_flag=True, help="Ask again, whatever was answered before.")
+@click.option("--retry-failed", is_flag=True, help="Repeat what infrastructure failed.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=f"Anything else: {SETTINGS}.")
+@click.option("--quiet", is_flag=True, help="Do not show progress.")
+def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dry_run: bool, **given: Any) -> int:
+    """Let a model answer a question about the transcript of each episode of RUN, with a quote that shows it.
+
+    An answer counts only if it quotes words that occur in the step it names; what does not count is not measured, and
+    never a no. The answers become scores and labels of the run, beside the scanner's model, question and cost. The same
+    command again continues; nothing is asked twice.
+
+    \b
+    mesocosm scan last --ask 'Does the model refuse?' -m openai/gpt-5-mini
+    mesocosm scan last --ask 'What goes wrong first?' --where wrong \\
+      --labels misread,slip,wrong-plan --name cause -m openai/o5 --budget 2
+    mesocosm run show last --by scan:cause
+    """
+    from mesocosm.api.experiments import Arguments, chosen_model
+    from mesocosm.api.scanning import CHARACTERS, PER_TOKEN, episodes_to_scan, estimate, scan_work, slug
+    from mesocosm.engine.scan_question import ScanQuestion
+
+    store = command_store()
+    run = find_run(store, run_id)
+    if store.leases.active(run):
+        raise RunLeased(f"run {run.id} is going on in another process; scan it when it has ended")
+    words = tuple(word.strip() for word in labels.split(",")) if labels else ()
+    asked = ScanQuestion(name.strip() or slug(question), question, words, number)
+    limit, context = given.pop("limit"), given.pop("context")
+    shared = {"limit": None, "trials": None, "judge": None, "name": "", "tags": (), **given}
+    arguments = Arguments(**limited(arguments_of(shared)[0]), model=given["model"])
+    most = CHARACTERS if context is None else context * PER_TOKEN
+    asked.check()
+    model = arguments.model_settings(chosen_model(arguments))
+    episodes = episodes_to_scan(store, run, given["where"], limit)
+    work = scan_work(store, run, asked, episodes, arguments, most)
+    expected = estimate(store, episodes, model, most)
+    click.echo(_estimated(expected, model.name, given["budget"]), err=not dry_run)
+    if dry_run:
+        return 0
+    found, interrupted = _asked(work, given)
+    if found is None:
+        from mesocosm.cli.signals import NOTHING_STORED
+
+        raise KeyboardInterrupt(NOTHING_STORED)
+    return _tell(store, run, store.runs.get(found), asked, interrupted=interrupted)
+
+
+def limited(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments of `evaluate` with their limits as such."""
+    from mesocosm.api.definitions import Limits
+
+    return {**arguments, "limits": Limits(**arguments["limits"])} if "limits" in arguments else arguments
+
+
+def _estimated(found: "ScanEstimate", model: str, budget: float | None) -> str:
+    if found.cost_usd is None:
+        cost = "the price of this model is not known"
+    else:
+        cost = f"about {money(found.cost_usd)}" if found.cost_usd else "free"
+    words = (
+        f"{plural(found.episodes, 'episode')}, about {tokens(found.prompt)} tokens to read and "
+        f"{tokens(found.completion)} to write by {model}: {cost}"
+    )
+    if budget is not None and found.cost_usd is not None and found.cost_usd > budget:
+        words += f"; the budget of {money(budget)} will end it before"
+    return words
+
+
+def _asked(work: "Work", given: dict[str, Any]) -> tuple[str | None, bool]:
+    """Ask what is pending; return the id of the scan's run (None if it never began), and whether it was interrupted."""
+    from mesocosm.api.running import Wishes, run_work
+    from mesocosm.api.waiting import Interrupted, waited
+
+    chosen = options()
+    progress: Any = False if chosen.quiet or given["quiet"] else EvaluationProgress(chosen, "episode")
+    place = chosen.database() or str(chosen.results())
+    wishes = Wishes(store=place, fresh=given["fresh"], retry_failed=given["retry_failed"], progress=progress)
+    try:
+        return waited(lambda control: run_work(work, wishes, control)).id, False
+    except Interrupted as stopped:
+        return next((run.id for run in stopped.runs), None), True
+    except KeyboardInterrupt:
+        return next(iter(progress.begun), None) if progress else None, True
+    finally:
+        if progress:
+            progress.close()
+
+
+def _tell(store: "Store", run: "Run", found: "Run", asked: "ScanQuestion", *, interrupted: bool) -> int:
+    """Store the answers with the run, print them, and return the exit code."""
+    from mesocosm.cli.session import exit_code
+    from mesocosm.engine.scanning import add_scan, scans_of
+
+    code = INTERRUPTED if interrupted else exit_code(found)
+    if found.counts.done:
+        run = add_scan(run.id, found, asked, store)
+    metrics = [metric for metric in run.metrics if metric.name in asked.scores]
+    reasons = Counter(_reasons(store, found, asked))
+    measured = found.counts.done - reasons.total()
+    if options().json:
+        from mesocosm.interop.record import number_document, run_document
+
+        emit(
+            {
+                "run": run.id,
+                "name": asked.name,
+                "scan": dict(scans_of(run).get(asked.name, {})),
+                "metrics": {metric.name: number_document(metric) for metric in metrics},
+                "measured": measured,
+                "not_measured": dict(reasons),
+                "asked": run_document(found),
+            }
+        )
+        return code
+    click.echo(f"{asked.score} · {asked.text.strip()} · {found.model}")
+    if measured:
+        table(["answer", "value", "95 % interval", "n", "method"], metric_rows(metrics), options(), right=(1, 3))
+    if reasons:
+        why = ", ".join(f"{reason} {count:,}" for reason, count in reasons.most_common(REASONS))
+        click.echo(f"not measured: {reasons.total():,} of {found.counts.done:,} ({why})")
+    if found.counts.pending:
+        more = "; a higher --budget continues" if "budget" in found.error else "; the same command continues"
+        click.echo(f"{plural(found.counts.pending, 'episode')} pending: {found.error or found.status}{more}")
+    click.echo(f"{'asked in':<{WIDTH}}run {found.id}, {money(found.usage.cost_usd)}")
+    if measured and asked.words:
+        click.echo(f"{'by answer':<{WIDTH}}{command(f'mesocosm run show {run.id} --by {asked.score}')}")
+    click.echo(f"{'browser':<{WIDTH}}{page(f'/runs/{run.id}', store, options())}")
+    return code
+
+
+def _reasons(store: "Store", found: "Run", asked: "ScanQuestion") -> Iterator[str]:
+    """Yield why an answer does not count, for each episode without one."""
+    cursor: str | None = None
+    while True:
+        listed = store.episodes.list(found.id, cursor=cursor)
+        for episode in listed.items:
+            if episode.status not in FINISHED:
+                continue
+            score = next((one for one in episode.scores if one.name == asked.scores[0]), None)
+            if score is None or score.value is None:
+                said = "" if score is None else score.explanation
+                caused = str(episode.failure.cause).replace("_", " ") if episode.failure is not None else ""
+                yield caused or re.split(r": | \(|; ", said)[0] or "no score"
+        cursor = listed.cursor
+        if cursor is None:
+            return
