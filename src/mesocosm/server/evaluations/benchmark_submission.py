@@ -70,7 +70,7 @@ def submit_benchmark(
         config={"asked": asked, "benchmark": benchmark.descriptor.id, "parameters": wanted.parameters},
         created_at=round(run.created_at, 6),
     )
-    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    terms = AdmissionTerms(waiting=service.settings.quota(guest=False).waiting)
     try:
         denial = service.store.queue.admit(request, run, terms)
     except IntegrityError:
@@ -188,12 +188,12 @@ def _planned(
     server = service.settings
     if ":" in wanted.agent:
         raise Refusal(422, f"{wanted.agent!r} is code, and a server runs agents by their names only")
-    model = service.catalogue.resolve(wanted.model, viewer.caller)
+    model = service.catalogue.resolve(wanted.model, viewer.caller, workspace)
     budget, warnings = budget_of_run(service, viewer, workspace, [model])
     limits = Limits(
         episode_steps=server.max_steps,
         episode_seconds=server.episode_s,
-        episode_tokens=server.episode_tokens,
+        episode_tokens=server.quota(guest=False).episode_tokens,
         run_seconds=server.run_s,
         run_usd=budget,
         outage_seconds=server.outage_s,
@@ -208,8 +208,8 @@ def _planned(
         model.name,
         agent=wanted.agent,
         limits=limits,
-        # Its episodes take no slots of the worker, so each run of a worker has its share of them.
-        parallel=min(wanted.parallel, max(server.episodes_at_once // server.runs_at_once, 1)),
+        # Its episodes take no slots of the worker and mostly wait for a model: two such runs fill the worker.
+        parallel=model.most_parallel(min(wanted.parallel, max(server.episodes_at_once // 2, 1))),
         tags=checked_tags(wanted.tags),
         benchmark=BenchmarkRef(HOSTED, benchmark.descriptor.id, {"suite": msgspec.to_builtins(suite)}),
     )

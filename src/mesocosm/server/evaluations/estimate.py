@@ -38,7 +38,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
     known = earlier_submission(service, viewer, workspace, wanted)
     planned = plan_evaluation(service, viewer, workspace, wanted)
     request, run, version = planned.request, planned.run, planned.data.version
-    price = service.catalogue.resolve(request.model, viewer.caller).price
+    price = service.catalogue.resolve(request.model, viewer.caller, workspace).price
     basis = _basis(service, planned)
     spec = run.spec
     return RunEstimate(

@@ -47,6 +47,7 @@ from mesocosm.server.permissions.workspaces import (
     WorkingWorkspace,
 )
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
+from mesocosm.server.schemas.model import ModelCheck, ModelCheckInput
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
@@ -101,6 +102,12 @@ class Grant:
         if isinstance(wanted, BenchmarkInput) and not wanted.workspace:
             return self.own_run(submit_benchmark(self._service, self._viewer, None, wanted).run_id)
         return self.own_run(self.working_workspace(wanted.workspace).submit(wanted, provided))
+
+    def check_model(self, wanted: ModelCheckInput) -> ModelCheck:
+        """Ask a model one word, and return what came of it. Raises Refusal as for a run with it."""
+        if not wanted.workspace:
+            return self.system().check_model(wanted.model)
+        return self.working_workspace(wanted.workspace).check_model(wanted.model)
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""
