@@ -75,7 +75,7 @@ class ModelEntry(BaseModel):
     guests: bool = False
     full_bench: bool = False
     price: ModelPrice | None = None
-    parallel: int | None = Field(None, ge=1, le=10_000)
+    parallel: int | None = Field(default=None, ge=1, le=10_000)
     workspaces: tuple[str, ...] = ()
     disabled: bool = False
 

@@ -121,7 +121,7 @@ def test_what_the_server_refuses_is_a_row_and_the_others_go_on(busy: "Platform")
         (("--benchmarks-dir", "."), "--benchmarks-dir does nothing with --remote"),
         (("--same-server",), "--same-server does nothing with --remote"),
         (("--timeout", "5"), "--timeout does nothing"),
-        (("--run-usd", "5"), "--run-usd does nothing"),
+        (("--run-tokens", "5"), "--run-tokens does nothing"),
         (("--outage-seconds", "0"), "--outage-seconds does nothing"),
         (("--rerun-failed",), "mesocosm run resume RUN --remote --retry-failed"),
         (("--dry-run",), "--dry-run does nothing"),

@@ -28,6 +28,7 @@ UNMET = {
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
     ("DELETE", "/api/views/{name}"): {404},
+    ("DELETE", "/api/admin/models/{name}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
 commit that is synced."""
@@ -127,6 +128,11 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
             "workspace": land.grounds["workspace"].ids["workspace"],
             "configuration": CONFIGURATION,
         },
+        ("POST", "/api/runs/forecast"): {
+            "runs": [{"kind": "benchmark", "benchmark": "eliza-format", "model": "builtin/random"}]
+        },
+        ("POST", "/api/models/check"): {"model": "builtin/random"},
+        ("PUT", "/api/admin/models/{name}"): {"parallel": 2},
         ("PATCH", "/api/runs/{run_id}"): {"tags": ["changed"]},
         ("POST", "/api/reviews"): {"runs": [land.grounds["solo"].ids["run_id"]]},
         ("PATCH", "/api/reviews/{round_id}"): {"name": "changed"},
@@ -220,6 +226,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "user_code": USER_CODE,
         "benchmark_id": "none",
         **({"name": "mine"} if path.startswith("/api/views/") else {}),
+        **({"name": "openai/added"} if path.startswith("/api/admin/models/") else {}),
     }
 
 

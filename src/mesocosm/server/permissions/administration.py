@@ -187,7 +187,11 @@ class Administration(GrantedObject):
         return ManagedModelList(models=[self._model(offer) for offer in self._service.catalogue.offers()])
 
     def set_model(self, name: str, given: ModelInput) -> ManagedModelDocument:
-        """Add a model, or change one. Raises Refusal 422 for what cannot be used, 503 without keys to encrypt with."""
+        """Add a model, or change one. Raises Refusal 422 for what cannot be used, InfrastructureError without a key to
+        encrypt with; 409 on a laptop.
+        """
+        if self._service.local:
+            raise Refusal(409, "models are managed on servers only; on this machine, name any model in the command")
         if fault := name_fault(name):
             raise Refusal(422, f"the name {name[:200]!r} {fault}")
         served = given.served_as.strip()

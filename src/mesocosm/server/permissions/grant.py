@@ -47,7 +47,6 @@ from mesocosm.server.permissions.workspaces import (
     WorkingWorkspace,
 )
 from mesocosm.server.run_requests.submission import submit_run, submit_test_episode
-from mesocosm.server.schemas.model import ModelCheck, ModelCheckInput
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput, RunInput, TestEpisodeInput
 from mesocosm.server.service import Service
 from mesocosm.server.web.client_address import client_address
@@ -87,7 +86,7 @@ class Grant:
         return OwnedRun.find(self._service, self._viewer, run_id)
 
     def benchmarks(self) -> BenchmarkRecords:
-        """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
+        """Return benchmarks and leaderboards over the runs that the caller may read. Raises Refusal 403 for guests."""
         return BenchmarkRecords(self._service, self._viewer)
 
     def submit(
@@ -102,12 +101,6 @@ class Grant:
         if isinstance(wanted, BenchmarkInput) and not wanted.workspace:
             return self.own_run(submit_benchmark(self._service, self._viewer, None, wanted).run_id)
         return self.own_run(self.working_workspace(wanted.workspace).submit(wanted, provided))
-
-    def check_model(self, wanted: ModelCheckInput) -> ModelCheck:
-        """Ask a model one word, and return what came of it. Raises Refusal as for a run with it."""
-        if not wanted.workspace:
-            return self.system().check_model(wanted.model)
-        return self.working_workspace(wanted.workspace).check_model(wanted.model)
 
     def submit_test(self, wanted: TestEpisodeInput) -> OwnedRun:
         """Submit a run of one test episode and return it. Raises Refusal."""

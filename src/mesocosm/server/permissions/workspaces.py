@@ -117,6 +117,11 @@ class VisibleWorkspace(GrantedObject):
             )
         return workspace
 
+    @property
+    def record(self) -> workspaces.Workspace:
+        """The workspace as stored."""
+        return self._workspace
+
     def document(self) -> WorkspaceDocument:
         """Return the workspace."""
         return _document(self._viewer, self._membership)

@@ -23,4 +23,5 @@ def check_model(body: ModelCheckInput, grant: Granted) -> Response:
 
     A model that a run could not use is refused as for a run.
     """
-    return answer(grant.check_model(body))
+    place = grant.working_workspace(body.workspace) if body.workspace else grant.system()
+    return answer(place.check_model(body.model))
