@@ -68,7 +68,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
         price=None if price is None else _per_thousand(price),
         basis=None if basis is None else _basis_document(basis),
         tokens=None if basis is None else round(basis.usage.total / basis.counts.done * run.counts.planned),
-        usd=estimated_usd(price, basis, run),
+        usd=_usd(price, basis, run),
         budget_usd=spec.limits.run_usd,
         notes=request.config["notes"],
         warnings=list(run.warnings),
@@ -88,7 +88,7 @@ def _basis_document(basis: Run) -> EstimateBasis:
     return EstimateBasis(run_id=basis.id, name=basis.name, model=basis.model, samples=basis.counts.done)
 
 
-def estimated_usd(price: Price | None, basis: Run | None, run: Run) -> float | None:
+def _usd(price: Price | None, basis: Run | None, run: Run) -> float | None:
     """Return the estimated cost: as that of the basis if it had the same model, else its tokens at this price."""
     if price is not None and price.free and run.spec.judge is None:
         return 0.0
