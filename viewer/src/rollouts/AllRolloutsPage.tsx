@@ -76,14 +76,16 @@ function Rows({ workspace }: { workspace: Schema<'WorkspaceDocument'> }) {
             </td>
             <td data-numeric>
               {works && first && (
-                <LinkButton
-                  to="/new-run"
-                  search={{ workspace: workspace.id, configuration: first.path, branch: from.branch || undefined }}
-                  icon="play"
-                  aria-label={`Run ${name}`}
-                >
-                  Run
-                </LinkButton>
+                <span>
+                  <LinkButton
+                    to="/new-run"
+                    search={{ workspace: workspace.id, configuration: first.path, branch: from.branch || undefined }}
+                    icon="play"
+                    aria-label={`Run ${name}`}
+                  >
+                    Run
+                  </LinkButton>
+                </span>
               )}
             </td>
           </tr>

@@ -75,7 +75,9 @@ export function ModelChoice({ draft, set, problems, models, forecast }: ModelCho
             <th scope="col" data-numeric data-minor>
               Time
             </th>
-            <th scope="col">Estimated from</th>
+            <th scope="col" data-minor>
+              Estimated from
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -103,7 +105,7 @@ interface ModelRowProps {
 }
 
 function ModelRow({ model, chosen, onChoose, run }: ModelRowProps) {
-  const { name, title, available, reason } = model
+  const { name, title, available } = model
   const found = chosen ? run : undefined
   const usd = found?.usd
   return (
@@ -118,6 +120,9 @@ function ModelRow({ model, chosen, onChoose, run }: ModelRowProps) {
           />
           <bdi title={title || undefined}>{name}</bdi> <Reference name={name} />
         </label>
+        <span className={styles.under}>
+          <Why model={model} run={found} />
+        </span>
       </th>
       <td data-numeric className="number" title={usd ? `likely ${money(usd.low)} – ${money(usd.high)}` : undefined}>
         {usd ? money(usd.value) : '–'}
@@ -128,11 +133,16 @@ function ModelRow({ model, chosen, onChoose, run }: ModelRowProps) {
       <td data-numeric data-minor className="number">
         {found?.seconds ? duration(found.seconds.value) : '–'}
       </td>
-      <td data-breaks className={styles.basis}>
-        {available ? <Basis run={found} /> : <span className="muted">{reason}</span>}
+      <td data-minor className={styles.basis}>
+        <Why model={model} run={found} />
       </td>
     </tr>
   )
+}
+
+/** What the numbers of a model are from, or why it has none. */
+function Why({ model, run }: Pick<ModelRowProps, 'model' | 'run'>) {
+  return model.available ? <Basis run={run} /> : <span className="muted">{model.reason}</span>
 }
 
 /** The built-in agents, between which models are. */

@@ -86,7 +86,9 @@ export function WhatFields({ draft, set, problems, benchmarks, workspaces, detai
 function benchmarkHint(detail: Schema<'BenchmarkDetail'> | undefined, others: number): string {
   if (detail) {
     const words = `${detail.kind}, version ${detail.version}`
-    return detail.metric ? `${words}; scored by ${detail.metric.replaceAll('_', ' ')}` : words
+    return detail.metric && detail.metric !== 'score'
+      ? `${words}; scored by ${detail.metric.replaceAll('_', ' ')}`
+      : words
   }
   return others > 0
     ? `${plural(others, 'further one')} start programs of their own: run those on a machine of yours.`
