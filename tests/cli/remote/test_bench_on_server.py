@@ -294,3 +294,13 @@ def test_a_comparison_with_a_refused_side_fails_and_conditions_are_refused(busy:
     assert "B eliza-format: failed:" in seen.out
     gated = busy(*words, "--b", "builtin:empty", "--fail-if", "regression")
     assert (gated.code, "do nothing with bench compare --remote" in gated.err) == (2, True)
+
+
+def test_the_command_of_a_forecast_submits_the_run_that_it_was_for(busy: "Platform") -> None:
+    words = "eliza-format --remote --workspace reefs --model builtin/oracle --max-examples 3 --parallel 32".split()
+    more = ("--extra", '{"temperature": 0.5}', "--run-usd", "1.5", "--tag", "a b", "--fresh")
+    seen = busy("bench", "run", *words, *more)
+    assert seen.code == 0, seen.err
+    run = newest(busy)
+    spec = busy.service.store.runs.get(run.id).spec
+    assert (run.counts.planned, spec.parallel, spec.model.temperature, list(run.tags)) == (3, 32, 0.5, ["a b"])
