@@ -1,5 +1,4 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { Schema } from '../../api/types'
 import { TextField } from '../../form/TextField'
 import { compact, count, duration, money, plural } from '../../format'
@@ -14,6 +13,7 @@ import type { PartProps } from './BenchmarkForm'
 import styles from './benchmark.module.css'
 import { Checks } from './Checks'
 import { type Submitted, totalOf } from './draft'
+import { StartedBefore } from './StartedBefore'
 
 interface ForecastSideProps extends PartProps {
   ready: boolean
@@ -52,7 +52,7 @@ export function ForecastSide(props: ForecastSideProps) {
             problem={problems.stop}
           />
           {found && <Checks draft={draft} forecast={found} />}
-          <Before before={before} />
+          <StartedBefore before={before} />
           {error && <Failure error={error} title="The runs could not be started" />}
           <Button type="submit" look="primary" icon="play" busy={busy} className={styles.start}>
             Start {runs === 1 ? '1 run' : `${runs} runs`} <Key keys="Ctrl ⏎" />
@@ -120,33 +120,6 @@ function totalWords({ usd, runs }: Schema<'Forecast'>): string {
     return [...notes].join('; ')
   }
   return usd.high > usd.low ? `likely ${money(usd.low)} – ${money(usd.high)}` : ''
-}
-
-/** What an earlier try started and did not. */
-function Before({ before: { runs, refused } }: { before: Submitted }) {
-  if (refused.length === 0) return null
-  return (
-    <div role="alert" className={panels.wrong}>
-      {runs.length > 0 && (
-        <p>
-          Started:{' '}
-          {runs.map(({ model, id }, place) => (
-            <span key={id}>
-              {place > 0 && ', '}
-              <Link to="/runs/$runId" params={{ runId: id }}>
-                {model}
-              </Link>
-            </span>
-          ))}
-        </p>
-      )}
-      {refused.map(({ model, why }) => (
-        <p key={model}>
-          <strong>{model}</strong> was not started: {why}
-        </p>
-      ))}
-    </div>
-  )
 }
 
 function SameCommand({ forecast }: { forecast: Schema<'Forecast'> }) {

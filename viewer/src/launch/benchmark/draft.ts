@@ -151,7 +151,7 @@ export function bodiesOf(draft: BenchmarkDraft, parameters: readonly Parameter[]
 }
 
 /** The name of a model as a part of the name of a run. */
-function slug(model: string): string {
+export function slug(model: string): string {
   return model.replace(/^[^/]*\//, '').replace(/[^A-Za-z0-9._-]+/g, '-')
 }
 
@@ -192,16 +192,16 @@ export interface Submitted {
 }
 
 /** Submit runs one after the other; a refused one does not keep the others. */
-export async function submitAll(
-  bodies: readonly Body[],
-  submit: (body: Body) => Promise<{ id: string }>,
+export async function submitAll<Wanted extends { model: string }>(
+  wanted: readonly Wanted[],
+  submit: (one: Wanted) => Promise<{ id: string }>,
 ): Promise<Submitted> {
   const found: Submitted = { runs: [], refused: [] }
-  for (const body of bodies) {
+  for (const one of wanted) {
     try {
-      found.runs.push({ model: body.model, id: (await submit(body)).id })
+      found.runs.push({ model: one.model, id: (await submit(one)).id })
     } catch (error) {
-      found.refused.push({ model: body.model, why: error instanceof Error ? error.message : String(error) })
+      found.refused.push({ model: one.model, why: error instanceof Error ? error.message : String(error) })
     }
   }
   return found
