@@ -185,7 +185,7 @@ function KindNav() {
           to="/new-run"
           search={to}
           aria-current={here ? 'page' : undefined}
-          activeProps={NOT_BY_ADDRESS}
+          activeOptions={BY_ITS_WHOLE_ADDRESS}
         >
           {label}
         </Link>
@@ -194,5 +194,5 @@ function KindNav() {
   )
 }
 
-/** A link of the router says by itself that it is current: here the address alone does not tell. */
-const NOT_BY_ADDRESS = { 'aria-current': undefined }
+/** Links to other kinds are not current because their address is a part of this one. */
+const BY_ITS_WHOLE_ADDRESS = { exact: true, includeSearch: true }

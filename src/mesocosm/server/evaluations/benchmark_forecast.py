@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.core.run import Run
-from mesocosm.models.prices import Price
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.evaluations.benchmark_submission import plan_benchmark
+from mesocosm.server.evaluations.estimate import estimated_usd
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.run_estimate import Forecast, ForecastBasis, Likely, RunForecast
@@ -111,7 +111,7 @@ def _forecast(
     planned = run.counts.planned
     tokens = _likely(spread.tokens, spread.episodes, planned)
     seconds = _likely(spread.seconds, spread.episodes, planned)
-    usd = found.usd if model.free else _scaled(_usd(model.price, basis, run), tokens)
+    usd = found.usd if model.free else _scaled(estimated_usd(model.price, basis, run), tokens)
     note = "" if usd is not None else f"no estimate of the cost: no price of {run.model} is known"
     beside = max(min(run.spec.parallel, planned), 1)
     longest = min(spread.seconds.mean, seconds.value)
@@ -140,19 +140,6 @@ def _likely(spread: Spread, episodes: int, planned: int) -> Likely:
     value = spread.mean * planned
     half = _LIKELY * spread.deviation * math.sqrt(planned + planned * planned / episodes)
     return Likely(value=value, low=max(value - half, 0.0), high=value + half)
-
-
-def _usd(price: Price | None, basis: Run, run: Run) -> float | None:
-    """Return the cost of the basis' tokens at today's price, for as many episodes as planned; None if it is unknown."""
-    share, used = run.counts.planned / basis.counts.done, basis.usage
-    if run.spec.judge is not None:
-        # The tokens are those of two models.
-        return None if used.cost_usd is None else used.cost_usd * share
-    if price is None or not used.calls:
-        return None
-    # Where long calls cost more, the usual call is what is charged.
-    calls = used.calls if price.long_over is not None else 1
-    return price.cost(used.prompt // calls, used.completion // calls, used.cached // calls) * calls * share
 
 
 def _scaled(usd: float | None, tokens: Likely) -> Likely | None:
