@@ -297,7 +297,18 @@ def test_a_comparison_with_a_refused_side_fails_and_conditions_are_refused(busy:
 
 
 def test_the_command_of_a_forecast_submits_the_run_that_it_was_for(busy: "Platform") -> None:
-    words = "eliza-format --remote --workspace reefs --model builtin/oracle --max-examples 3 --parallel 32".split()
+    words = [
+        "eliza-format",
+        "--remote",
+        "--workspace",
+        "reefs",
+        "--model",
+        "builtin/oracle",
+        "--max-examples",
+        "3",
+        "--parallel",
+        "32",
+    ]
     more = ("--extra", '{"temperature": 0.5}', "--run-usd", "1.5", "--tag", "a b", "--fresh")
     seen = busy("bench", "run", *words, *more)
     assert seen.code == 0, seen.err

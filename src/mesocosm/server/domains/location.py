@@ -75,4 +75,6 @@ def check_size(service: Service, episodes: int, trials: int, *, guest: bool = Fa
     limit = service.settings.quota(guest=guest).episodes
     if episodes * trials > limit:
         asked = f"num_episodes {episodes}" + (f" x {trials} trials" if trials > 1 else "")
-        raise Refusal(422, f"{asked} is more than the {limit} episodes that one run may have; ask for at most {limit}")
+        raise Refusal(
+            422, f"{asked} is more than the {limit:,} episodes that one run may have; ask for at most {limit:,}"
+        )

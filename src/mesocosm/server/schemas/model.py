@@ -115,7 +115,9 @@ class ManagedModelList(Document):
 class ModelCheckInput(BaseModel):
     """A model to ask one word."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", json_schema_extra={"examples": [{"model": "openai/gpt-5-mini", "workspace": "research"}]}
+    )
 
     model: str = Field(min_length=1, max_length=300, description="Name of a model of `GET /api/models`.")
     workspace: str = Field(

@@ -8,6 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.run_request import BenchmarkInput
 
+_FORECAST_EXAMPLE = {
+    "runs": [
+        {"kind": "benchmark", "benchmark": "gsm8k", "model": model, "max_examples": 200}
+        for model in ("openai/gpt-5-mini", "openai/gpt-5")
+    ]
+}
+
 
 class EstimatedRow(Document):
     """One of the first rows that would be run."""
@@ -78,7 +85,7 @@ class RunEstimate(Document):
 class ForecastInput(BaseModel):
     """Runs of benchmarks to estimate, such as one for each of several models."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_FORECAST_EXAMPLE]})
 
     runs: list[BenchmarkInput] = Field(min_length=1, max_length=20, description="The runs, as they would be submitted.")
 
