@@ -1,14 +1,14 @@
 """Documents of what a run would come to."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.server.schemas.document import Document
 from mesocosm.server.schemas.run_request import BenchmarkInput
 
-_FORECAST_EXAMPLE = {
+_FORECAST_EXAMPLE: dict[str, Any] = {
     "runs": [
         {"kind": "benchmark", "benchmark": "gsm8k", "model": model, "max_examples": 200}
         for model in ("openai/gpt-5-mini", "openai/gpt-5")
