@@ -322,9 +322,9 @@ def test_benchmarks_whose_runs_did_not_change_are_not_read_again(api: "ApiClient
     read: list[list[str]] = []
     lines = Benchmarks.lines
 
-    def noted(self: Benchmarks, names: list[str]) -> Any:
+    def noted(self: Benchmarks, names: list[str], visible_to: Any = None) -> Any:
         read.append(list(names))
-        return lines(self, names)
+        return lines(self, names, visible_to)
 
     with patch.object(Benchmarks, "lines", noted):
         page(api)

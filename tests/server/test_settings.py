@@ -1,5 +1,6 @@
 """Settings of a platform: what is wrong is told with its place."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,18 @@ def test_a_key_in_the_place_of_its_variable_is_refused_and_not_repeated(tmp_path
     with pytest.raises(InvalidInput, match=r"models\.0\.key: must be the name of the variable") as raised:
         read_settings(_file(tmp_path, '[[models]]\nname = "openai/x"\nkey = "sk-abc-123"\n'))
     assert "sk-abc" not in str(raised.value)
+
+
+def test_limits_are_strict_for_guests_and_where_anyone_may_sign_up_and_only_there() -> None:
+    private, public = read_settings(), read_settings(sign_up=True)
+    member, guest = private.quota(guest=False), private.quota(guest=True)
+    assert (member.episodes, member.episode_tokens, member.cooldown_s) == (10_000, 1_000_000, 0)
+    assert (member.per_day, member.waiting) == (10_000, 200)
+    assert (guest.episodes, guest.episode_tokens, guest.cooldown_s, guest.per_day) == (20, 100_000, 120, 5)
+    assert public.quota(guest=False) == replace(public.quota(guest=True), per_day=200)
+
+
+def test_a_limit_that_is_set_counts_for_everybody() -> None:
+    settings = read_settings(cooldown_s=7.0, max_episodes_per_run=30)
+    for guest in (False, True):
+        assert (settings.quota(guest=guest).cooldown_s, settings.quota(guest=guest).episodes) == (7.0, 30)

@@ -6,8 +6,12 @@ from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import RunStatus
 from mesocosm.core.score import MetricResult
+from mesocosm.core.usage import Usage
 from mesocosm.store import Store
+from mesocosm.store.episodes import Spread
+from mesocosm.store.filters import VisibleTo
 from mesocosm.store.run_index import key
+from mesocosm.store.run_requests import RunRequest
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -100,3 +104,33 @@ def test_runs_and_their_results_are_found_by_id(store: Store, samples: "Samples"
     assert found.keys() == {scored.id, empty.id}
     assert (found[scored.id].metric, found[empty.id].metric) == (solved(0.5), None)
     assert (found[empty.id].planned, found[empty.id].created_at) == (10, 6.0)
+
+
+def test_a_person_is_shown_the_benchmarks_of_the_runs_that_they_may_see(store: Store, samples: "Samples") -> None:
+    mine, hidden = (
+        store.runs.add(samples.run(benchmark=name, benchmark_digest=f"digest of {name}", metrics=(solved(0.5),)))
+        for name in ("mine", "hidden")
+    )
+    for run, actor in ((mine, "user:1"), (hidden, "user:2")):
+        order = {"domain_id": "", "vow_version": "", "model": "x/m", "created_at": run.created_at}
+        store.run_requests.add(RunRequest(run_id=run.id, actor=actor, **order))  # type: ignore[arg-type]
+    who, found = VisibleTo("user:1", 1), store.benchmarks
+    assert [content.id for content in found.contents(who)] == ["mine"]
+    assert found.counts(who).runs == {"mine": 1}
+    assert {change.run_id for change in found.counts(who).latest} == {mine.id}
+    assert [len(lines) for lines in found.lines(["mine", "hidden"], who).values()] == [1, 0]
+    assert set(found.measured([mine.id, hidden.id], who)) == {mine.id}
+
+
+async def test_what_episodes_used_and_how_much_that_varies(store: Store, samples: "Samples") -> None:
+    run = samples.held(store)
+    assert store.episodes.spread(run.id).episodes == 0
+    usages = [Usage(prompt=tokens, completion=0, calls=1) for tokens in (100, 200, 300)]
+    times = ((0.0, 1.0), (0.0, 2.0), (0.0, 3.0))
+    entries = [
+        samples.entry(run.id, n, usage=usage, started_at=start, ended_at=end)
+        for n, (usage, (start, end)) in enumerate(zip(usages, times, strict=True))
+    ]
+    await samples.write(store, run.id, entries)
+    found = store.episodes.spread(run.id)
+    assert (found.episodes, found.tokens, found.seconds) == (3, Spread(200.0, 100.0), Spread(2.0, 1.0))

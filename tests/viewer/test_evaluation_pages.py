@@ -110,7 +110,8 @@ def sign_in_with_the_form(story: Story) -> None:
 
 def make_a_workspace_and_connect(story: Story) -> None:
     page = story.page
-    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Workspaces").click()
+    page.get_by_role("navigation", name="Pages").get_by_role("link", name="Rollouts").click()
+    page.get_by_role("link", name="Create a workspace").click()
     page.get_by_label("Name").fill("Tide pools")
     page.get_by_role("button", name="Create workspace").click()
     expect(page.get_by_role("heading", name="Tide pools")).to_be_visible()

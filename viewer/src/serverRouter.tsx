@@ -107,6 +107,18 @@ const rollouts = createRoute({
   component: lazyRouteComponent(() => import('./rollouts/RolloutsPage'), 'RolloutsPage'),
 })
 
+const allRollouts = createRoute({
+  getParentRoute,
+  path: '/rollouts',
+  component: lazyRouteComponent(() => import('./rollouts/AllRolloutsPage'), 'AllRolloutsPage'),
+})
+
+const allDatasets = createRoute({
+  getParentRoute,
+  path: '/datasets',
+  component: lazyRouteComponent(() => import('./datasets/AllDatasetsPage'), 'AllDatasetsPage'),
+})
+
 const rollout = createRoute({
   getParentRoute,
   path: '/workspaces/$workspaceId/rollouts/$rollout',
@@ -197,6 +209,7 @@ const pages = [
   ...([newRun, teams, team, account, device, admin] as const),
   ...([workspaces, workspace, datasets, dataset, secrets, repository, sync] as const),
   ...([schedules, schedule, notifications, members, rollouts, rollout, configuration] as const),
+  ...([allRollouts, allDatasets] as const),
 ] as const
 
 function routerOf(cache: QueryClient) {

@@ -100,8 +100,8 @@ def assign_keys(variables: Mapping[str, str]) -> None:
     This is for processes that ask models for others, where the operator decides which key goes to which address. It
     replaces earlier assignments.
     """
-    _assigned.clear()
-    _assigned.update(variables)
+    global _assigned  # noqa: PLW0603 -- one table, replaced at once: a thread may be reading it
+    _assigned = dict(variables)
 
 
 def assigned_variable(name: ModelName) -> str | None:

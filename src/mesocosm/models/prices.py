@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -88,14 +89,37 @@ def _override(path: str) -> _Table:
         raise InvalidInput(f"price file {path} (from {OVERRIDE})", [Problem("", str(error), fix)]) from error
 
 
+_assigned: _Table = {}
+
+
+def assign_prices(prices: Mapping[str, Price]) -> None:
+    """Set the price of models by their name as in ModelName, whose model may end in `*`; replaces earlier ones.
+
+    This is for processes that ask models for others, where the operator says what a model costs.
+    """
+    global _assigned  # noqa: PLW0603 -- one table, replaced at once: a thread may be reading it
+    _assigned = dict(prices)
+
+
+def _assigned_price(name: ModelName) -> Price | None:
+    text = str(name)
+    for pattern, found in _assigned.items():
+        head, star, tail = pattern.partition("*")
+        if text == pattern or (star and text.startswith(head) and text.endswith(tail)):
+            return found
+    return None
+
+
 def price(name: ModelName, *, local: bool = False, elsewhere: bool = False) -> Price | None:
     """Return the price of a model, or None if it is unknown.
 
-    The file named by MESOCOSM_PRICES takes precedence. Otherwise a `local` model is free, one that is served
-    `elsewhere` than at the provider's public address has no known price, and the rest is looked up in the shipped
-    table. A dated snapshot (`-2025-04-14`, `-20250414`) costs the same as its model unless it has its own entry. Raises
-    UsageError if the override cannot be used.
+    What `assign_prices` set takes precedence, then the file named by MESOCOSM_PRICES. Otherwise a `local` model is
+    free, one that is served `elsewhere` than at the provider's public address has no known price, and the rest is
+    looked up in the shipped table. A dated snapshot (`-2025-04-14`, `-20250414`) costs the same as its model unless it
+    has its own entry. Raises UsageError if the override cannot be used.
     """
+    if (own := _assigned_price(name)) is not None:
+        return own
     provider = "gemini" if name.provider == "google" else name.provider
     full = name.model if provider == "litellm" else f"{provider}/{name.model}"
     keys = (full, _SNAPSHOT.sub("", full))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from mesocosm.server.auth.accounts import Accounts
     from mesocosm.server.auth.oidc import Oidc
+    from mesocosm.server.managed_models import ManagedModel
     from mesocosm.server.metrics import ServerMetrics
     from mesocosm.server.model_catalogue import Catalogue
 
@@ -74,8 +75,10 @@ class Service:
         self._teams_of = Cache[frozenset[str]](_RECENT, seconds=RECENT_S)
         self._roles_of = Cache[Mapping[str, WorkspaceRole]](_RECENT, seconds=RECENT_S)
         self._requests = Cache[tuple[RunRequest | None]](_RECENT, seconds=RECENT_S)
+        self._models = Cache[tuple["ManagedModel", ...]](1, seconds=RECENT_S)
         self.audience = Audience()
         self.kept = Cache[Any]()
+        self.checks = Cache[Any](_RECENT, seconds=60.0)
 
     @cached_property
     def accounts(self) -> "Accounts":
@@ -96,7 +99,20 @@ class Service:
         """The models that the server offers."""
         from mesocosm.server.model_catalogue import Catalogue
 
-        return Catalogue(self.settings)
+        return Catalogue(self.settings, self._managed_models)
+
+    def assign_model_keys(self) -> None:
+        """Give this process the keys and prices of the models as they are now. Blocks on the store."""
+        self._models = Cache(1, seconds=RECENT_S)
+        self.catalogue.assign_keys()
+
+    def _managed_models(self) -> "tuple[ManagedModel, ...]":
+        """Return the models that administrators set, at most `RECENT_S` old; a laptop has none."""
+        from mesocosm.server.managed_models import managed_models
+
+        if self.local:
+            return ()
+        return self._models.get(self.store.database.written, lambda: managed_models(self.store))
 
     @cached_property
     def metrics(self) -> "ServerMetrics":

@@ -5,9 +5,10 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -30,12 +31,15 @@ from pydantic_settings import (
 )
 
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.server.schemas.model import ModelPrice
 
 PREFIX = "MESOCOSM_"
 GUIDE = "docs/operate.md lists all settings"
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PREFIX_PATH = re.compile(r"[A-Za-z0-9._~/-]*")
+
+Number = TypeVar("Number", int, float)
 
 _log = logging.getLogger(__name__)
 
@@ -57,7 +61,9 @@ class ModelEntry(BaseModel):
 
     `name` is the name in requests, `provider/name`, optionally ending with the wildcard `*`. `served_as` is the model
     to call instead, with `@url` for a custom endpoint. `key` is the environment variable with the API key, which only
-    workers need. `full_bench` includes the model in batch runs; `guests` allows guests to use it.
+    workers need. `full_bench` includes the model in batch runs; `guests` allows guests to use it. `price` is for a
+    model that the price table lacks, `parallel` the maximum number of concurrent episodes of a run with it.
+    `workspaces` are the only workspaces that may use it, by id or name; `disabled` keeps everybody from running it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -68,6 +74,10 @@ class ModelEntry(BaseModel):
     title: str = ""
     guests: bool = False
     full_bench: bool = False
+    price: ModelPrice | None = None
+    parallel: int | None = Field(default=None, ge=1, le=10_000)
+    workspaces: tuple[str, ...] = ()
+    disabled: bool = False
 
     @field_validator("key")
     @classmethod
@@ -75,6 +85,23 @@ class ModelEntry(BaseModel):
         if value and not _VARIABLE.fullmatch(value):
             raise PydanticCustomError("variable", "must be the name of the variable that holds the key, not the key")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuota:
+    """What one person may run: episodes of a run, tokens of an episode, seconds between two runs, runs a day (UTC), and
+    runs that are not over.
+    """
+
+    episodes: int
+    episode_tokens: int
+    cooldown_s: float
+    per_day: int
+    waiting: int
+
+
+_STRICT = RunQuota(episodes=20, episode_tokens=100_000, cooldown_s=120.0, per_day=200, waiting=20)
+_TEAM = RunQuota(episodes=10_000, episode_tokens=1_000_000, cooldown_s=0.0, per_day=10_000, waiting=200)
 
 
 class Settings(BaseSettings):
@@ -274,11 +301,11 @@ class Settings(BaseSettings):
 
     # Runs.
     models: tuple[ModelEntry, ...] = Field((), description="models that may be run, as `[[models]]` tables; see below")
-    max_episodes_per_run: int = Field(
-        20,
+    max_episodes_per_run: int | None = Field(
+        None,
         ge=1,
         validation_alias=_older("max_episodes_per_run", "ORCH_MAX_EPISODES_PER_RUN", "BENCH_MAX_EPISODES"),
-        description="maximum number of episodes per run",
+        description="maximum number of episodes of a run of an environment; by default 10,000, strictly 20",
     )
     max_steps: int = Field(
         200,
@@ -287,11 +314,11 @@ class Settings(BaseSettings):
         description="maximum number of steps per episode; applies to environments that declare more, with a "
         "note to their authors",
     )
-    episode_tokens: int = Field(
-        100_000,
+    episode_tokens: int | None = Field(
+        None,
         ge=1,
         validation_alias=_older("episode_tokens", "ORCH_MAX_TOKENS_PER_EPISODE"),
-        description="maximum number of tokens per episode",
+        description="maximum number of tokens per episode; by default 1,000,000, strictly 100,000",
     )
     episode_s: float = Field(1_800.0, gt=0, description="time limit of an episode, in seconds")
     episode_mb: int = Field(
@@ -308,11 +335,11 @@ class Settings(BaseSettings):
     )
     step_s: float = Field(60.0, gt=0, description="time limit of one call of an environment, in seconds")
     model_s: float = Field(120.0, gt=0, description="time limit of one model call, in seconds")
-    cooldown_s: float = Field(
-        120.0,
+    cooldown_s: float | None = Field(
+        None,
         ge=0,
         validation_alias=_older("cooldown_s", "ORCH_RUN_SUBMISSION_COOLDOWN_SECONDS"),
-        description="minimum number of seconds between two accepted runs of one person",
+        description="minimum number of seconds between two accepted runs of one person; by default 0, strictly 120",
     )
     guest_runs_per_day: int = Field(
         5,
@@ -320,8 +347,16 @@ class Settings(BaseSettings):
         validation_alias=_older("guest_runs_per_day", "ORCH_GUEST_RUNS_PER_DAY"),
         description="maximum number of runs per guest and day (UTC)",
     )
-    member_runs_per_day: int = Field(200, ge=0, description="maximum number of runs per member and day (UTC)")
-    queued_per_actor: int = Field(20, ge=1, description="maximum number of waiting and running runs of one person")
+    member_runs_per_day: int | None = Field(
+        None,
+        ge=0,
+        description="maximum number of runs per member and day (UTC); by default 10,000, strictly 200",
+    )
+    queued_per_actor: int | None = Field(
+        None,
+        ge=1,
+        description="maximum number of waiting and running runs of one person; by default 200, strictly 20",
+    )
     demo_domains: Words = Field(
         (), validation_alias=_older("demo_domains", "ORCH_DEMO_DOMAIN_IDS"), description="domains that guests may run"
     )
@@ -351,6 +386,24 @@ class Settings(BaseSettings):
     log_format: Literal["text", "json"] = Field("text", description="text, or one JSON object per line")
 
     file: ClassVar[Path | None] = None
+
+    def quota(self, *, guest: bool) -> RunQuota:
+        """Return what a guest or a member may run.
+
+        Limits that are not set are strict where strangers come: for guests, and for all where anyone may sign up.
+        """
+        usual = _STRICT if guest or self.sign_up else _TEAM
+
+        def given(value: Number | None, default: Number) -> Number:
+            return default if value is None else value
+
+        return RunQuota(
+            episodes=given(self.max_episodes_per_run, usual.episodes),
+            episode_tokens=given(self.episode_tokens, usual.episode_tokens),
+            cooldown_s=given(self.cooldown_s, usual.cooldown_s),
+            per_day=self.guest_runs_per_day if guest else given(self.member_runs_per_day, usual.per_day),
+            waiting=given(self.queued_per_actor, usual.waiting),
+        )
 
     @field_validator(
         *(

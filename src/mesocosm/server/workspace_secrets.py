@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from mesocosm.core.failure import InfrastructureError, InvalidInput, Problem
 from mesocosm.core.redact import SHORTEST, Redactor, secret_values
 from mesocosm.server.key_ring import FILE_NAME, PREFIX, SETTINGS, KeyRing, add_key, missing_key, read_keys
+from mesocosm.server.managed_models import managed_models, seal_again
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.workspace_secret import name_fault, value_fault
 from mesocosm.server.service import Service
@@ -47,7 +48,7 @@ def set_secret(
         raise Refusal(422, fault)
     if fault := value_fault(value):
         raise Refusal(422, f"the value for {name} {fault}")
-    ciphertext = _encrypting(service).encrypt(value, (workspace_id, holder, name))
+    ciphertext = encrypting_keys(service).encrypt(value, (workspace_id, holder, name))
     secrets = service.store.workspace_secrets
     try:
         done = secrets.put(workspace_id, holder, name, ciphertext, created_by, MOST)
@@ -186,6 +187,7 @@ def rotate(service: Service, actor: str) -> SecretsRotation:
                 continue
             count += secrets.replace(secret, ring.encrypt(value, secret.place))
         after = batch[-1].id
+    count += seal_again(service.store, ring)
     key = prefix.split(".")[1]
     service.store.audit.note(
         actor, "secret.rotate", f"key:{key}", {"encrypted": count, "unreadable": len(unreadable), "new_key": made}
@@ -193,12 +195,12 @@ def rotate(service: Service, actor: str) -> SecretsRotation:
     return SecretsRotation(key, made, count, tuple(unreadable))
 
 
-def _encrypting(service: Service) -> KeyRing:
-    """Return the keys, the first of which is made if no workspace has a secret yet."""
+def encrypting_keys(service: Service) -> KeyRing:
+    """Return the keys, the first of which is made if nothing is encrypted yet."""
     ring = read_keys(service.settings)
     if ring is None:
         # A new key where secrets exist would hide that theirs is lost, or that another host has it.
-        if service.store.workspace_secrets.exist():
+        if service.store.workspace_secrets.exist() or any(one.sealed for one in managed_models(service.store)):
             raise _lost()
         ring = add_key(service.settings, first=True)
     return ring

@@ -6,13 +6,15 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import MetricResult
 from mesocosm.store.database import Database
+from mesocosm.store.filters import VisibleTo
 from mesocosm.store.rows import SUMMARY, record_of, run_from
 from mesocosm.store.schema import benchmarks, run_index, runs
+from mesocosm.store.tenancy import requests
 
 _FEW = 5
 """Up to this many benchmarks, select their index rows by name; above, read the whole index in one pass."""
@@ -115,25 +117,40 @@ class BenchmarkRow(msgspec.Struct, frozen=True):
     runs: int
 
 
+def _seen(wanted: Select[Any], visible_to: VisibleTo | None) -> Select[Any]:
+    """Return a selection from the index, narrowed to visible runs."""
+    if visible_to is None:
+        return wanted
+    # All rows are counted, so select the visible runs at once.
+    return wanted.where(run_index.c.run_id.in_(select(requests.c.run_id).where(visible_to.sees())))
+
+
 class Benchmarks:
     """Benchmarks that have stored runs."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def contents(self) -> tuple[BenchmarkContent, ...]:
-        """Return all contents of all benchmarks, ordered by id, newest first."""
+    def contents(self, visible_to: VisibleTo | None = None) -> tuple[BenchmarkContent, ...]:
+        """Return all contents of all benchmarks, or of those runs that are visible, ordered by id, newest first."""
         names = ("id", "digest", "version", "title", "kind", "first_run_at")
         newest = (benchmarks.c.id, benchmarks.c.first_run_at.desc(), benchmarks.c.digest)
         wanted = select(*(benchmarks.c[name] for name in names)).order_by(*newest)
+        if visible_to is not None:
+            line = run_index.c
+            wanted = wanted.where(benchmarks.c.digest.in_(_seen(select(line.benchmark_digest), visible_to)))
         return tuple(BenchmarkContent(**row) for row in self._database.all(wanted))
 
-    def counts(self) -> BenchmarkCounts:
-        """Return the number of runs of each benchmark and the latest changes; takes about 10 ms for 100,000 runs."""
+    def counts(self, visible_to: VisibleTo | None = None) -> BenchmarkCounts:
+        """Return the number of (visible) runs of each benchmark and the latest changes.
+
+        All 100,000 runs of a store take about 10 ms.
+        """
         line = run_index.c
-        numbers = select(line.benchmark, func.count()).group_by(line.benchmark)
+        numbers = _seen(select(line.benchmark, func.count()).group_by(line.benchmark), visible_to)
         newest = (line.changed_at.desc(), line.run_id.desc())
-        latest = select(line.benchmark, line.run_id, line.changed_at).order_by(*newest).limit(LATEST)
+        latest = _seen(select(line.benchmark, line.run_id, line.changed_at), visible_to)
+        latest = latest.order_by(*newest).limit(LATEST)
 
         def work(connection: Connection) -> BenchmarkCounts:
             counted = {str(name): int(count) for name, count in connection.execute(numbers)}
@@ -141,15 +158,15 @@ class Benchmarks:
 
         return self._database.read(work)
 
-    def lines(self, benchmarks: Collection[str]) -> dict[str, list[IndexedRun]]:
-        """Return the index rows of all runs of the given benchmarks (by their names in listings), unordered.
+    def lines(self, benchmarks: Collection[str], visible_to: VisibleTo | None = None) -> dict[str, list[IndexedRun]]:
+        """Return the index rows of all (visible) runs of the given benchmarks (by their names in listings), unordered.
 
         10,000 rows take about 30 ms. For more than a few benchmarks the whole index is read: 100,000 rows take about
         250 ms.
         """
         line = run_index.c
         columns = (line.run_id, line.benchmark_digest, line.model, line.agent, line.status, line.created_at, line.score)
-        wanted = select(line.benchmark, *columns)
+        wanted = _seen(select(line.benchmark, *columns), visible_to)
         if len(benchmarks) <= _FEW:
             wanted = wanted.where(line.benchmark.in_(benchmarks))
 
@@ -167,11 +184,14 @@ class Benchmarks:
         rows = self._database.among(select(*(runs.c if whole else SUMMARY)), runs.c.id, list(ids))
         return {row["id"]: run_from(row) for row in rows}
 
-    def measured(self, ids: Iterable[str]) -> dict[str, MeasuredRun]:
-        """Return the measurements of runs by id; deleted runs are left out. 1,000 take about 15 ms."""
+    def measured(self, ids: Iterable[str], visible_to: VisibleTo | None = None) -> dict[str, MeasuredRun]:
+        """Return the measurements of (visible) runs by id; deleted runs are left out. 1,000 take about 15 ms."""
         columns = ("id", "model", "agent", "created_at", "benchmark_digest", "planned", "metrics", "spec")
         found: dict[str, MeasuredRun] = {}
-        for row in self._database.among(select(*(runs.c[name] for name in columns)), runs.c.id, list(ids)):
+        wanted = select(*(runs.c[name] for name in columns))
+        if visible_to is not None:
+            wanted = wanted.where(visible_to.runs(runs.c.id))
+        for row in self._database.among(wanted, runs.c.id, list(ids)):
             primary = next((metric for metric in _metrics.decode(row["metrics"]) if metric.primary), None)
             chosen, names = _specs.decode(row["spec"]).selection, columns[:-2]
             facts: tuple[Any, ...] = (*(row[name] for name in names), primary, chosen.count, chosen.trials)

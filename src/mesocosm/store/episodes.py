@@ -12,6 +12,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Delete,
+    Double,
     Select,
     and_,
     bindparam,
@@ -24,6 +25,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
+from sqlalchemy import cast as sql_cast
 
 from mesocosm.core.episode import FINISHED, SCOREABLE, Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, RULES, UnknownName
@@ -109,6 +111,23 @@ class PlayedTask:
 
     task_id: str
     episode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and standard deviation of a number over episodes."""
+
+    mean: float
+    deviation: float
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSpread:
+    """What an episode of a run used, over `episodes` of them: tokens and seconds."""
+
+    episodes: int
+    tokens: Spread
+    seconds: Spread
 
 
 class Episodes:
@@ -225,6 +244,19 @@ class Episodes:
         def work(connection: Connection) -> tuple[float | None, float | None]:
             found = connection.execute(kept).one_or_none() or connection.execute(_means(connection, run_id)).one()
             return (None if found[0] is None else float(found[0]), None if found[1] is None else float(found[1]))
+
+        return self._database.read(work)
+
+    def spread(self, run_id: str) -> EpisodeSpread:
+        """Return how much the finished episodes of a run used, and how much that varies between them."""
+        used = [episodes.c.tokens, episodes.c.duration]
+
+        def work(connection: Connection) -> EpisodeSpread:
+            found = in_plan_order(connection, plain(run_id), used, *(column.is_not(None) for column in used)).c
+            values = [sql_cast(column, Double) for column in (found.tokens, found.duration)]
+            sums = [func.sum(one) for value in values for one in (value, value * value)]
+            count, *rest = connection.execute(select(func.count(), *sums)).one()
+            return EpisodeSpread(count, _spread(count, *rest[:2]), _spread(count, *rest[2:]))
 
         return self._database.read(work)
 
@@ -501,6 +533,14 @@ def new_means(database: Database, run_id: str) -> dict[str, Any]:
         return {"mean_reward": reward, "mean_steps": steps, "mean_of": number}
 
     return database.read(compute)
+
+
+def _spread(count: int, total: float | None, squares: float | None) -> Spread:
+    if not count:
+        return Spread(0.0, 0.0)
+    mean = float(total or 0.0) / count
+    variance = (float(squares or 0.0) - count * mean * mean) / max(count - 1, 1)
+    return Spread(mean, math.sqrt(max(variance, 0.0)))
 
 
 def _means(connection: Connection, run_id: str) -> Select[Any]:

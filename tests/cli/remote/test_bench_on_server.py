@@ -121,7 +121,7 @@ def test_what_the_server_refuses_is_a_row_and_the_others_go_on(busy: "Platform")
         (("--benchmarks-dir", "."), "--benchmarks-dir does nothing with --remote"),
         (("--same-server",), "--same-server does nothing with --remote"),
         (("--timeout", "5"), "--timeout does nothing"),
-        (("--run-usd", "5"), "--run-usd does nothing"),
+        (("--run-tokens", "5"), "--run-tokens does nothing"),
         (("--outage-seconds", "0"), "--outage-seconds does nothing"),
         (("--rerun-failed",), "mesocosm run resume RUN --remote --retry-failed"),
         (("--dry-run",), "--dry-run does nothing"),
@@ -294,3 +294,24 @@ def test_a_comparison_with_a_refused_side_fails_and_conditions_are_refused(busy:
     assert "B eliza-format: failed:" in seen.out
     gated = busy(*words, "--b", "builtin:empty", "--fail-if", "regression")
     assert (gated.code, "do nothing with bench compare --remote" in gated.err) == (2, True)
+
+
+def test_the_command_of_a_forecast_submits_the_run_that_it_was_for(busy: "Platform") -> None:
+    words = [
+        "eliza-format",
+        "--remote",
+        "--workspace",
+        "reefs",
+        "--model",
+        "builtin/oracle",
+        "--max-examples",
+        "3",
+        "--parallel",
+        "32",
+    ]
+    more = ("--extra", '{"temperature": 0.5}', "--run-usd", "1.5", "--tag", "a b", "--fresh")
+    seen = busy("bench", "run", *words, *more)
+    assert seen.code == 0, seen.err
+    run = newest(busy)
+    spec = busy.service.store.runs.get(run.id).spec
+    assert (run.counts.planned, spec.parallel, spec.model.temperature, list(run.tags)) == (3, 32, 0.5, ["a b"])

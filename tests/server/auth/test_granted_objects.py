@@ -167,12 +167,18 @@ def _granted(grant: Grant, what: str, reference: str) -> bool:
 
 
 @pytest.mark.parametrize("role", CALLERS)
-def test_benchmarks_over_all_runs_are_for_those_who_see_all(world: World, role: str) -> None:
-    if role in {"admin", "local"}:
-        assert world.grant(role).benchmarks().contents()
-    else:
-        with pytest.raises(Refusal, match="only administrators"):
+def test_benchmarks_are_for_members_and_what_is_about_all_runs_for_those_who_see_all(world: World, role: str) -> None:
+    if role in {"nobody", "guest"}:
+        with pytest.raises(Refusal, match="are for members"):
             world.grant(role).benchmarks()
+        return
+    records = world.grant(role).benchmarks()
+    seen = {line.run_id for lines in records.lines(["words"]).values() for line in lines}
+    assert seen == set(world.runs.values()) & set(world.readable(role))
+    assert sum(records.counts().runs.values()) == len(seen)
+    if role not in {"admin", "local"}:
+        with pytest.raises(Refusal, match="only administrators"):
+            records.viewer_data()
 
 
 @pytest.mark.parametrize("role", CALLERS)

@@ -110,7 +110,8 @@ def test_cost_is_estimated_from_the_last_run_of_the_configuration(
     finish(team, first["id"])
     found = estimated(team)
     assert found["basis"] == {"run_id": first["id"], "name": "first", "model": "openai/tiny", "samples": 4}
-    assert (found["tokens"], found["usd"]) == (2_200, pytest.approx(1.0))
+    # At today's price, not at what the first run was charged.
+    assert (found["tokens"], found["usd"]) == (2_200, pytest.approx(2 * (1_000 * 10 + 100 * 100) / 1e6))
 
 
 def test_a_run_with_the_same_model_is_the_better_basis(team: Team) -> None:

@@ -30,6 +30,7 @@ UNMET = {
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}/tasks/{task_digest}"): {404},
     ("DELETE", "/api/views/{name}"): {404},
+    ("DELETE", "/api/admin/models/{name}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
 commit that is synced, a laptop."""
@@ -129,6 +130,11 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
             "workspace": land.grounds["workspace"].ids["workspace"],
             "configuration": CONFIGURATION,
         },
+        ("POST", "/api/runs/forecast"): {
+            "runs": [{"kind": "benchmark", "benchmark": "eliza-format", "model": "builtin/random"}]
+        },
+        ("POST", "/api/models/check"): {"model": "builtin/random"},
+        ("PUT", "/api/admin/models/{name}"): {"parallel": 2},
         ("PATCH", "/api/runs/{run_id}"): {"tags": ["changed"]},
         ("POST", "/api/reviews"): {"runs": [land.grounds["solo"].ids["run_id"]]},
         ("PATCH", "/api/reviews/{round_id}"): {"name": "changed"},
@@ -224,6 +230,7 @@ def common(land: Landscape, path: str) -> dict[str, str]:
         "benchmark_id": "none",
         "task_digest": "none",
         **({"name": "mine"} if path.startswith("/api/views/") else {}),
+        **({"name": "openai/added"} if path.startswith("/api/admin/models/") else {}),
     }
 
 

@@ -39,7 +39,7 @@ def ordered(
         model="m",
         created_at=time.time(),
     )
-    terms = AdmissionTerms(cooldown_s=cooldown_s, per_day=hosted.service.settings.member_runs_per_day, waiting=9)
+    terms = AdmissionTerms(cooldown_s=cooldown_s, per_day=hosted.service.settings.quota(guest=False).per_day, waiting=9)
     assert hosted.service.store.queue.admit(order, run, terms) is None
     return run.id
 

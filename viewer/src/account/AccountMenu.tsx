@@ -27,6 +27,8 @@ export function AccountMenu({ me }: { me: Me | undefined }) {
             note: me.role === 'admin' ? 'Administrator' : 'Member',
             onChoose: () => void navigate({ to: '/account' }),
           },
+          { label: 'Workspaces', onChoose: () => void navigate({ to: '/workspaces' }) },
+          { label: 'Teams', onChoose: () => void navigate({ to: '/teams' }) },
         ]
       : [{ label: 'Sign in as a member', onChoose: () => void navigate({ to: '/sign-in', search: { next: here } }) }]),
     { label: me.type === 'member' ? 'Sign out' : 'End guest session', danger: me.type === 'guest', onChoose: leave },

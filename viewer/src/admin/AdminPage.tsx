@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router'
 import { Page } from '../parts/Page'
 import { Tabs } from '../parts/Tabs'
 import { AuditList } from './AuditList'
-import { ModelTable } from './ModelTable'
+import { ModelsView } from './ModelsView'
 import { StatusView } from './StatusView'
 import { UsersView } from './UsersView'
 
@@ -25,7 +25,7 @@ export function AdminPage() {
       >
         {tab === 'status' && <StatusView />}
         {tab === 'users' && <UsersView />}
-        {tab === 'models' && <ModelTable />}
+        {tab === 'models' && <ModelsView />}
         {tab === 'audit' && <AuditList />}
       </Tabs>
     </Page>

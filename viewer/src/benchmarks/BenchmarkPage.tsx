@@ -7,10 +7,12 @@ import type { Schema } from '../api/types'
 import { plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { Failure } from '../parts/Failure'
+import { LinkButton } from '../parts/LinkButton'
 import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
 import { Panel } from '../parts/Panel'
 import { When } from '../parts/When'
+import { place } from '../place'
 import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
 import { LOOK_AGAIN_MS, looking } from './coverage'
@@ -58,6 +60,14 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
         </>
       }
       note={<bdi>{description}</bdi>}
+      actions={
+        place.mode === 'server' &&
+        benchmark.hosted && (
+          <LinkButton to="/new-run" search={{ benchmark: id }} look="primary" icon="play">
+            Run it
+          </LinkButton>
+        )
+      }
     >
       <Facts benchmark={benchmark} />
       {catalogued(benchmark) && <AboutPanel benchmark={benchmark} />}

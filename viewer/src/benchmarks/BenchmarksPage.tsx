@@ -10,6 +10,7 @@ import { Page } from '../parts/Page'
 import { SearchField } from '../parts/SearchField'
 import { BenchmarkList } from './BenchmarkList'
 import styles from './BenchmarkList.module.css'
+import { CatalogueNav } from './CatalogueNav'
 import { catalogueQuery } from './catalogueQuery'
 import { LOOK_AGAIN_MS, looking } from './coverage'
 
@@ -33,6 +34,7 @@ export function BenchmarksPage() {
           : 'All benchmarks in this site with their best result.'
       }
     >
+      <CatalogueNav />
       {(q || !none) && (
         <div className={styles.toolbar}>
           <SearchField

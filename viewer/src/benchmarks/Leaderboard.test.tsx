@@ -58,6 +58,7 @@ function benchmark(
     coverage: { state: 'whole', tasks: 100, total: 100 },
     lacking: [],
     command: null,
+    hosted: false,
     aliases: [],
     agent: 'chat',
     parameters: [],

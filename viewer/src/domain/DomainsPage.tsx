@@ -1,5 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
+import { CatalogueNav } from '../benchmarks/CatalogueNav'
 import { Empty } from '../parts/Empty'
 import { Listed } from '../parts/Listed'
 import { Page } from '../parts/Page'
@@ -21,6 +22,7 @@ export function DomainsPage() {
   }, [q, more, busy, onMore])
   return (
     <Page title="Leaderboards" note="Every domain has a leaderboard of its public runs.">
+      <CatalogueNav />
       <div className={styles.actions}>
         <SearchField
           page

@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { get } from '../api/client'
 import { useDocument } from '../api/query'
+import { CatalogueNav } from '../benchmarks/CatalogueNav'
 import { Empty } from '../parts/Empty'
 import { LinkButton } from '../parts/LinkButton'
 import { Listed } from '../parts/Listed'
@@ -52,6 +53,7 @@ export function EnvironmentsPage() {
         </>
       }
     >
+      <CatalogueNav />
       <Listed pages={environments} title="The environments could not be loaded">
         {(found) => (found.length > 0 ? <EnvironmentList environments={found} /> : <NoEnvironments />)}
       </Listed>

@@ -109,7 +109,7 @@ function Facts({ estimate }: { estimate: Estimate }) {
 }
 
 /** The cost in words. */
-function costWords({ usd, price, basis }: Estimate): string {
+export function costWords({ usd, price, basis }: Estimate): string {
   if (usd !== null) return usd === 0 ? '$0' : `about ${money(usd)}`
   if (price === null) return 'unknown: the model has no price'
   return basis === null ? 'unknown before the first run' : 'unknown'

@@ -8,6 +8,8 @@ import { ApiError } from '../api/error'
 import { documentQuery } from '../api/query'
 import type { Schema } from '../api/types'
 import { Form } from '../form/Form'
+import { type Submitted, submitAll } from '../launch/benchmark/draft'
+import { StartedBefore } from '../launch/benchmark/StartedBefore'
 import type { LaunchSearch } from '../launch/search'
 import { Button } from '../parts/Button'
 import styles from '../parts/panels.module.css'
@@ -21,6 +23,7 @@ import {
   draftBody,
   draftOf,
   draftProblems,
+  draftsOf,
   FRESH,
   type Problems,
   placed,
@@ -58,11 +61,25 @@ export function EvaluateForm({ workspaces, search, earlier }: EvaluateFormProps)
   const own = draftProblems(shown)
   const body = Object.keys(own).length === 0 ? draftBody(shown, known, earlier) : undefined
   const estimate = useEstimate(body)
+  const [others, setOthers] = useState<string[]>([])
+  const [before, setBefore] = useState<Submitted>()
+  const drafts = draftsOf(shown, others)
+  const open = (id: string) => void navigate({ to: '/runs/$runId', params: { runId: id } })
   const start = useChange(() => post('/api/runs', { body: draftBody(shown, known, earlier) }), {
     silent: true,
     done: 'Evaluation queued.',
-    after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
+    after: ({ id }) => open(id),
   })
+  const startAll = useChange(
+    () => submitAll(drafts, (one) => post('/api/runs', { body: draftBody(one, known, earlier) })),
+    {
+      after: (found) => {
+        setBefore(found)
+        if (found.refused.length === 0)
+          void navigate({ to: '/', search: { configuration: shown.configuration ? [shown.configuration] : undefined } })
+      },
+    },
+  )
   const refused = start.error ?? estimate.error
   const told = placed(refused instanceof ApiError ? refused.fields : {}, shown)
   const part: PartProps = {
@@ -75,7 +92,9 @@ export function EvaluateForm({ workspaces, search, earlier }: EvaluateFormProps)
   }
   const submit = () => {
     setTried(true)
-    if (Object.keys(own).length === 0) start.mutate(undefined)
+    if (Object.keys(own).length > 0) return
+    if (drafts.length > 1) startAll.mutate(undefined)
+    else start.mutate(undefined)
   }
   const said = Object.keys(told.at).length > 0 && told.rest.length === 0
   return (
@@ -87,8 +106,8 @@ export function EvaluateForm({ workspaces, search, earlier }: EvaluateFormProps)
         title="The evaluation could not be started"
         actions={
           <>
-            <Button type="submit" look="primary" icon="play" busy={start.isPending}>
-              Start evaluation
+            <Button type="submit" look="primary" icon="play" busy={start.isPending || startAll.isPending}>
+              {drafts.length > 1 ? `Start ${drafts.length} evaluations` : 'Start evaluation'}
             </Button>
             <span role="status" className="muted">
               {tried && Object.keys(own).length > 0 && 'Some fields are invalid.'}
@@ -97,11 +116,24 @@ export function EvaluateForm({ workspaces, search, earlier }: EvaluateFormProps)
         }
       >
         <CodeFields {...part} workspaces={workspaces} codes={codes} earlier={earlier} />
-        <ModelFields {...part} configured={configuredIn(shown, known)?.model} />
+        <ModelFields
+          {...part}
+          configured={configuredIn(shown, known)?.model}
+          others={others}
+          onOthers={(models) => {
+            setBefore(undefined)
+            setOthers(models)
+          }}
+        />
         <DatasetFields {...part} configured={configuredIn(shown, known)?.dataset} />
         <NameFields {...part} />
+        {before && <StartedBefore before={before} />}
       </Form>
-      <EvaluateSide ready={body !== undefined} estimate={estimate} />
+      <EvaluateSide
+        ready={body !== undefined}
+        estimate={estimate}
+        others={body === undefined ? [] : drafts.slice(1).map((one) => draftBody(one, known, earlier))}
+      />
     </div>
   )
 }

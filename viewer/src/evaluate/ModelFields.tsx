@@ -2,11 +2,20 @@ import { useDocument } from '../api/query'
 import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
 import { TextField } from '../form/TextField'
+import { plural } from '../format'
 import { modelOptions, patternOf } from '../launch/models'
+import { MultiSelect } from '../parts/MultiSelect'
 import type { PartProps } from './EvaluateForm'
 
-/** Which model, and how often each row. */
-export function ModelFields({ draft, set, problems, configured }: PartProps & { configured: string | undefined }) {
+interface ModelFieldsProps extends PartProps {
+  configured: string | undefined
+  /** Further models, each with a run of its own. */
+  others: readonly string[]
+  onOthers: (models: string[]) => void
+}
+
+/** Which models, and how often each row. */
+export function ModelFields({ draft, set, problems, configured, others, onOthers }: ModelFieldsProps) {
   const models = useDocument('/api/models').data?.models ?? []
   const pattern = patternOf(models, draft.model)
   const options = modelOptions(models, draft.model, false).filter(({ value }) => value !== '')
@@ -30,6 +39,18 @@ export function ModelFields({ draft, set, problems, configured }: PartProps & { 
           problem={problems.trials}
         />
       </Row>
+      <div>
+        <MultiSelect
+          label={others.length === 0 ? 'Further models' : `${plural(others.length, 'further model')}`}
+          quiet
+          options={models
+            .filter(({ name, available }) => available && !name.endsWith('*') && name !== draft.model)
+            .map(({ name }) => ({ value: name }))}
+          selected={others}
+          onChange={onOthers}
+        />{' '}
+        {others.length > 0 && <span className="muted">{others.join(', ')}: a run each, with all else the same</span>}
+      </div>
       {pattern && (
         <TextField
           label="Model name"

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import type { Schema } from '../api/types'
-import { type Code, codeKey, codeLabel, draftBody, draftOf, draftProblems, FRESH, placed, tagList } from './evaluation'
+import {
+  type Code,
+  codeKey,
+  codeLabel,
+  draftBody,
+  draftOf,
+  draftProblems,
+  draftsOf,
+  FRESH,
+  placed,
+  tagList,
+} from './evaluation'
 
 const MAIN = { kind: 'commit', branch: 'main', commit: 'c'.repeat(40), snapshot: '', dirty: false } as Code
 const UPLOAD = { ...MAIN, kind: 'upload', snapshot: 's1', dirty: true, author: 'ada' } as Code
@@ -35,6 +46,15 @@ describe('a fresh form', () => {
     const body = draftBody(CHOSEN, [MAIN])
     expect(body).toMatchObject({ branch: 'main', commit: MAIN.commit, assignments: {}, limit: null, dataset: '' })
     expect(body).not.toHaveProperty('from_run')
+  })
+
+  it('is sent once for each of several models, under names of their own', () => {
+    const drafts = draftsOf({ ...CHOSEN, model: 'openai/b', name: 'try' }, ['house/c:7', 'openai/b'])
+    expect(drafts.map(({ model, name }) => [model, name])).toEqual([
+      ['openai/b', 'try'],
+      ['house/c:7', 'try-c-7'],
+    ])
+    expect(draftsOf(CHOSEN, [])).toEqual([CHOSEN])
   })
 
   it('sends what is chosen', () => {

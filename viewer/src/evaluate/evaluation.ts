@@ -1,5 +1,6 @@
 /** What the form for an evaluation of a rollout holds, what is sent, and where a refusal belongs. */
 import type { Schema } from '../api/types'
+import { slug } from '../launch/benchmark/draft'
 import { readSettings, settingsText } from './settings'
 
 export type Code = Schema<'CodeDocument'>
@@ -104,6 +105,13 @@ export function draftProblems(draft: Draft): Problems {
     found.settings = error instanceof Error ? error.message : String(error)
   }
   return found
+}
+
+/** The form for each of several models: as it is, and with each of the others in place of its model. */
+export function draftsOf(draft: Draft, others: readonly string[]): Draft[] {
+  const name = draft.name.trim()
+  const more = others.filter((model) => model !== draft.model.trim())
+  return [draft, ...more.map((model) => ({ ...draft, model, name: name && `${name}-${slug(model)}` }))]
 }
 
 /** What is sent. `earlier` is the run that is repeated: with the same code it gives the configuration as it was. */

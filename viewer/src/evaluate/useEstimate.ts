@@ -20,7 +20,7 @@ export function useEstimate(body: Schema<'RolloutInput'> | undefined) {
 }
 
 /** A text once it has not changed for a moment. */
-function useSettled(text: string): string {
+export function useSettled(text: string): string {
   const [settled, setSettled] = useState(text)
   useEffect(() => {
     const timer = setTimeout(() => setSettled(text), REST_MS)

@@ -12,8 +12,9 @@ import { isMember, type Me } from '../session/person'
 import { useMe } from '../session/useMe'
 import { mayAs } from '../workspaces/roles'
 import navStyles from '../workspaces/WorkspaceNav.module.css'
+import { BenchmarkForm } from './benchmark/BenchmarkForm'
 import { LaunchForm } from './LaunchForm'
-import { isEvaluation, type LaunchSearch } from './search'
+import { isBenchmark, isEvaluation, type LaunchSearch } from './search'
 
 /** The form for a new run; what a link to it names is chosen already. */
 export function NewRunPage() {
@@ -34,9 +35,10 @@ export function NewRunPage() {
     )
   }
   if (isMember(me) && isEvaluation(search)) return <NewEvaluation search={search} />
+  if (isMember(me) && isBenchmark(search)) return <NewBenchmarkRuns search={search} />
   return (
     <Page title="New run" note="A model plays episodes in an environment. Watch it live; everything is recorded.">
-      {isMember(me) && <KindNav rollout={false} />}
+      {isMember(me) && <KindNav />}
       <NewEnvironmentRun search={search} me={me} />
     </Page>
   )
@@ -67,6 +69,31 @@ function NewEnvironmentRun({ search, me }: { search: LaunchSearch; me: Me }) {
   )
 }
 
+/** Runs of a benchmark, one for each model. */
+function NewBenchmarkRuns({ search }: { search: LaunchSearch }) {
+  const benchmarks = useDocument('/api/benchmarks', { query: { limit: 1_000 } })
+  const models = useDocument('/api/models')
+  const workspaces = useDocument('/api/workspaces')
+  return (
+    <Page title="New run" note="Models answer the tasks of a benchmark. Watch them live; everything is recorded.">
+      <KindNav />
+      <Loaded query={benchmarks} title="The benchmarks could not be loaded" height="30rem">
+        {(known) => (
+          <Loaded query={models} title="The models could not be loaded" height="30rem">
+            {(offered) => (
+              <Loaded query={workspaces} title="Your workspaces could not be loaded" height="30rem">
+                {(found) => (
+                  <BenchmarkForm benchmarks={known.items} models={offered.models} workspaces={found} search={search} />
+                )}
+              </Loaded>
+            )}
+          </Loaded>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
 /** The evaluation of a rollout of a workspace, fresh or as an earlier one. */
 function NewEvaluation({ search }: { search: LaunchSearch }) {
   const workspaces = useDocument('/api/workspaces')
@@ -76,7 +103,7 @@ function NewEvaluation({ search }: { search: LaunchSearch }) {
       title={search.from ? 'Run again' : 'New run'}
       note="A rollout plays every row of a dataset with a model, and its grader scores what came of it."
     >
-      {!search.from && <KindNav rollout />}
+      {!search.from && <KindNav />}
       <Loaded query={workspaces} title="Your workspaces could not be loaded" height="30rem">
         {(found) => {
           const working = found.filter((one) => mayAs('member', one, me))
@@ -138,16 +165,34 @@ function Repeated({
   )
 }
 
-/** What is run: an environment or a rollout. */
-function KindNav({ rollout }: { rollout: boolean }) {
+/** What is run: a benchmark, a rollout, an environment. */
+function KindNav() {
+  const search = useSearch({ from: '/new-run' })
+  const kinds = [
+    { label: 'Benchmark', search: {}, here: isBenchmark(search) },
+    { label: 'Rollout and dataset', search: { kind: 'rollout' }, here: isEvaluation(search) },
+    {
+      label: 'Environment',
+      search: { kind: 'environment' },
+      here: !isBenchmark(search) && !isEvaluation(search),
+    },
+  ] as const
   return (
     <nav aria-label="What to run" className={navStyles.nav}>
-      <Link to="/new-run" activeOptions={{ exact: true, includeSearch: rollout }}>
-        Environment
-      </Link>
-      <Link to="/new-run" search={{ kind: 'rollout' }} activeOptions={{ exact: true, includeSearch: !rollout }}>
-        Rollout and dataset
-      </Link>
+      {kinds.map(({ label, search: to, here }) => (
+        <Link
+          key={label}
+          to="/new-run"
+          search={to}
+          aria-current={here ? 'page' : undefined}
+          activeOptions={BY_ITS_WHOLE_ADDRESS}
+        >
+          {label}
+        </Link>
+      ))}
     </nav>
   )
 }
+
+/** Links to other kinds are not current because their address is a part of this one. */
+const BY_ITS_WHOLE_ADDRESS = { exact: true, includeSearch: true }

@@ -7,8 +7,9 @@ export interface LaunchSearch {
   environment?: string
   model?: string
   team?: string
-  /** An evaluation of a rollout instead of a run of an environment. */
-  kind?: 'rollout'
+  benchmark?: string
+  /** What is run, where nothing else of the address says it; by default a benchmark. */
+  kind?: 'rollout' | 'environment'
   /** The run that is repeated. */
   from?: string
   workspace?: string
@@ -25,7 +26,8 @@ export function readLaunchSearch(search: RawSearch): LaunchSearch {
     environment: text(search.environment),
     model: text(search.model),
     team: text(search.team),
-    kind: oneOf(search.kind, ['rollout'] as const),
+    benchmark: text(search.benchmark),
+    kind: oneOf(search.kind, ['rollout', 'environment'] as const),
     from: text(search.from),
     workspace: text(search.workspace),
     branch: text(search.branch),
@@ -38,4 +40,10 @@ export function readLaunchSearch(search: RawSearch): LaunchSearch {
 /** Whether the address asks for an evaluation of a rollout. */
 export function isEvaluation({ kind, from, workspace, configuration }: LaunchSearch): boolean {
   return kind === 'rollout' || [from, workspace, configuration].some((given) => given !== undefined)
+}
+
+/** Whether the address asks for runs of a benchmark. */
+export function isBenchmark({ kind, domain, environment, team, ...rest }: LaunchSearch): boolean {
+  if (isEvaluation(rest)) return false
+  return kind === undefined && [domain, environment, team].every((given) => given === undefined)
 }

@@ -5,7 +5,7 @@ import { ShortcutList } from '../keys/ShortcutList'
 import { useShortcut } from '../keys/useShortcut'
 import { place } from '../place'
 import { useMe } from '../session/useMe'
-import { pagesFor } from './barPages'
+import { furtherPages, pagesFor } from './barPages'
 import { ConnectionState } from './ConnectionState'
 import styles from './Layout.module.css'
 import { LinkButton } from './LinkButton'
@@ -22,6 +22,7 @@ export function Layout() {
   const folded = useFolded(bar)
   const me = useMe()
   const pages = pagesFor(place.mode, me)
+  const all = [...pages, ...furtherPages(place.mode, me)]
   useShortcut('/', 'Search', focusSearch, { group: 'Everywhere' })
   return (
     <>
@@ -31,7 +32,7 @@ export function Layout() {
       <header ref={bar} className={styles.bar}>
         {folded && (
           <div data-instead>
-            <PagesMenu pages={pages} />
+            <PagesMenu pages={all} />
           </div>
         )}
         <Link to="/" className={styles.brand} aria-label="mesocosm, start page">
@@ -56,7 +57,7 @@ export function Layout() {
           <AccountMenu me={me} />
         </div>
       </header>
-      {pages.map((page) => (
+      {all.map((page) => (
         <PageShortcut key={page.to} page={page} />
       ))}
       <main ref={main} tabIndex={-1} className={styles.main}>

@@ -70,9 +70,11 @@ def check_url(service: Service, url: str) -> None:
         raise Refusal(422, f"the environment's URL cannot be used: {error}") from error
 
 
-def check_size(service: Service, episodes: int, trials: int) -> None:
-    """Raise Refusal 422 for more episodes than one run of this server may have."""
-    limit = service.settings.max_episodes_per_run
+def check_size(service: Service, episodes: int, trials: int, *, guest: bool = False) -> None:
+    """Raise Refusal 422 for more episodes than one run of this server, or of a guest, may have."""
+    limit = service.settings.quota(guest=guest).episodes
     if episodes * trials > limit:
         asked = f"num_episodes {episodes}" + (f" x {trials} trials" if trials > 1 else "")
-        raise Refusal(422, f"{asked} is more than the {limit} episodes that one run may have; ask for at most {limit}")
+        raise Refusal(
+            422, f"{asked} is more than the {limit:,} episodes that one run may have; ask for at most {limit:,}"
+        )

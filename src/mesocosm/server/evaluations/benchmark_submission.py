@@ -41,19 +41,13 @@ def submit_benchmark(
     The caller has checked that the person may submit in the workspace; without one the run is their own. Raises
     Refusal, InvalidInput.
     """
-    if service.local:
-        raise Refusal(409, "benchmarks of this machine are run with `mesocosm bench run`")
-    if not viewer.caller.member:
-        raise Refusal(403, "benchmarks are for members; sign in")
-    if wanted.name and (fault := run_name_fault(wanted.name)):
-        raise Refusal(422, fault)
-    asked = wanted.model_dump(mode="json", exclude={"kind", "reuse"})
+    _check_caller(service, viewer, wanted)
+    # A field that came later is left out where it is not given: requests from before are still the same.
+    later = {"run_usd"} if wanted.run_usd is None else set()
+    asked = wanted.model_dump(mode="json", exclude={"kind", "reuse", *later})
     if workspace is not None and wanted.name and (known := named_run(service, workspace, wanted.name)) is not None:
         return same_request(viewer, known, asked)
-    benchmark = _benchmark(wanted.benchmark)
-    datasets = _datasets(service, workspace, benchmark, wanted.parameters)
-    settings = _settings(benchmark, wanted, datasets)
-    run = _planned(service, viewer, workspace, wanted, benchmark, settings, datasets)
+    benchmark, datasets, run = _plan(service, viewer, workspace, wanted)
     if wanted.reuse and (earlier := _same_experiment(service, viewer, workspace, run)) is not None:
         return earlier
     used = next(iter(datasets.values()), None)
@@ -70,7 +64,7 @@ def submit_benchmark(
         config={"asked": asked, "benchmark": benchmark.descriptor.id, "parameters": wanted.parameters},
         created_at=round(run.created_at, 6),
     )
-    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    terms = AdmissionTerms(waiting=service.settings.quota(guest=False).waiting)
     try:
         denial = service.store.queue.admit(request, run, terms)
     except IntegrityError:
@@ -85,6 +79,30 @@ def submit_benchmark(
         viewer.caller.actor, "run.submit", where, {"run": run.id, "benchmark": benchmark.descriptor.id}
     )
     return request
+
+
+def plan_benchmark(service: Service, viewer: Viewer, workspace: Workspace | None, wanted: BenchmarkInput) -> Run:
+    """Return the run that a request would queue; nothing is stored. Raises as `submit_benchmark`."""
+    _check_caller(service, viewer, wanted)
+    return _plan(service, viewer, workspace, wanted)[-1]
+
+
+def _check_caller(service: Service, viewer: Viewer, wanted: BenchmarkInput) -> None:
+    if service.local:
+        raise Refusal(409, "benchmarks of this machine are run with `mesocosm bench run`")
+    if not viewer.caller.member:
+        raise Refusal(403, "benchmarks are for members; sign in")
+    if wanted.name and (fault := run_name_fault(wanted.name)):
+        raise Refusal(422, fault, field="name")
+
+
+def _plan(
+    service: Service, viewer: Viewer, workspace: Workspace | None, wanted: BenchmarkInput
+) -> tuple[KnownBenchmark, dict[str, DatasetInUse], Run]:
+    benchmark = _benchmark(wanted.benchmark)
+    datasets = _datasets(service, workspace, benchmark, wanted.parameters)
+    settings = _settings(benchmark, wanted, datasets)
+    return benchmark, datasets, _planned(service, viewer, workspace, wanted, benchmark, settings, datasets)
 
 
 def _same_experiment(service: Service, viewer: Viewer, workspace: Workspace | None, run: Run) -> RunRequest | None:
@@ -188,12 +206,16 @@ def _planned(
     server = service.settings
     if ":" in wanted.agent:
         raise Refusal(422, f"{wanted.agent!r} is code, and a server runs agents by their names only")
-    model = service.catalogue.resolve(wanted.model, viewer.caller)
+    model = service.catalogue.resolve(wanted.model, viewer.caller, workspace)
     budget, warnings = budget_of_run(service, viewer, workspace, [model])
+    if wanted.run_usd is not None and not model.free:
+        budget = wanted.run_usd if budget is None else min(budget, wanted.run_usd)
+        if not model.priced:
+            warnings.append(f"it does not stop at ${wanted.run_usd:g}, because the price of {model.asked} is unknown")
     limits = Limits(
         episode_steps=server.max_steps,
         episode_seconds=server.episode_s,
-        episode_tokens=server.episode_tokens,
+        episode_tokens=server.quota(guest=False).episode_tokens,
         run_seconds=server.run_s,
         run_usd=budget,
         outage_seconds=server.outage_s,
@@ -208,8 +230,8 @@ def _planned(
         model.name,
         agent=wanted.agent,
         limits=limits,
-        # Its episodes take no slots of the worker, so each run of a worker has its share of them.
-        parallel=min(wanted.parallel, max(server.episodes_at_once // server.runs_at_once, 1)),
+        # Its episodes take no slots of the worker and mostly wait for a model: two such runs fill the worker.
+        parallel=model.most_parallel(min(wanted.parallel, max(server.episodes_at_once // 2, 1))),
         tags=checked_tags(wanted.tags),
         benchmark=BenchmarkRef(HOSTED, benchmark.descriptor.id, {"suite": msgspec.to_builtins(suite)}),
     )

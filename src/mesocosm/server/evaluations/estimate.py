@@ -38,7 +38,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
     known = earlier_submission(service, viewer, workspace, wanted)
     planned = plan_evaluation(service, viewer, workspace, wanted)
     request, run, version = planned.request, planned.run, planned.data.version
-    price = service.catalogue.resolve(request.model, viewer.caller).price
+    price = service.catalogue.resolve(request.model, viewer.caller, workspace).price
     basis = _basis(service, planned)
     spec = run.spec
     return RunEstimate(
@@ -68,7 +68,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
         price=None if price is None else _per_thousand(price),
         basis=None if basis is None else _basis_document(basis),
         tokens=None if basis is None else round(basis.usage.total / basis.counts.done * run.counts.planned),
-        usd=_usd(price, basis, run),
+        usd=estimated_usd(price, basis, run),
         budget_usd=spec.limits.run_usd,
         notes=request.config["notes"],
         warnings=list(run.warnings),
@@ -88,19 +88,21 @@ def _basis_document(basis: Run) -> EstimateBasis:
     return EstimateBasis(run_id=basis.id, name=basis.name, model=basis.model, samples=basis.counts.done)
 
 
-def _usd(price: Price | None, basis: Run | None, run: Run) -> float | None:
-    """Return the estimated cost: as that of the basis if it had the same model, else its tokens at this price."""
-    if price is not None and price.free and run.spec.judge is None:
+def estimated_usd(price: Price | None, basis: Run | None, run: Run) -> float | None:
+    """Return the cost of as many episodes as planned: the tokens of the basis at today's price.
+
+    With a judge, or without a price, it is what the basis cost if it had the same model; else None.
+    """
+    judged = run.spec.judge is not None
+    if price is not None and price.free and not judged:
         return 0.0
     if basis is None:
         return None
-    share = run.counts.planned / basis.counts.done
-    if basis.model == run.model and basis.usage.cost_usd is not None:
-        return basis.usage.cost_usd * share
-    if price is None or run.spec.judge is not None or not basis.usage.calls:
-        return None
-    # Prices may depend on the length of a call, so that the usual call is what is charged.
-    calls, used = basis.usage.calls, basis.usage
+    share, used = run.counts.planned / basis.counts.done, basis.usage
+    if price is None or judged or not used.calls:
+        return used.cost_usd * share if basis.model == run.model and used.cost_usd is not None else None
+    # Where long calls cost more, the usual call is what is charged.
+    calls = used.calls if price.long_over is not None else 1
     return price.cost(used.prompt // calls, used.completion // calls, used.cached // calls) * calls * share
 
 

@@ -98,7 +98,7 @@ def submit_evaluation(
     check_secrets(planned)
     request, run = planned.request, planned.run
     name, asked = request.name, request.config["asked"]
-    terms = AdmissionTerms(waiting=service.settings.queued_per_actor)
+    terms = AdmissionTerms(waiting=service.settings.quota(guest=False).waiting)
     # A worker may begin the run as soon as it is queued.
     provide_secrets(service, workspace.id, run.id, provided, viewer.account_id)
     try:
@@ -465,8 +465,8 @@ def _planned(
     run_id: str,
 ) -> Run:
     settings = service.settings
-    model = _model(service, viewer, "experiment.model_path", config.experiment.model_path)
-    judge = _model(service, viewer, "model.judge", config.model.judge) if config.model.judge else None
+    model = _model(service, viewer, workspace, "experiment.model_path", config.experiment.model_path)
+    judge = _model(service, viewer, workspace, "model.judge", config.model.judge) if config.model.judge else None
     budget, warnings = budget_of_run(service, viewer, workspace, [model, *([judge] if judge else [])])
     if config.model.base_url:
         warnings.append(
@@ -480,7 +480,7 @@ def _planned(
         model=_served(spec, model, settings.model_s),
         judge=None if judge is None or spec.judge is None else msgspec.structs.replace(spec.judge, name=judge.name),
         limits=_limits(service, config, spec.limits, budget),
-        parallel=min(spec.parallel, settings.episodes_at_once),
+        parallel=model.most_parallel(min(spec.parallel, settings.episodes_at_once)),
     )
     try:
         run = planned_run(spec)
@@ -501,9 +501,9 @@ def _planned(
     return run
 
 
-def _model(service: Service, viewer: Viewer, key: str, name: str) -> ServedModel:
+def _model(service: Service, viewer: Viewer, workspace: Workspace, key: str, name: str) -> ServedModel:
     try:
-        return service.catalogue.resolve(name, viewer.caller)
+        return service.catalogue.resolve(name, viewer.caller, workspace)
     except Refusal as refusal:
         raise Refusal(refusal.status, refusal.detail, code=refusal.code, field=key) from refusal
 

@@ -48,21 +48,21 @@ class OwnAccount(GrantedObject):
             Allowance() if caller.anonymous else self._store.queue.used(caller.actor, terms_of(service, self._viewer))
         )
         guest = not caller.member
-        per_day = settings.guest_runs_per_day if guest else settings.member_runs_per_day
+        quota = settings.quota(guest=guest)
         return LimitsDocument(
-            episodes_per_run=settings.max_episodes_per_run,
+            episodes_per_run=quota.episodes,
             steps_per_episode=settings.max_steps,
-            tokens_per_episode=settings.episode_tokens,
+            tokens_per_episode=quota.episode_tokens,
             episode_seconds=settings.episode_s,
             run_seconds=settings.run_s,
             run_usd=settings.run_budget_usd,
             may_run=not caller.anonymous,
             domains=list(settings.demo_domains) if guest else None,
-            cooldown_seconds=settings.cooldown_s,
+            cooldown_seconds=quota.cooldown_s,
             cooldown_left_seconds=left.cooldown_s,
-            runs_per_day=per_day,
-            runs_left_today=max(per_day - left.today, 0),
-            waiting_at_most=settings.queued_per_actor,
+            runs_per_day=quota.per_day,
+            runs_left_today=max(quota.per_day - left.today, 0),
+            waiting_at_most=quota.waiting,
             waiting=left.waiting,
             queue_length=self._store.workers.queue().runs_queued,
             budget=self._budget("guest:" if caller.anonymous else caller.actor, None),

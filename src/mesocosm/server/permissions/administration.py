@@ -5,15 +5,26 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from pydantic import SecretStr
 
 from mesocosm import __version__
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import SERVER, Role
+from mesocosm.server.managed_models import ManagedModel, delete_model, managed_models, save_model, seal_key
+from mesocosm.server.model_catalogue import Offer, ServedModel, name_fault, served_fault
+from mesocosm.server.model_check import forget_check
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.account import AuditPage, AuditRow, KeyRotated, UserCreated, UserPage, UserRow
-from mesocosm.server.schemas.document import instant, moment
+from mesocosm.server.schemas.document import discreet, instant, moment
+from mesocosm.server.schemas.model import (
+    ManagedModelDocument,
+    ManagedModelList,
+    ManagedModelWorkspace,
+    ModelInput,
+    ModelPrice,
+)
 from mesocosm.server.schemas.system import (
     FailedRun,
     InFlightDocument,
@@ -23,6 +34,8 @@ from mesocosm.server.schemas.system import (
     WorkerDocument,
 )
 from mesocosm.server.service import Service
+from mesocosm.server.settings import ModelEntry
+from mesocosm.server.workspace_secrets import encrypting_keys
 from mesocosm.store.counts import FailedRequest
 from mesocosm.store.users import User
 from mesocosm.store.workers import Worker
@@ -168,6 +181,92 @@ class Administration(GrantedObject):
             cost_usd=taken.cost_usd,
             version=__version__,
         )
+
+    def models(self) -> ManagedModelList:
+        """Return all models of the server; no key is shown."""
+        return ManagedModelList(models=[self._model(offer) for offer in self._service.catalogue.offers()])
+
+    def set_model(self, name: str, given: ModelInput) -> ManagedModelDocument:
+        """Add a model, or change one. Raises Refusal 422 for what cannot be used, InfrastructureError without a key to
+        encrypt with; 409 on a laptop.
+        """
+        if self._service.local:
+            raise Refusal(409, "models are managed on servers only; on this machine, name any model in the command")
+        if fault := name_fault(name):
+            raise Refusal(422, f"the name {name[:200]!r} {fault}")
+        served = given.served_as.strip()
+        if served and (fault := served_fault(served)):
+            raise Refusal(422, f"{served[:200]!r} {fault}", field="served_as")
+        before = self._managed(name)
+        kept = before.sealed if before is not None and before.entry.served_as == served else ""
+        entry = ModelEntry(
+            name=name,
+            served_as=served,
+            workspaces=tuple(self._workspace_id(one) for one in given.workspaces),
+            **given.model_dump(exclude={"served_as", "key", "workspaces"}),
+        )
+        if given.key is not None:
+            value = given.key.get_secret_value().strip()
+            kept = seal_key(encrypting_keys(self._service), name, SecretStr(value)) if value else ""
+        save_model(self._store, ManagedModel(entry, kept))
+        detail = {key: value for key, value in entry.model_dump(mode="json").items() if key not in {"name", "key"}}
+        changed = "unchanged" if given.key is None else "set" if kept else "removed"
+        self._note_model("set", name, {**detail, "served_as": discreet(served), "key": changed})
+        forget_check(self._service, name, served or name)
+        found = next(offer for offer in self._service.catalogue.offers() if offer.entry.name == name)
+        return self._model(found)
+
+    def delete_model(self, name: str) -> None:
+        """Remove a model that was added here, or undo the changes of one of the settings. Raises Refusal 404."""
+        known = self._managed(name)
+        if known is None:
+            raise Refusal(
+                404, f"the model {name[:200]!r} was not added or changed here; those of the settings can be disabled"
+            )
+        delete_model(self._store, name)
+        forget_check(self._service, name, known.entry.served_as or name)
+        self._note_model("delete", name, {})
+
+    def _managed(self, name: str) -> ManagedModel | None:
+        return next((one for one in managed_models(self._store) if one.entry.name == name), None)
+
+    def _model(self, offer: Offer) -> ManagedModelDocument:
+        entry, managed = offer.entry, offer.managed
+        price = ServedModel(entry.name, entry.served_as or entry.name, entry).price
+        return ManagedModelDocument(
+            name=entry.name,
+            served_as=discreet(entry.served_as),
+            title=entry.title,
+            provider=offer.provider,
+            guests=entry.guests,
+            full_bench=entry.full_bench,
+            disabled=entry.disabled,
+            available=not offer.reason,
+            reason=offer.reason,
+            source="settings" if managed is None else "added" if offer.base is None else "changed",
+            key="stored" if managed is not None and managed.sealed else "variable" if entry.key else "none",
+            variable="" if managed is not None and managed.sealed else entry.key,
+            price=None if price is None else ModelPrice(input=price.input, output=price.output),
+            own_price=entry.price is not None,
+            parallel=entry.parallel,
+            workspaces=[self._named_workspace(one) for one in entry.workspaces],
+        )
+
+    def _workspace_id(self, reference: str) -> str:
+        found = self._store.workspaces.membership(reference, self._viewer.user_id)
+        if found is None:
+            raise Refusal(422, f"there is no workspace {reference[:200]!r}", field="workspaces")
+        return found.workspace.id
+
+    def _named_workspace(self, reference: str) -> ManagedModelWorkspace:
+        found = self._store.workspaces.membership(reference, self._viewer.user_id)
+        known = None if found is None else found.workspace
+        return ManagedModelWorkspace(
+            id="" if known is None else known.id, name=reference if known is None else known.name
+        )
+
+    def _note_model(self, action: str, name: str, detail: dict[str, object]) -> None:
+        self._store.audit.note(self._actor, f"model.{action}", f"model:{name}", detail, self._viewer.address)
 
     def _get(self, user_id: int) -> User:
         user = self._store.users.get(user_id)

@@ -86,7 +86,7 @@ class Grant:
         return OwnedRun.find(self._service, self._viewer, run_id)
 
     def benchmarks(self) -> BenchmarkRecords:
-        """Return benchmarks and leaderboards over all runs. Raises Refusal 403 unless the caller sees all runs."""
+        """Return benchmarks and leaderboards over the runs that the caller may read. Raises Refusal 403 for guests."""
         return BenchmarkRecords(self._service, self._viewer)
 
     def submit(

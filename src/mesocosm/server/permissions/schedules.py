@@ -207,7 +207,7 @@ def _checked(service: Service, viewer: Viewer, workspace: Workspace, given: Sche
         raise Refusal(422, "a schedule runs at times or after syncs, not both; leave `cron` out, or make two schedules")
     overrides = given.overrides
     if overrides.model is not None:
-        service.catalogue.resolve(overrides.model, viewer.caller)
+        service.catalogue.resolve(overrides.model, viewer.caller, workspace)
     tags = checked_tags(overrides.tags)
     given_overrides = {"limit": overrides.limit, "model": overrides.model, "tags": tags or None}
     replaced = {name: value for name, value in given_overrides.items() if value is not None}

@@ -4,7 +4,7 @@ Outsiders see the actions and results of a public run, but not prompts, replies 
 paths and addresses of a server's machines. All methods of these objects return redacted data.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -31,12 +31,14 @@ from mesocosm.server.auth.redaction import (
     redact_line,
     redact_run,
 )
+from mesocosm.server.evaluations.benchmark_forecast import forecast_runs
 from mesocosm.server.permissions import GrantedObject
-from mesocosm.server.permissions.workspaces import VisibleWorkspace
+from mesocosm.server.permissions.workspaces import VisibleWorkspace, WorkingWorkspace
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.document import discreet, instant, moment
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunChange, RunSummary
+from mesocosm.server.schemas.run_estimate import Forecast, ForecastInput
 from mesocosm.server.schemas.run_import import Imported
 from mesocosm.server.schemas.run_request import (
     EvaluationDocument,
@@ -61,6 +63,7 @@ from mesocosm.store.search import SearchHit, SearchResult, Sight
 from mesocosm.store.search_query import SearchQuery
 from mesocosm.store.series import RunSeries
 from mesocosm.store.traces import Traces
+from mesocosm.store.workspaces import Workspace
 from mesocosm.store.wrong_answers import WrongGroup
 
 _PIECES = 50
@@ -489,6 +492,8 @@ class VisibleEpisode(GrantedObject):
         return self._traces.messages(self.id, indexes, before_seq, limit=limit, budget_s=budget_s)
 
 
+_NEWEST = 10
+"""Runs that are looked through for one that an estimate can be made from."""
 _OF_TASK = 50
 """Runs that are looked through for episodes of one task."""
 
@@ -556,6 +561,34 @@ class VisibleRuns(GrantedObject):
         order = {run.id: place for place, run in enumerate(page.items)}
         mine = sorted((one for one in found if one.run_id in runs), key=lambda one: order[one.run_id])
         return [runs[one.run_id]._granted(one) for one in mine], page.cursor is None  # noqa: SLF001
+
+    @property
+    def visible_to(self) -> VisibleTo:
+        """The condition that a run is one of these."""
+        return self._visible_to("")
+
+    def shown(self, runs: Mapping[str, Run]) -> dict[str, Run]:
+        """Return those of some stored runs that the caller may read, as they may see them."""
+        requests = self._service.store.run_requests.of(list(runs))
+        return {
+            run_id: self._visible(run, requests.get(run_id)).record
+            for run_id, run in runs.items()
+            if self._viewer.may_read_run(requests.get(run_id), run.status)
+        }
+
+    def forecast(self, wanted: ForecastInput) -> Forecast:
+        """Return what runs of benchmarks would come to, from earlier ones of these; nothing is submitted."""
+
+        def workspace_of(reference: str) -> Workspace | None:
+            return WorkingWorkspace.find(self._service, self._viewer, reference).record if reference else None
+
+        return forecast_runs(self._service, self._viewer, wanted.runs, workspace_of, self.newest_finished)
+
+    def newest_finished(self, benchmark: str, model: str) -> Run | None:
+        """Return the newest finished run of a benchmark and a model that the caller sees all of, None without one."""
+        wanted = RunFilter(benchmarks=(benchmark,), models=(model,), statuses=(RunStatus.FINISHED,))
+        found = (one.record for one in self.page(wanted, limit=_NEWEST).items if not one.redacted)
+        return next((run for run in found if run.counts.done), None)
 
     def count(self, wanted: RunFilter | None = None, *, whose: Whose = "") -> tuple[int, bool]:
         """Return the number of matching runs, and whether it is exact. Raises Refusal as `page` does."""

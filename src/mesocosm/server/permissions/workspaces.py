@@ -17,6 +17,7 @@ from mesocosm.server.evaluations.benchmark_submission import submit_benchmark
 from mesocosm.server.evaluations.code_list import code_of
 from mesocosm.server.evaluations.estimate import estimate_evaluation
 from mesocosm.server.evaluations.submission import find_evaluation, submit_evaluation, unknown_run
+from mesocosm.server.model_check import checked_model
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.datasets import VisibleDataset, VisibleDatasets, WorkingDataset, WorkingDatasets
 from mesocosm.server.permissions.notifications import ManagedNotification, ManagedNotifications
@@ -34,6 +35,7 @@ from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests.submission import spent_in, workspace_budget
 from mesocosm.server.schemas.evaluation import CodeDocument
 from mesocosm.server.schemas.limits import BudgetDocument
+from mesocosm.server.schemas.model import ModelCheck
 from mesocosm.server.schemas.run_estimate import RunEstimate
 from mesocosm.server.schemas.run_request import BenchmarkInput, RolloutInput
 from mesocosm.server.schemas.workspace import WorkspaceChange, WorkspaceDocument, WorkspaceMember, WorkspaceRole
@@ -114,6 +116,11 @@ class VisibleWorkspace(GrantedObject):
                 "ask one of its owners",
             )
         return workspace
+
+    @property
+    def record(self) -> workspaces.Workspace:
+        """The workspace as stored."""
+        return self._workspace
 
     def document(self) -> WorkspaceDocument:
         """Return the workspace."""
@@ -250,6 +257,10 @@ class WorkingWorkspace(VisibleWorkspace):
     def estimate(self, wanted: RolloutInput) -> RunEstimate:
         """Return what an evaluation would come to; nothing is submitted. Raises Refusal, InvalidInput."""
         return estimate_evaluation(self._service, self._viewer, self._workspace, wanted)
+
+    def check_model(self, name: str) -> ModelCheck:
+        """Ask a model one word for a run in it, and return what came of it. Raises Refusal as for such a run."""
+        return checked_model(self._service, self._service.catalogue.resolve(name, self._viewer.caller, self._workspace))
 
     def snapshots(self) -> WorkingSnapshots:
         """Return its snapshots, to upload one."""

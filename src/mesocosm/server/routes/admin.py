@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Path, Query
 
 from mesocosm.server.permissions.grant import Granted
 from mesocosm.server.permissions.route_access import Access, access
@@ -18,6 +18,7 @@ from mesocosm.server.schemas.account import (
     UserPage,
     UserRow,
 )
+from mesocosm.server.schemas.model import ManagedModelDocument, ManagedModelList, ModelInput
 from mesocosm.server.schemas.system import StatusDocument
 from mesocosm.server.web.answer import not_cached
 
@@ -82,6 +83,30 @@ def reset_password(user_id: int, grant: Granted) -> UserCreated:
 def end_sessions(user_id: int, grant: Granted) -> UserRow:
     """End all logins of an account; personal tokens stay valid."""
     return grant.administration().end_sessions(user_id)
+
+
+@router.get("/models", responses=refused(401, 403), **access(Access.ADMIN))
+def list_managed_models(grant: Granted) -> ManagedModelList:
+    """List the models of the server with their prices, limits and workspaces. Keys are never shown."""
+    return grant.administration().models()
+
+
+ManagedName = Annotated[str, Path(max_length=300, description="Name of the model, `provider/name`.")]
+
+
+@router.put("/models/{name:path}", responses=refused(401, 403, 503), **access(Access.ADMIN))
+def set_model(name: ManagedName, body: ModelInput, grant: Granted) -> ManagedModelDocument:
+    """Add a model, or change one. Runs that are going on keep what they were started with, except its key and price.
+
+    With another `served_as` the stored key is removed unless `key` is given: a key belongs to its address.
+    """
+    return grant.administration().set_model(name, body)
+
+
+@router.delete("/models/{name:path}", status_code=204, responses=refused(401, 403, 404), **access(Access.ADMIN))
+def delete_model(name: ManagedName, grant: Granted) -> None:
+    """Remove a model that was added here, or undo the changes of one of the settings. Its stored key is deleted."""
+    grant.administration().delete_model(name)
 
 
 @router.post("/keys/rotate", responses=refused(401, 403), **access(Access.ADMIN))

@@ -27,7 +27,7 @@ Index = Annotated[BenchmarkIndex, Depends(index_of)]
 """A parameter of a route that reads the catalogue."""
 
 
-@router.get("", response_model=BenchmarkPage, **access(Access.ADMIN))
+@router.get("", response_model=BenchmarkPage, **access(Access.MEMBER))
 def list_benchmarks(
     grant: Granted,
     index: Index,
@@ -37,7 +37,7 @@ def list_benchmarks(
     cursor: str | None = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
 ) -> Response:
-    """List the benchmarks of the catalogue and those of stored runs, by title."""
+    """List the benchmarks of the catalogue and those of runs that the caller may read, by title."""
     return answer(benchmark_page(grant.benchmarks(), index, q, cursor, limit))
 
 
@@ -51,7 +51,7 @@ def get_task(grant: Granted, benchmark_id: str, task_digest: str) -> Response:
     return answer(read_task_detail(benchmark_id, task_digest, grant.runs()))
 
 
-@router.get("/{benchmark_id:path}", response_model=BenchmarkDetail, **access(Access.ADMIN))
+@router.get("/{benchmark_id:path}", response_model=BenchmarkDetail, **access(Access.MEMBER))
 def get_benchmark(grant: Granted, index: Index, benchmark_id: str) -> Response:
-    """Return a benchmark with its leaderboard and the history of its scores."""
+    """Return a benchmark with its leaderboard and the history of its scores, of runs that the caller may read."""
     return answer(read_benchmark(grant.benchmarks(), index, benchmark_id))

@@ -24,7 +24,7 @@ from mesocosm.server.schemas.episode import EpisodeDetail
 from mesocosm.server.schemas.evaluation import PreviousRun, SampleFilePage
 from mesocosm.server.schemas.limits import QueuePlace
 from mesocosm.server.schemas.run import RunDetail
-from mesocosm.server.schemas.run_estimate import RunEstimate
+from mesocosm.server.schemas.run_estimate import Forecast, ForecastInput, RunEstimate
 from mesocosm.server.schemas.run_request import (
     RolloutInput,
     RunBody,
@@ -69,6 +69,15 @@ def estimate_run(body: RolloutInput, grant: Granted) -> RunEstimate:
     wait for, if its commit is not synced yet.
     """
     return grant.working_workspace(body.workspace).estimate(body)
+
+
+@router.post("/api/runs/forecast", response_model=Forecast, responses=refused(403, 409), **access(Access.MEMBER))
+def forecast_runs(body: ForecastInput, grant: Granted) -> Forecast:
+    """Return what runs of benchmarks would come to: episodes, tokens, cost and time, from earlier runs of their models.
+
+    Nothing is submitted. A run that would be refused says why, and the others are estimated all the same.
+    """
+    return grant.runs().forecast(body)
 
 
 @router.post("/api/runs/{run_id}/stop", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))

@@ -149,7 +149,7 @@ def submit_run(
     if viewer.caller.anonymous:
         raise Refusal(401, "Authentication required", headers={"WWW-Authenticate": "Bearer"})
     if not wanted.official:
-        check_size(service, wanted.num_episodes, wanted.trials)
+        check_size(service, wanted.num_episodes, wanted.trials, guest=viewer.caller.guest)
     elif purpose != "run" or env_url:
         raise Refusal(422, "only an ordinary run can be official; leave `official` out")
     _check_guest(service, viewer, wanted)
@@ -219,11 +219,9 @@ def submit_test_episode(service: Service, viewer: Viewer, wanted: TestEpisodeInp
 
 def terms_of(service: Service, viewer: Viewer, *, cooldown: bool = True) -> AdmissionTerms:
     """Return the cooldown, daily quota and queue limit of a caller."""
-    settings = service.settings
+    quota = service.settings.quota(guest=viewer.caller.guest)
     return AdmissionTerms(
-        cooldown_s=settings.cooldown_s if cooldown else 0.0,
-        per_day=settings.guest_runs_per_day if viewer.caller.guest else settings.member_runs_per_day,
-        waiting=settings.queued_per_actor,
+        cooldown_s=quota.cooldown_s if cooldown else 0.0, per_day=quota.per_day, waiting=quota.waiting
     )
 
 
@@ -357,7 +355,9 @@ def _planned(
         limit = min((usd for usd in (left.usd, service.settings.run_budget_usd) if usd is not None), default=None)
     try:
         tagged = wanted.model_copy(update={"tags": checked_tags(wanted.tags), "name": wanted.name.strip()})
-        run = planned_run(run_spec(tagged, location, model, service.settings, run_usd=limit, protocol=protocol))
+        guest = viewer.caller.guest
+        spec = run_spec(tagged, location, model, service.settings, run_usd=limit, protocol=protocol, guest=guest)
+        run = planned_run(msgspec.structs.replace(spec, parallel=model.most_parallel(spec.parallel)))
     except InvalidInput:
         raise
     except UsageError as error:
@@ -375,6 +375,7 @@ def run_spec(
     *,
     run_usd: float | None = None,
     protocol: OfficialProtocol | None = None,
+    guest: bool = False,
 ) -> RunSpec:
     """Return the spec of a run, an official one if `protocol` is given; `run_usd` limits its cost."""
     agent = wanted.agent_config
@@ -397,14 +398,14 @@ def run_spec(
         selection=Selection(
             seeds=seeds, count=None if seeds is not None else wanted.num_episodes, trials=wanted.trials
         ),
-        limits=msgspec.structs.replace(_limits(wanted, settings, run_usd), episode_steps=max_steps),
+        limits=msgspec.structs.replace(_limits(wanted, settings, run_usd, guest=guest), episode_steps=max_steps),
         parallel=min(wanted.max_parallel, settings.episodes_at_once),
         name=wanted.name,
         tags=tuple(wanted.tags),
     )
 
 
-def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limits:
+def _limits(wanted: RunInput, settings: Settings, run_usd: float | None, *, guest: bool) -> Limits:
     """Return the limits of a run. Raises Refusal 422 for limits above those of the server."""
     asked = (
         ("outage_seconds", wanted.outage_seconds, settings.outage_s),
@@ -416,7 +417,7 @@ def _limits(wanted: RunInput, settings: Settings, run_usd: float | None) -> Limi
     return Limits(
         episode_steps=settings.max_steps,
         episode_seconds=settings.episode_s,
-        episode_tokens=settings.episode_tokens,
+        episode_tokens=settings.quota(guest=guest).episode_tokens,
         run_seconds=settings.run_s,
         run_usd=run_usd,
         outage_seconds=settings.outage_s if wanted.outage_seconds is None else wanted.outage_seconds,

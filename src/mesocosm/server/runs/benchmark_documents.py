@@ -118,6 +118,7 @@ def _summary(runs: Benchmark | None, found: Found | None) -> dict[str, Any]:
         "origin": "" if found is None else found.known.origin,
         "lacking": None if found is None else found.lacking,
         "command": None if found is None else found.command,
+        "hosted": found is not None and not (found.descriptor.command is not None or found.descriptor.manifest),
         "coverage": _coverage(runs),
     }
     return {**(_never(found.descriptor) if runs is None and found is not None else _of_runs(runs, found)), **catalogue}

@@ -92,6 +92,7 @@ class BenchmarkSummary(Document):
         description="What this machine lacks to run the benchmark; null while that is unknown."
     )
     command: str | None = Field(description="Command that runs the benchmark; null if not in the catalogue.")
+    hosted: bool = Field(description="Whether workers of a server run it: others start a program of their own.")
 
 
 class ParameterDocument(Document):

@@ -1,10 +1,19 @@
 """Documents of what a run would come to."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.server.schemas.document import Document
+from mesocosm.server.schemas.run_request import BenchmarkInput
+
+_FORECAST_EXAMPLE: dict[str, Any] = {
+    "runs": [
+        {"kind": "benchmark", "benchmark": "gsm8k", "model": model, "max_examples": 200}
+        for model in ("openai/gpt-5-mini", "openai/gpt-5")
+    ]
+}
 
 
 class EstimatedRow(Document):
@@ -71,3 +80,61 @@ class RunEstimate(Document):
     budget_usd: float | None = Field(description="Most that the run may cost; null: unlimited.")
     notes: list[str] = Field(description="Remarks about the configuration.")
     warnings: list[str] = Field(description="Warnings that the run will have.")
+
+
+class ForecastInput(BaseModel):
+    """Runs of benchmarks to estimate, such as one for each of several models."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_FORECAST_EXAMPLE]})
+
+    runs: list[BenchmarkInput] = Field(min_length=1, max_length=20, description="The runs, as they would be submitted.")
+
+
+class Likely(Document):
+    """An estimated number with the range in which it is in 95 of 100 runs, as far as episodes vary as in the basis."""
+
+    value: float
+    low: float
+    high: float
+
+
+class ForecastBasis(Document):
+    """The earlier run that a forecast is made from: the newest finished one of the benchmark and the model."""
+
+    run_id: str
+    name: str
+    episodes: int = Field(description="Number of its finished episodes.")
+    created_at: datetime
+
+
+class RunForecast(Document):
+    """What one run would come to. Nothing was submitted."""
+
+    model: str
+    refused: str = Field(description="Why the server would refuse the run, and what to do; empty if it would not.")
+    field: str = Field(description="Field of the request that the refusal is about; empty if it is about none.")
+    tasks: int
+    trials: int
+    episodes: int = Field(description="Planned episodes: tasks times trials.")
+    parallel: int = Field(description="Episodes at once, after the limits of the server and the model.")
+    free: bool = Field(description="Whether the model costs nothing.")
+    priced: bool = Field(description="Whether a price of the model is known.")
+    basis: ForecastBasis | None = Field(description="Run that the numbers are from; null without one.")
+    tokens: Likely | None = Field(description="Tokens; null without a basis.")
+    usd: Likely | None = Field(description="Cost in USD; null without a basis or a price. 0 for a free model.")
+    seconds: Likely | None = Field(description="Duration from its start; null without a basis.")
+    note: str = Field(description="Why there is no estimate; empty if there is one.")
+    budget_usd: float | None = Field(description="Cost at which the run stops; null: at none.")
+    warnings: list[str] = Field(description="Warnings that the run would have.")
+    command: str = Field(description="Command line that submits the same run.")
+
+
+class Forecast(Document):
+    """What several runs would come to together."""
+
+    runs: list[RunForecast] = Field(description="The runs, in the order of the request.")
+    usd: Likely | None = Field(description="Cost of those with an estimate; null if none has one.")
+    unknown: int = Field(description="Number of runs whose cost is unknown.")
+    workers: int = Field(description="Number of workers that are alive.")
+    places: int = Field(description="Number of further runs that they would begin at once.")
+    waiting: int = Field(description="Number of runs of all users that wait already.")

@@ -232,6 +232,13 @@ class BenchmarkInput(BaseModel):
     parallel: int = Field(
         default=4, ge=1, le=1_000, description="Maximum number of concurrent episodes; the server may run fewer."
     )
+    run_usd: float | None = Field(
+        default=None,
+        gt=0,
+        le=1e6,
+        allow_inf_nan=False,
+        description="Cost in USD at which the run stops; null: at what is left of the budgets.",
+    )
     workspace: str = Field(
         default="", max_length=200, description="ID or name of the workspace that the run belongs to; empty: your own."
     )

@@ -68,7 +68,7 @@ SERVER_PAGES = (
     *("/workspaces/$workspaceId/schedules", "/workspaces/$workspaceId/schedules/$scheduleId"),
     *("/workspaces/$workspaceId/notifications", "/workspaces/$workspaceId/members"),
     *("/workspaces/$workspaceId/rollouts", "/workspaces/$workspaceId/rollouts/$rollout"),
-    "/workspaces/$workspaceId/configuration",
+    *("/workspaces/$workspaceId/configuration", "/rollouts", "/datasets"),
     *("/environments", "/environments/new", "/environments/$environmentId", "/account", "/device", "/admin"),
 )
 """Additional paths of the app on a server."""

@@ -31,6 +31,7 @@ class Helper:
     """
 
     def __init__(self, service: Service, name: str) -> None:
+        self._service = service
         self._seats = service.store.seats
         self._lease_s = service.settings.lease_s
         self._name = name
@@ -53,6 +54,7 @@ class Helper:
         self._leaving = asyncio.Event()
         self.busy = True
         try:
+            await asyncio.to_thread(self._service.assign_model_keys)
             problem = await help_run(self._seats, seat, leaving=self._leaving, lease_s=self._lease_s)
         finally:
             self.busy = False
@@ -80,7 +82,6 @@ def help_one(service: Service, run_id: str, *, once: bool = False) -> int:
             loop.add_signal_handler(number, stop.set)
         pool = adapters.AdapterPool(service)
         adapters.bind(service, pool)
-        service.catalogue.assign_keys()
         try:
             return await _help(service, run.id, once=once, stop=stop)
         finally:

@@ -247,6 +247,7 @@ class ClaimedRun:
                     # Its previous worker may have died after finishing the run and before releasing it.
                     await asyncio.to_thread(release_run, self._service, run.id)
                     return run
+                await asyncio.to_thread(self._service.assign_model_keys)
                 options = session.SessionOptions(executor="local" if self.alone else self._service.settings.executor)
                 return await session.resume(
                     self.request.run_id, self._service.store, control=self._control, settings=options
@@ -344,7 +345,7 @@ class _Worker:
         self._heartbeat.busy = lambda: self._pool.slots.busy
         await asyncio.to_thread(service.store.workers.add, row)
         adapters.bind(service, self._pool)
-        service.catalogue.assign_keys()
+        await asyncio.to_thread(service.assign_model_keys)
         self._heartbeat.start()
         _log.info("worker %s (process %d) has started", self.id, os.getpid())
         try:

@@ -18,6 +18,7 @@ from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.schemas.account import PasswordInput, SignInInput, SignUpInput, TokenInput
 from mesocosm.server.schemas.batch_run import BatchReport
+from mesocosm.server.schemas.model import ModelInput
 from mesocosm.server.schemas.team import TeamChange
 from mesocosm.store.batch_runs import BatchRun
 
@@ -130,6 +131,9 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "Administration.end_sessions": lambda administration, _world: administration.end_sessions(MATE),
     "Administration.rotate_keys": lambda administration, _world: administration.rotate_keys(at_once=False),
     "Administration.audit": lambda administration, _world: administration.audit(None, 9),
+    "Administration.models": lambda administration, _world: administration.models(),
+    "Administration.set_model": lambda administration, _world: administration.set_model("openai/added", ModelInput()),
+    "Administration.delete_model": lambda administration, _world: administration.delete_model("openai/added"),
     "Administration.status": lambda administration, _world: administration.status(),
     "OwnSavedViews.list": lambda views, _world: views.list(),
     "OwnSavedViews.save": lambda views, _world: views.save("Mine", "model=a"),
@@ -156,6 +160,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
         BATCH, BatchReport(model_results=[{"model": mark("private")}])
     ),
     "SystemInfo.models": lambda system, _world: system.models(),
+    "SystemInfo.check_model": lambda system, _world: system.check_model("builtin/random"),
     "SystemInfo.ping": lambda system, _world: system.ping(),
     "SystemInfo.health": lambda system, _world: system.health(),
     "SystemInfo.metrics": lambda system, _world: system.metrics("", on_this_machine=False),

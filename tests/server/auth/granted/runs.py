@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 from starlette.requests import Request
-from tests.server.auth.granted.world import MAY_CHANGE, REFUSED, RUNS, World, dump
+from tests.server.auth.granted.world import MAY_CHANGE, REFUSED, RUNS, World, dump, mark
 
 from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.server.permissions.grant import Grant
@@ -13,14 +13,15 @@ from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun,
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import AgainInput
 from mesocosm.server.schemas.run import RunChange
-from mesocosm.server.schemas.run_request import RunUpdate
+from mesocosm.server.schemas.run_estimate import ForecastInput
+from mesocosm.server.schemas.run_request import BenchmarkInput, RunUpdate
 from mesocosm.store.filters import EpisodeFilter, RunFilter, Whose
 from mesocosm.store.search_query import read_query
 
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
 OBJECTS: dict[type, Objects] = {
-    BenchmarkRecords: lambda _world, grant, role: [grant.benchmarks()] if role in {"admin", "local"} else [],
+    BenchmarkRecords: lambda _world, grant, role: [] if role in {"nobody", "guest"} else [grant.benchmarks()],
     VisibleRuns: lambda _world, grant, _role: [grant.runs()],
     VisibleRun: lambda world, grant, role: [grant.run(run_id) for run_id in world.readable(role)],
     VisibleEpisode: lambda world, grant, role: [
@@ -56,6 +57,13 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRuns.several": lambda runs, world: runs.several(world.runs.values()),
     "VisibleRuns.page": lambda runs, _world: [runs.page(whose=whose).items for whose in ("", *get_args(Whose))],
     "VisibleRuns.of_task": lambda runs, _world: runs.of_task("words", "0" * 32),
+    "VisibleRuns.shown": lambda runs, world: runs.shown(
+        {run_id: world.service.store.runs.get(run_id) for run_id in world.runs.values()}
+    ),
+    "VisibleRuns.forecast": lambda runs, _world: runs.forecast(
+        ForecastInput(runs=[BenchmarkInput(kind="benchmark", benchmark="eliza-format", model="builtin/random")])
+    ),
+    "VisibleRuns.newest_finished": lambda runs, _world: [runs.newest_finished("words", mark(name)) for name in RUNS],
     "VisibleRuns.count": lambda runs, _world: [runs.count(), runs.count(RunFilter(text="swordfish"))],
     "VisibleRuns.search": lambda runs, _world: [runs.search(read_query(text)) for text in ("swordfish", "-seen word*")],
     "VisibleRuns.facets": lambda runs, _world: runs.facets(),
@@ -113,8 +121,10 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "BenchmarkRecords.lines": lambda records, _world: records.lines(["words"]),
     "BenchmarkRecords.runs": lambda records, world: records.runs(world.runs.values(), whole=True),
     "BenchmarkRecords.measured": lambda records, world: records.measured(world.runs.values()),
-    "BenchmarkRecords.run": lambda records, world: records.run(world.runs["private"]),
-    "BenchmarkRecords.score_rows": lambda records, world: records.score_rows(world.runs["private"]),
+    "BenchmarkRecords.run": lambda records, world: _all(world, lambda name: records.run(world.runs[name])),
+    "BenchmarkRecords.score_rows": lambda records, world: _all(
+        world, lambda name: records.score_rows(world.runs[name])
+    ),
     "BenchmarkRecords.outcomes_of_comparison": lambda records, _world: records.outcomes_of_comparison("none"),
     "BenchmarkRecords.group": lambda records, _world: records.group("none"),
     "BenchmarkRecords.viewer_data": lambda records, _world: records.viewer_data(),

@@ -85,6 +85,7 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "WorkingWorkspace.estimate": lambda workspace, _world: workspace.estimate(
         RolloutInput(kind="rollout", workspace=workspace.document().id, configuration="configs/eval/x.toml")
     ),
+    "WorkingWorkspace.check_model": lambda workspace, _world: workspace.check_model("builtin/random"),
     "WorkingWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "ManagedWorkspace.repository": lambda workspace, _world: workspace.repository(),
     "VisibleWorkspace.leave": lambda workspace, _world: workspace.leave(),

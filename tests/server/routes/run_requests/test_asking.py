@@ -52,7 +52,8 @@ def environment(runs: Runs, env_id: str, domain_id: str = DOMAIN, **given: Any) 
     return row
 
 
-def test_sizes_beyond_the_limit_are_refused_and_the_limit_is_named(runs: Runs) -> None:
+def test_sizes_beyond_the_limit_are_refused_and_the_limit_is_named(open_runs: OpenRuns) -> None:
+    runs = open_runs(max_episodes_per_run=20)
     refused(runs, 422, "at most 20", num_episodes=21)
     refused(runs, 422, "at most 20", num_episodes=11, trials=2)
     refused(runs, 422, "seed_set", num_episodes=3, seed_set=[1])
