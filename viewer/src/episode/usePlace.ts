@@ -80,8 +80,8 @@ interface Ways {
 function usePlaceKeys(episode: Schema<'EpisodeDetail'>, { step, toStep, hits, hitAt, toHit, toError }: Ways): void {
   const failed = episode.failure !== null
   const group = { group: 'Episode' }
-  useShortcut('j', 'Next step', () => toStep(step + 1), group)
-  useShortcut('k', 'Previous step', () => toStep(step - 1), group)
+  useShortcut('j', 'Next step', () => toStep(step + 1), { ...group, step: true })
+  useShortcut('k', 'Previous step', () => toStep(step - 1), { ...group, step: true })
   useShortcut('n', 'Next hit', () => toHit(hitAt + 1), { ...group, enabled: hits > 0 })
   useShortcut('p', 'Previous hit', () => toHit(hitAt - 1), { ...group, enabled: hits > 0 })
   useShortcut('e', 'Jump to the error', () => void toError(), { ...group, enabled: failed })

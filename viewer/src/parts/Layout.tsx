@@ -3,6 +3,7 @@ import { useRef } from 'react'
 import { AccountMenu } from '../account/AccountMenu'
 import { ShortcutList } from '../keys/ShortcutList'
 import { useShortcut } from '../keys/useShortcut'
+import { PaletteButton } from '../palette/PaletteButton'
 import { place } from '../place'
 import { useMe } from '../session/useMe'
 import { pagesFor } from './barPages'
@@ -22,7 +23,7 @@ export function Layout() {
   const folded = useFolded(bar)
   const me = useMe()
   const pages = pagesFor(place.mode, me)
-  useShortcut('/', 'Search', focusSearch, { group: 'Everywhere' })
+  useShortcut('/', 'Search on this page', focusSearch, { group: 'Everywhere' })
   return (
     <>
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
@@ -47,6 +48,7 @@ export function Layout() {
         </nav>
         <div className={styles.end}>
           <ConnectionState />
+          <PaletteButton />
           {me !== undefined && me.type !== 'anonymous' && (
             <LinkButton to="/new-run" look="primary" icon="plus">
               New run

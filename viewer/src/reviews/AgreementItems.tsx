@@ -35,8 +35,8 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
     void navigate({ to: '/reviews/$roundId', params: { roundId: round.id }, search: { settle: current.number } })
   const open = () =>
     current?.episode_id && void navigate({ to: '/episodes/$episodeId', params: { episodeId: current.episode_id } })
-  useShortcut('j', 'Next item', () => setAt(Math.min(at + 1, listed.length - 1)))
-  useShortcut('k', 'Previous item', () => setAt(Math.max(at - 1, 0)))
+  useShortcut('j', 'Next item', () => setAt(Math.min(at + 1, listed.length - 1)), { step: true })
+  useShortcut('k', 'Previous item', () => setAt(Math.max(at - 1, 0)), { step: true })
   useShortcut('Enter', 'Settle', settle)
   useShortcut('o', 'Open the sample', open)
   const choose = (next: Shown, name?: string) => {

@@ -23,6 +23,7 @@ import { Notices } from './Notices'
 import { RunActions } from './RunActions'
 import { RunFigures } from './RunFigures'
 import { RunNote } from './RunNote'
+import { RunTitle } from './RunTitle'
 import styles from './RunView.module.css'
 import { ResultsView } from './results/ResultsView'
 import { resultsQuery } from './results/resultsQuery'
@@ -74,7 +75,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
   return (
     <Page
       title={runName(run)}
-      heading={<bdi>{run.name.trim() || `${run.benchmark_title || run.benchmark}`}</bdi>}
+      heading={<RunTitle run={run} />}
       trail={<Link to="/">Runs</Link>}
       aside={
         <>

@@ -33,8 +33,8 @@ export function EpisodesView({ a, b, step: asked, onStep }: EpisodesViewProps) {
     if (difference.step !== null) onStep(difference.step)
   }
   const group = { group: 'Two episodes' }
-  useShortcut('j', 'Next step', () => onStep(Math.min(step + 1, last)), group)
-  useShortcut('k', 'Previous step', () => onStep(Math.max(step - 1, 0)), group)
+  useShortcut('j', 'Next step', () => onStep(Math.min(step + 1, last)), { ...group, step: true })
+  useShortcut('k', 'Previous step', () => onStep(Math.max(step - 1, 0)), { ...group, step: true })
   useShortcut('d', 'Go to the first difference', toDifference, { ...group, enabled: difference.step !== null })
   const ready = frameA.at === Math.min(step, lastA) && frameB.at === Math.min(step, lastB)
   return (
