@@ -66,6 +66,12 @@ def shortcuts(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
+def hint(page: Page, server: Server) -> None:
+    run(page, server)
+    page.keyboard.press("i")
+    expect(page.get_by_role("tooltip")).to_be_visible()
+
+
 def palette(page: Page, server: Server) -> None:
     runs(page, server)
     page.keyboard.press("Control+k")
@@ -175,6 +181,7 @@ PAGES: tuple[tuple[Open, str], ...] = (
     (filter_open, "div:has(> fieldset)"),
     (nothing_found, ""),
     (shortcuts, "dialog"),
+    (hint, "[role=tooltip]"),
     (palette, "dialog"),
     (delete_dialog, "dialog"),
     (run, ""),

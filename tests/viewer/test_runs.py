@@ -51,7 +51,7 @@ def models(page: Page) -> list[str]:
 def test_every_run_shows_its_score_with_interval_and_denominators(runs: Page) -> None:
     row = rows(runs).filter(has_text="large")
     expect(row).to_contain_text(re.compile(r"0\.\d{3}\s*0\.\d{3} – [01]\.\d{3}"))
-    expect(row.get_by_title("60 of 60 planned episodes scored")).to_be_visible()
+    expect(row.locator("[data-tip='60 of 60 planned episodes scored']")).to_be_visible()
     expect(row.get_by_role("img", name=re.compile("passed"))).to_be_visible()
     expect(row).not_to_contain_text("finished")
 

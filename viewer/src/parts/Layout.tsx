@@ -14,6 +14,7 @@ import { Logo } from './Logo'
 import { PageShortcut } from './PageShortcut'
 import { PagesMenu } from './PagesMenu'
 import { ThemeSwitch } from './ThemeSwitch'
+import { Tips } from './Tips'
 import { useFolded } from './useFolded'
 
 /** The frame of every page: the bar with the pages and the account, the main landmark. */
@@ -65,6 +66,7 @@ export function Layout() {
         <Outlet />
       </main>
       <ShortcutList />
+      <Tips />
     </>
   )
 }

@@ -34,7 +34,7 @@ export function Board({ grid, before, large = false }: BoardProps) {
                     // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place
                     key={x}
                     className={classes.join(' ')}
-                    title={isChanged ? changeOf(before, y, x, cell) : undefined}
+                    data-tip={isChanged ? changeOf(before, y, x, cell) : undefined}
                   >
                     {cell.trim() ? <Marked text={cell} /> : '\u00a0'}
                   </td>

@@ -172,7 +172,7 @@ function link(token: Tokens.Link, key: number, highlight: string): ReactNode {
 /** Where a link or an image points; it can be read and copied, not followed. */
 function Address({ text, address, kind }: { text: string; address: string; kind: string }) {
   return (
-    <span className={styles.address} title={`${kind} in recorded content; not clickable`}>
+    <span className={styles.address} data-tip={`${kind} in recorded content; not clickable`}>
       {text && `${text} `}⟨<Marked text={address} />⟩
     </span>
   )

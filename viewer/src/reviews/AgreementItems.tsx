@@ -91,7 +91,7 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
               {listed.map((item, row) => (
                 <tr key={item.number} data-current={item === current || undefined} onPointerDown={() => setAt(row)}>
                   <td data-numeric>{item.number}</td>
-                  <td className={styles.asked} title={item.question}>
+                  <td className={styles.asked} data-full={item.question}>
                     {item.episode_id ? (
                       <Link to="/episodes/$episodeId" params={{ episodeId: item.episode_id }}>
                         {item.question}
@@ -100,10 +100,10 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
                       <span dir="auto">{item.question}</span>
                     )}
                   </td>
-                  <td data-minor className={styles.clipped} title={item.expected ?? undefined}>
+                  <td data-minor className={styles.clipped} data-full={item.expected ?? undefined}>
                     {item.expected ?? '–'}
                   </td>
-                  <td data-minor className={styles.clipped} title={item.given ?? undefined}>
+                  <td data-minor className={styles.clipped} data-full={item.given ?? undefined}>
                     {item.given ?? '–'}
                   </td>
                   <td className={styles.verdicts}>

@@ -17,7 +17,7 @@ export function History({ verdicts, inRound = false }: { verdicts: readonly Verd
           <div className={styles.entry}>
             <span>
               <bdi>{verdict.author}</bdi>:{' '}
-              {verdict.current || verdict.withdrawn ? said(verdict) : <s title="Replaced later">{said(verdict)}</s>}
+              {verdict.current || verdict.withdrawn ? said(verdict) : <s data-tip="Replaced later">{said(verdict)}</s>}
             </span>
             {labelWords(verdict.labels).length > 0 && (
               <span className="muted" dir="auto">

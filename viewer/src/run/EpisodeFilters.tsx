@@ -146,28 +146,28 @@ function Removable({ search, set, onSearch, threshold }: RemovableProps) {
           icon="close"
           look="quiet"
           onClick={() => set({ low: undefined, high: undefined })}
-          title="Remove this filter"
+          data-tip="Remove this filter"
         >
           {rangeWords(search, threshold)}
         </Button>
       )}
       {search.task !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} data-tip="Remove this filter">
           one task
         </Button>
       )}
       {search.mistake !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ mistake: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ mistake: undefined })} data-tip="Remove this filter">
           {search.mistake}
         </Button>
       )}
       {search.behaviour !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ behaviour: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ behaviour: undefined })} data-tip="Remove this filter">
           {behaviourWords(search.behaviour)}
         </Button>
       )}
       {search.label !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ label: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ label: undefined })} data-tip="Remove this filter">
           {search.label}
         </Button>
       )}

@@ -28,10 +28,10 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
           group <GroupLink group={run.group_id} />
         </span>
       )}
-      <span title={`Signature ${run.signature}. Runs with the same signature measure the same and are comparable`}>
+      <span data-tip={`Signature ${run.signature}. Runs with the same signature measure the same and are comparable`}>
         attempt {run.attempt}
       </span>
-      <span className={styles.id} title={run.id}>
+      <span className={styles.id} data-tip={run.id}>
         <code>{shortId(run.id)}</code>
         <CopyButton text={run.id} label="Copy run ID" />
       </span>

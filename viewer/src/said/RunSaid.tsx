@@ -15,7 +15,7 @@ interface RunSaidProps {
 /** The field alone; see `RunSaidList`. */
 export function RunSaidField({ text, onText }: Omit<RunSaidProps, 'runId'>) {
   return (
-    <div className={styles.field} title={SYNTAX}>
+    <div className={styles.field} data-tip={SYNTAX}>
       <SearchField
         page
         label="Search what was said"

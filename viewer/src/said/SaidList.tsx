@@ -153,7 +153,7 @@ function runColumn(): Column<Hit> {
     grow: 1,
     priority: 2,
     render: (hit) => (
-      <Link to="/runs/$runId" params={{ runId: hit.run_id }} className={styles.line} title={hit.run_id}>
+      <Link to="/runs/$runId" params={{ runId: hit.run_id }} className={styles.line} data-tip={hit.run_id}>
         <bdi>{runWords(hit)}</bdi>
       </Link>
     ),

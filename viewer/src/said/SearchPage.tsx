@@ -26,7 +26,7 @@ export function SearchPage() {
             <SearchField page label="What was said" placeholder="Search what was said…" value={q} onChange={onText} />
           </div>
           {filters.length > 0 && (
-            <Button icon="close" look="quiet" onClick={() => change({ q: search.q })} title="Search all runs">
+            <Button icon="close" look="quiet" onClick={() => change({ q: search.q })} data-tip="Search all runs">
               only {filters.join(', ')}
             </Button>
           )}

@@ -27,7 +27,7 @@ export const AlignedStep = memo(function AlignedStep({ pair, loaded, current, fi
     >
       <span className={styles.number}>{count(pair.step)}</span>
       <Action text={loaded ? pair.a?.action : undefined} />
-      <span className={styles.sign}>{differs && <span title="different actions">≠</span>}</span>
+      <span className={styles.sign}>{differs && <span data-tip="different actions">≠</span>}</span>
       <Action text={loaded ? pair.b?.action : undefined} />
     </button>
   )

@@ -38,7 +38,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
         </h2>
         <p className={styles.facts}>
           <EpisodeState episode={episode} />
-          <span title={exact(episode.score)}>
+          <span data-tip={exact(episode.score)}>
             score <strong>{measure(episode.score)}</strong>
           </span>
           <span>
