@@ -9,7 +9,7 @@ import { useShortcuts } from '../keys/useShortcuts'
 import { place } from '../place'
 import { modelText } from '../runs/model'
 import { runName } from '../runs/runName'
-import { readView } from '../runs/views'
+import { readGroup, readView } from '../runs/views'
 import { useMe } from '../session/useMe'
 import { rank } from './match'
 import { recent } from './recent'
@@ -123,8 +123,12 @@ function useKept(): Entry[] {
       ...(views ?? []).map(({ name, search }) => ({
         id: `view ${name}`,
         label: name,
-        kind: 'View',
-        choose: () => void navigate({ to: '/', search: readView(search) }),
+        kind: readGroup(search) === undefined ? 'View' : 'Group of a run',
+        choose: () => {
+          const group = readGroup(search)
+          if (group === undefined) void navigate({ to: '/', search: readView(search) })
+          else void navigate({ to: '/runs/$runId', params: { runId: group.run }, search: { said: group.said } })
+        },
       })),
     ]
   }, [server, facets, catalogue, views, navigate])
