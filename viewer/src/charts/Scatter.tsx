@@ -25,6 +25,9 @@ interface ScatterProps {
   domain?: readonly [number, number]
   /** A line where both are equal. */
   diagonal?: boolean
+  formX?: (value: number) => string
+  /** Whether each point has its label beside it; for a few. */
+  named?: boolean
   height?: number
   onChoose?: (index: number) => void
 }
@@ -38,20 +41,30 @@ const REACH = 24
 
 /** A scatter plot with the same scale on both sides when `domain` is given; at most 2,000 points are drawn. */
 export function Scatter(props: ScatterProps) {
-  const { title, labelX, labelY, domain, diagonal = false, height = 320, onChoose } = props
+  const {
+    title,
+    labelX,
+    labelY,
+    domain,
+    diagonal = false,
+    formX = measure,
+    named = false,
+    height = 320,
+    onChoose,
+  } = props
   const points = props.points.slice(0, MOST)
   const { at, point, step, leave } = useReadout(points.length)
   const [left, right] = domain ?? endsOf(points.map((one) => one.x))
   const y = scaleLinear(domain ?? endsOf(points.map((one) => one.y)), [height - BOTTOM, 8])
   const shown = at === undefined ? undefined : points[at]
-  const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${measure(one.x)}, ${labelY} ${measure(one.y)}`
+  const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${formX(one.x)}, ${labelY} ${measure(one.y)}`
   return (
     <Frame
       title={title}
       summary={`${title}: ${points.length} points of ${labelX} and ${labelY}`}
       height={height}
       readout={shown && said(shown)}
-      table={{ head: ['Task', labelX, labelY], rows: points.map((one) => [one.label, measure(one.x), measure(one.y)]) }}
+      table={{ head: ['Task', labelX, labelY], rows: points.map((one) => [one.label, formX(one.x), measure(one.y)]) }}
       onStep={step}
       onLeave={leave}
       onEnter={onChoose && (() => at !== undefined && onChoose(at))}
@@ -70,7 +83,8 @@ export function Scatter(props: ScatterProps) {
             <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={tick} />
             {diagonal && domain && <Diagonal x={x} y={y} ends={domain} />}
             <Points points={points} x={x} y={y} shown={shown} />
-            <XAxis scale={x} y={height - BOTTOM} form={tick} label={labelX} />
+            {named && <Names points={points} x={x} y={y} end={width - 12} />}
+            <XAxis scale={x} y={height - BOTTOM} form={formX === measure ? tick : formX} label={labelX} />
             <text transform={`translate(11 ${(height - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
               {labelY}
             </text>
@@ -109,6 +123,25 @@ function Points({ points, x, y, shown }: Scales & { points: readonly ScatterPoin
       {shown && <circle cx={x(shown.x)} cy={y(shown.y)} r={radius(shown) + 1} className={styles.point} data-at />}
     </>
   )
+}
+
+function Names({ points, x, y, end }: Scales & { points: readonly ScatterPoint[]; end: number }) {
+  return points.map((one) => {
+    const left = x(one.x) > end / 2
+    const name = one.label.length > 24 ? `${one.label.slice(0, 23)}…` : one.label
+    return (
+      <text
+        key={one.label}
+        x={x(one.x) + (left ? -8 : 8)}
+        y={y(one.y)}
+        dy={y(one.y) < 16 ? '1em' : '0.32em'}
+        textAnchor={left ? 'end' : 'start'}
+        className={styles.name}
+      >
+        {name}
+      </text>
+    )
+  })
 }
 
 /** The point that is nearest to a place of the drawing, unless all are far from it. */

@@ -9,6 +9,7 @@ from mesocosm.core.failure import OF_CODE, RULES
 from mesocosm.core.run import Run
 from mesocosm.interop.record import without_files
 from mesocosm.server.permissions.visible_runs import VisibleRun
+from mesocosm.server.runs.charts import contrasts, cumulative
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.documents import artifact_document, published, run_fields
 from mesocosm.server.runs.figures import Figures, UngradedCause, figures_of
@@ -102,5 +103,7 @@ def read_series(run: VisibleRun) -> RunSeriesDocument:
             )
             for slot in series.over_time
         ],
+        cumulative=cumulative(run.record, series.plays),
+        contrasts=contrasts(run.record, series.plays),
         sampled=series.sampled,
     )
