@@ -1,5 +1,7 @@
 /** Boards: two-dimensional data, and text that is drawn as a map. */
 
+import { tileRows } from './tiles'
+
 type Cell = string
 export type Grid = Cell[][]
 
@@ -23,7 +25,10 @@ export function gridOf(data: unknown): Grid | null {
 }
 
 function gridOfStrings(rows: unknown[]): Grid | null {
-  if (rows.length < 3 || !rows.every((row): row is string => typeof row === 'string')) return null
+  if (!rows.every((row): row is string => typeof row === 'string')) return null
+  const tiles = tileRows(rows)
+  if (tiles !== null) return tiles
+  if (rows.length < 3) return null
   return isMap(rows) ? rows.map((row) => [...row]) : null
 }
 
@@ -44,7 +49,7 @@ type Block = { kind: 'text'; text: string } | { kind: 'map'; grid: Grid }
 
 /** Return text as maps and what stands between them; null if no part of it is a map. */
 export function blocksOf(text: string): Block[] | null {
-  if (text.length > 20_000 || !text.includes('\n')) return null
+  if (text.length > 20_000) return null
   const lines = text.split('\n')
   const blocks: Block[] = []
   let loose: string[] = []
@@ -56,6 +61,14 @@ export function blocksOf(text: string): Block[] | null {
   for (let from = 0; from < lines.length; ) {
     const to = endOfSameLength(lines, from)
     const part = lines.slice(from, to)
+    const tiles = tileRows([lines[from] ?? ''])
+    if (tiles !== null) {
+      const end = endOfTiles(lines, from, tiles[0]?.length ?? 0)
+      close()
+      blocks.push({ kind: 'map', grid: tileRows(lines.slice(from, end)) ?? tiles })
+      from = end
+      continue
+    }
     if (part.length >= 3 && isMap(part)) {
       close()
       blocks.push({ kind: 'map', grid: part.map((line) => [...line]) })
@@ -64,6 +77,13 @@ export function blocksOf(text: string): Block[] | null {
   }
   close()
   return blocks.some((block) => block.kind === 'map') ? blocks : null
+}
+
+/** The end of the lines that go on with a board of tiles. */
+function endOfTiles(lines: string[], from: number, width: number): number {
+  let to = from + 1
+  while (to < lines.length && tileRows([lines[from] ?? '', lines[to] ?? ''])?.[1]?.length === width) to += 1
+  return to
 }
 
 function endOfSameLength(lines: string[], from: number): number {
