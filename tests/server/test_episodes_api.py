@@ -409,3 +409,16 @@ async def test_a_call_is_told_as_it_was_sent_also_where_its_body_is_that_of_an_e
     assert two["body"] == {**body, "messages": said}
     assert '"name": "look"' in two["curl"]
     assert old is None
+
+
+async def test_an_episode_names_the_view_of_its_benchmark_and_nothing_that_is_none(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    named = {}
+    for view in ("board", "javascript"):
+        run = records.run(info={"view": view})
+        episode = records.episode(run)
+        await records.write(changing, run, [episode])
+        found = EpisodeDetail.model_validate_json(writer.get(f"/api/episodes/{episode.id}").content)
+        named[view] = found.view
+    assert named == {"board": "board", "javascript": None}

@@ -8,11 +8,11 @@ export type Grid = Cell[][]
 const LARGEST_SIDE = 80
 const LONGEST_CELL = 8
 
-/** Return a list of lists of short values as a grid; null if it is none. */
-export function gridOf(data: unknown): Grid | null {
+/** Return a list of lists of short values as a grid; null if it is none. One that is `named` a board need not look like one. */
+export function gridOf(data: unknown, named = false): Grid | null {
   if (!Array.isArray(data) || data.length < 2 || data.length > LARGEST_SIDE) return null
   const first: unknown = data[0]
-  if (typeof first === 'string') return gridOfStrings(data)
+  if (typeof first === 'string') return gridOfStrings(data, named)
   if (!Array.isArray(first) || first.length < 2 || first.length > LARGEST_SIDE) return null
   const grid: Grid = []
   for (const row of data as unknown[]) {
@@ -24,12 +24,29 @@ export function gridOf(data: unknown): Grid | null {
   return grid
 }
 
-function gridOfStrings(rows: unknown[]): Grid | null {
+function gridOfStrings(rows: unknown[], named: boolean): Grid | null {
   if (!rows.every((row): row is string => typeof row === 'string')) return null
   const tiles = tileRows(rows)
   if (tiles !== null) return tiles
+  if (named) return evenRows(rows)
   if (rows.length < 3) return null
   return isMap(rows) ? rows.map((row) => [...row]) : null
+}
+
+/** Rows of the same number of signs as cells; a dot is an empty one. */
+function evenRows(rows: readonly string[]): Grid | null {
+  const cells = rows.map((row) => [...row].map((sign) => (sign === '·' || sign === '.' ? '' : sign)))
+  const width = cells[0]?.length ?? 0
+  return width > 1 && width <= LARGEST_SIDE && cells.every((row) => row.length === width) ? cells : null
+}
+
+/** Text that is said to be a board: its maps, or all of its lines. */
+export function boardText(text: string): Block[] | null {
+  const blocks = blocksOf(text)
+  if (blocks !== null) return blocks
+  const lines = text.trim().split('\n')
+  const grid = lines.length > 1 && lines.length <= LARGEST_SIDE ? evenRows(lines) : null
+  return grid === null ? null : [{ kind: 'map', grid }]
 }
 
 function cellOf(value: unknown): string | null {
@@ -129,12 +146,12 @@ interface Framed {
 }
 
 /** Return the board inside an object, under whatever name, and the object's other fields; null if there is none. */
-export function framedGrid(data: unknown): Framed | null {
+export function framedGrid(data: unknown, named = false): Framed | null {
   if (data === null || typeof data !== 'object' || Array.isArray(data)) return null
   const entries = Object.entries(data)
   if (entries.length > 40) return null
   for (const [key, value] of entries) {
-    const grid = gridOf(value) ?? gridInText(value)
+    const grid = gridOf(value, named) ?? gridInText(value)
     if (!grid) continue
     return { key, grid, rest: Object.fromEntries(entries.filter(([name]) => name !== key)) }
   }

@@ -59,7 +59,7 @@ export function EpisodeSide({ name, episode, frame, over }: EpisodeSideProps) {
       {over !== null && (
         <p className={styles.over}>The episode ended after step {count(over)}; this is its last state.</p>
       )}
-      {frame ? <FrameView frame={frame} /> : <Skeleton height="16rem" />}
+      {frame ? <FrameView frame={frame} named={episode.view} /> : <Skeleton height="16rem" />}
     </section>
   )
 }
