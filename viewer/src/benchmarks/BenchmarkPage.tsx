@@ -11,6 +11,7 @@ import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
 import { Panel } from '../parts/Panel'
 import { When } from '../parts/When'
+import { Markdown } from '../renderers/Markdown'
 import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
 import { LOOK_AGAIN_MS, looking } from './coverage'
@@ -57,7 +58,7 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
           <Badge>{version}</Badge>
         </>
       }
-      note={<bdi>{description}</bdi>}
+      note={description && <Markdown text={description} links />}
     >
       <Facts benchmark={benchmark} />
       {catalogued(benchmark) && <AboutPanel benchmark={benchmark} />}
