@@ -54,8 +54,9 @@ export function Scatter(props: ScatterProps) {
   } = props
   const points = props.points.slice(0, MOST)
   const { at, point, step, leave } = useReadout(points.length)
-  const [left, right] = domain ?? endsOf(points.map((one) => one.x))
-  const y = scaleLinear(domain ?? endsOf(points.map((one) => one.y)), [height - BOTTOM, 8])
+  const ends = named ? roomy : endsOf
+  const [left, right] = domain ?? ends(points.map((one) => one.x))
+  const y = scaleLinear(domain ?? ends(points.map((one) => one.y)), [height - BOTTOM, 8])
   const shown = at === undefined ? undefined : points[at]
   const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${formX(one.x)}, ${labelY} ${measure(one.y)}`
   return (
@@ -149,6 +150,13 @@ function nearestPoint(points: readonly ScatterPoint[], x: Scale, y: Scale, px: n
   const far = points.map((one) => Math.hypot(x(one.x) - px, y(one.y) - py))
   const best = far.indexOf(Math.min(...far))
   return (far[best] ?? Infinity) <= REACH ? best : undefined
+}
+
+/** The same with room for a name at each point. */
+function roomy(values: readonly number[]): [number, number] {
+  const [least, greatest] = endsOf(values)
+  const room = (greatest - least) / 8
+  return [least >= 0 ? Math.max(0, least - room) : least - room, greatest + room]
 }
 
 function endsOf(values: readonly number[]): [number, number] {
