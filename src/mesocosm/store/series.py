@@ -67,7 +67,7 @@ class Play(NamedTuple):
 class RunSeries:
     """The charts of a run. `sampled` is the number of episodes they were computed from, None if that is all of them.
 
-    `plays` are these episodes in the order of the plan, at most WHOLE.
+    `plays` are these episodes in the order of the plan, at most WHOLE; empty unless they were asked for.
     """
 
     histogram: Histogram
@@ -93,15 +93,18 @@ class _Row(NamedTuple):
 _COLUMNS = [episodes.c[name] for name in _Row._fields]
 
 
-def run_series(connection: Connection, run_id: str) -> RunSeries:
+def run_series(connection: Connection, run_id: str, *, plays: bool = False) -> RunSeries:
     """Return the data for the charts of a run, see Episodes.series."""
     rows, sampled = _read(connection, run_id)
     done = [row for row in rows if row.status in FINISHED]
-    plays = tuple(
-        Play(row.position, row.cluster or row.task_digest, row.score, row.outcome, row.steps, row.tokens)
-        for row in done
+    played = map(_play, done) if plays else ()
+    return RunSeries(
+        _histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None, tuple(played)
     )
-    return RunSeries(_histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None, plays)
+
+
+def _play(row: _Row) -> Play:
+    return Play(row.position, row.cluster or row.task_digest, row.score, row.outcome, row.steps, row.tokens)
 
 
 def _read(connection: Connection, run_id: str) -> tuple[list[_Row], bool]:

@@ -13,10 +13,10 @@ import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
 import { isRollout, unitOf } from './results/rollout'
 import { contrastProps, joinedBins, pointWords, soFar, timeLayers, worstOfAll } from './series'
-import { seriesQuery } from './useRun'
+import { curvesQuery } from './useRun'
 
 export function Charts({ run }: { run: Schema<'RunDetail'> }) {
-  const { data, error, refetch } = useQuery(seriesQuery(run.id))
+  const { data, error, refetch } = useQuery(curvesQuery(run.id))
   return (
     <div className={styles.charts}>
       <Panel title="Metrics" flush>

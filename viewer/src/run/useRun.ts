@@ -28,6 +28,11 @@ export function seriesQuery(runId: string) {
   return documentQuery('/api/runs/{run_id}/series', { params: { run_id: runId } })
 }
 
+/** The query of a run's charts with how its score settled and what sets passed episodes apart. */
+export function curvesQuery(runId: string) {
+  return documentQuery('/api/runs/{run_id}/series', { params: { run_id: runId }, query: { curves: true } })
+}
+
 /** Whether a query key belongs to something of this run. */
 function isOfRun([path, params]: readonly unknown[], runId: string): boolean {
   return typeof path === 'string' && path.startsWith('/api/runs/{run_id}') && runOf(params) === runId

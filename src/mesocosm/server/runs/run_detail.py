@@ -81,9 +81,9 @@ def _ungraded(found: UngradedCause) -> Ungraded:
     )
 
 
-def read_series(run: VisibleRun) -> RunSeriesDocument:
-    """Return the data of a run's charts."""
-    score, series = primary_score(run.record.info, run.record.metrics), run.series()
+def read_series(run: VisibleRun, *, curves: bool) -> RunSeriesDocument:
+    """Return the data of a run's charts; with `curves`, also how its score settled and what sets passed ones apart."""
+    score, series = primary_score(run.record.info, run.record.metrics), run.series(plays=curves)
     drawn, ends = series.histogram, [slot.at for slot in series.over_time]
     width = ends[1] - ends[0] if len(ends) > 1 else 0.0
     return RunSeriesDocument(

@@ -274,10 +274,10 @@ class RunSeriesDocument(Document):
     by_position: list[PositionBin]
     over_time: list[TimeBinDocument]
     cumulative: list[CumulativeBin] = Field(
-        description="How the primary metric settled; empty unless it is a mean or a pass rate."
+        description="How the primary metric settled; empty unless asked for, and it is a mean or a pass rate."
     )
     contrasts: list[ContrastDocument] = Field(
-        description="What sets passed episodes apart; empty unless some pass and some do not."
+        description="What sets passed episodes apart; empty unless asked for, and some pass and some do not."
     )
     sampled: int | None
 
