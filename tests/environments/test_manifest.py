@@ -416,3 +416,20 @@ def test_a_second_manifest_in_a_repository_is_told(tmp_path: Path) -> None:
 def test_folders_of_other_repositories_are_no_second_manifest(tmp_path: Path) -> None:
     repository(tmp_path, "one")
     assert load_manifest(repository(tmp_path, "two") / "two").warnings == ()
+
+
+def test_a_view_is_for_people_and_changes_no_digest(tmp_path: Path) -> None:
+    plain = load_manifest(repository(tmp_path / "plain"))
+    board = load_manifest(repository(tmp_path / "board", view="board"))
+
+    assert (plain.view, board.view) == (None, "board")
+    assert content_digest(plain) == content_digest(board)
+
+
+@pytest.mark.parametrize("view", ["bord", 3, ["board"], {}])
+def test_an_unknown_view_is_left_out_with_a_warning(tmp_path: Path, view: object) -> None:
+    manifest = load_manifest(repository(tmp_path, view=view))
+
+    assert manifest.view is None
+    [warning] = [problem for problem in manifest.warnings if problem.path == "view"]
+    assert (warning.severity, warning.fix) == ("warning", "write one of board, table, html, image")

@@ -481,3 +481,16 @@ async def test_a_call_is_asked_again_on_this_machine_and_nothing_is_stored(
     assert (elsewhere.status_code, file.status_code, served) == (403, 403, 1)
     assert gone.status_code == 409
     assert writer.get(f"/api/episodes/{episode}").json() == before
+
+
+async def test_an_episode_names_the_view_of_its_benchmark_and_nothing_that_is_none(
+    writer: "ApiClient", changing: Store, records: "Records"
+) -> None:
+    named = {}
+    for view in ("board", "javascript"):
+        run = records.run(info={"view": view})
+        episode = records.episode(run)
+        await records.write(changing, run, [episode])
+        found = EpisodeDetail.model_validate_json(writer.get(f"/api/episodes/{episode.id}").content)
+        named[view] = found.view
+    assert named == {"board": "board", "javascript": None}

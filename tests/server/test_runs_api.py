@@ -149,6 +149,9 @@ def test_the_series_of_a_run_add_up(client: "ApiClient", run_id: str) -> None:
     assert series.histogram is not None
     assert sum(series.histogram.counts) == 2
     assert sum(place.n for place in series.by_position) == sum(slot.episodes for slot in series.over_time) == 2
+    assert (series.cumulative, series.contrasts) == ([], [])
+    settled = RunSeriesDocument.model_validate_json(client.get(f"/api/runs/{run_id}/series?curves=true").content)
+    assert settled.cumulative[-1].n == 2
 
 
 async def test_failures_are_grouped_by_cause(writer: "ApiClient", changing: Store, records: "Records") -> None:

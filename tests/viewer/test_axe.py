@@ -66,6 +66,19 @@ def shortcuts(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
+def hint(page: Page, server: Server) -> None:
+    run(page, server)
+    page.keyboard.press("i")
+    expect(page.get_by_role("tooltip")).to_be_visible()
+
+
+def palette(page: Page, server: Server) -> None:
+    runs(page, server)
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Search or jump to").fill("grid")
+    expect(page.get_by_role("option", name=re.compile("Benchmark$")).first).to_be_visible()
+
+
 def delete_dialog(page: Page, server: Server) -> None:
     chosen_runs(page, server)
     page.get_by_role("button", name="Delete").click()
@@ -189,6 +202,8 @@ PAGES: tuple[tuple[Open, str], ...] = (
     (filter_open, "div:has(> fieldset)"),
     (nothing_found, ""),
     (shortcuts, "dialog"),
+    (hint, "[role=tooltip]"),
+    (palette, "dialog"),
     (delete_dialog, "dialog"),
     (run, ""),
     (run_with_failures, ""),

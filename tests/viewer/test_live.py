@@ -101,7 +101,7 @@ def watch_to_the_end(page: Page, server: Server, begin: Begin) -> None:
     assert process.wait(timeout=30) == 0
     page.go_back()
     expect(row.get_by_role("img", name=re.compile("passed"))).to_be_visible()
-    expect(row.get_by_title("8 of 8 planned episodes scored")).to_be_visible()
+    expect(row.locator("[data-tip='8 of 8 planned episodes scored']")).to_be_visible()
     assert kept(page)
 
 

@@ -107,6 +107,7 @@ def test_episodes_are_sorted_by_a_header_and_back_restores_the_plan(small: Page)
 
 
 def test_free_text_finds_an_episode_by_its_task(small: Page) -> None:
+    small.get_by_role("button", name="Task, ID").click()
     small.get_by_role("searchbox", name="Search episodes").fill("seed-57")
     expect(rows(small)).to_have_count(1)
     expect(small).to_have_url(re.compile("q=seed-57"))

@@ -51,7 +51,7 @@ def models(page: Page) -> list[str]:
 def test_every_run_shows_its_score_with_interval_and_denominators(runs: Page) -> None:
     row = rows(runs).filter(has_text="large")
     expect(row).to_contain_text(re.compile(r"0\.\d{3}\s*0\.\d{3} – [01]\.\d{3}"))
-    expect(row.get_by_title("60 of 60 planned episodes scored")).to_be_visible()
+    expect(row.locator("[data-tip='60 of 60 planned episodes scored']")).to_be_visible()
     expect(row.get_by_role("img", name=re.compile("passed"))).to_be_visible()
     expect(row).not_to_contain_text("finished")
 
@@ -284,3 +284,17 @@ def test_a_column_is_made_wider_by_keys_and_its_width_is_in_the_address(runs: Pa
     edge.focus()
     edge.press("ArrowRight")
     expect(runs).to_have_url(re.compile("width=outcome%3A148"))
+
+
+def test_the_palette_opens_a_run_by_its_name_and_gives_the_focus_back(runs: Page) -> None:
+    button = runs.get_by_role("button", name="Search or jump to")
+    button.click()
+    field = runs.get_by_role("combobox", name="Search or jump to")
+    field.press("Escape")
+    expect(button).to_be_focused()
+    runs.keyboard.press("Control+k")
+    field.fill("grid oracle")
+    expect(runs.get_by_role("option", name=re.compile("oracle.*Run$")).first).to_be_visible()
+    field.press("Enter")
+    expect(runs).to_have_url(re.compile("/runs/"))
+    expect(field).to_have_count(0)

@@ -1,6 +1,6 @@
 """Facts about a benchmark that are known before it runs."""
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -9,6 +9,10 @@ from mesocosm.core.score import Metric
 Malformed = Literal["pass", "ask", "fail"]
 """Handling of a reply without a valid action: pass its text to the environment, call the model again, or fail."""
 
+
+View = Literal["board", "table", "html", "image"]
+"""How a benchmark wants its observations to be shown to people; models see them as they are."""
+VIEWS: tuple[View, ...] = get_args(View)
 
 MOST_FILES = 1000
 """Maximum number of file digests that a run stores; with more files it stores none."""
@@ -26,7 +30,8 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     `below` these are called like a declared metric, a dot, and more.
     `inputs` are the digests of an experiment's parts other than the model, by readable name: they are part of its
     signature, so that a change can be attributed. `malformed` is how to handle a reply without a valid action. `files`
-    are the digests, by name, of the files that `digest` covers; they show which file has changed.
+    are the digests, by name, of the files that `digest` covers; they show which file has changed. `view` is how people
+    are shown its observations (None: as their content suggests).
     """
 
     id: str
@@ -53,6 +58,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     inputs: dict[str, str] = {}
     malformed: Malformed = "ask"
     files: dict[str, str] = {}
+    view: View | None = None
 
     def document(self) -> dict[str, Any]:
         """Return what runs store as `info`: everything except the files, which are stored in the provenance."""

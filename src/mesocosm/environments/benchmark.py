@@ -284,4 +284,5 @@ def _info(manifest: Manifest, files: Mapping[str, str]) -> BenchmarkInfo:
         parallel_default=vow.episode.parallel_default,
         system_prompt=manifest.system_prompt,
         malformed=vow.episode.malformed_actions or "pass",
+        view=manifest.view,
     )

@@ -15,6 +15,7 @@ from mesocosm.agents.technique import declared_params
 from mesocosm.core.content import Content
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.folder import RESULTS, files_below
+from mesocosm.core.info import VIEWS, View
 from mesocosm.core.reading import format_value, join, not_an_object, unknown_keys
 from mesocosm.core.scoring import ScoringConfig, read_scoring
 from mesocosm.core.space import SpaceSpec, SpaceType
@@ -33,7 +34,7 @@ ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 ID_FIX = "use letters, digits, dots, underscores and hyphens, beginning with a letter or a digit"
 
 REQUIRED = ("adapter", "name", "binding_vow", "scoring")
-_KNOWN = frozenset({*REQUIRED, "id", "description", "detail", "tags", "system_prompt"})
+_KNOWN = frozenset({*REQUIRED, "id", "description", "detail", "tags", "system_prompt", "view"})
 _HARMLESS = frozenset(
     "version domain_id env scenarios episode_detail action_rules step_response traits termination ranking world "  # noqa: SIM905
     "showcase text author authors license homepage repository notes comment metadata".split()
@@ -58,6 +59,7 @@ class Manifest:
     vow: BindingVow
     scoring: ScoringConfig
     system_prompt: str = ""
+    view: View | None = None
     raw: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[Problem, ...] = ()
 
@@ -146,6 +148,7 @@ def _manifest(
         vow=vow.model_copy(update=names),
         scoring=scoring,
         system_prompt=prompt if isinstance(prompt, str) else "",
+        view=next((view for view in VIEWS if view == raw.get("view")), None),
         raw=raw,
         warnings=warnings,
     )
@@ -192,6 +195,9 @@ def manifest_problems(raw: object, directory: Path | None) -> Iterator[Problem]:
     yield from (msgspec.structs.replace(problem, severity="warning") for problem in contract_problems(raw))
     if isinstance(raw.get("id"), str) and not ID.fullmatch(raw["id"]):
         yield Problem("id", f"{format_value(raw['id'])} is not an id that servers accept", ID_FIX, "warning")
+    if raw.get("view") is not None and raw["view"] not in VIEWS:
+        message = f"is no view, so observations are shown as they look: {format_value(raw['view'])}"
+        yield Problem("view", message, f"write one of {', '.join(VIEWS)}", "warning")
     yield from unknown_keys(raw, _KNOWN, "", harmless=_HARMLESS)
 
 

@@ -494,12 +494,12 @@ class Episodes:
         with self._database.once() as connection:
             yield from map(_row, connection.execution_options(yield_per=BATCH * 10).execute(wanted))
 
-    def series(self, run_id: str) -> RunSeries:
-        """Return the data for the charts of a run (whole id).
+    def series(self, run_id: str, *, plays: bool = False) -> RunSeries:
+        """Return the data for the charts of a run (whole id), with `plays` also the episodes they are computed from.
 
         Of a run with more than 10,000 episodes, that many are read, evenly spaced over the plan; counts refer to these.
         """
-        return self._database.read(lambda connection: run_series(connection, run_id))
+        return self._database.read(lambda connection: run_series(connection, run_id, plays=plays))
 
     def played(self, run_id: str, digests: Sequence[str]) -> dict[str, PlayedTask]:
         """Return the finished ones of the given tasks of a run, by task digest; 2,000 tasks take about 10 ms."""

@@ -52,14 +52,29 @@ class TimeBin(NamedTuple):
     cost_usd: float | None
 
 
+class Play(NamedTuple):
+    """A finished episode: its task, its primary score with the outcome (see ResultRow), its steps and tokens."""
+
+    position: int
+    cluster: str
+    score: float | None
+    outcome: str | None
+    steps: int
+    tokens: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """The charts of a run. `sampled` is the number of episodes they were computed from, None if that is all of them."""
+    """The charts of a run. `sampled` is the number of episodes they were computed from, None if that is all of them.
+
+    `plays` are these episodes in the order of the plan, at most WHOLE; empty unless they were asked for.
+    """
 
     histogram: Histogram
     by_position: tuple[PlanBin, ...]
     over_time: tuple[TimeBin, ...]
     sampled: int | None = None
+    plays: tuple[Play, ...] = ()
 
 
 class _Row(NamedTuple):
@@ -70,16 +85,26 @@ class _Row(NamedTuple):
     ended_at: float | None
     tokens: int | None
     cost_usd: float | None
+    steps: int
+    cluster: str
+    task_digest: str
 
 
 _COLUMNS = [episodes.c[name] for name in _Row._fields]
 
 
-def run_series(connection: Connection, run_id: str) -> RunSeries:
+def run_series(connection: Connection, run_id: str, *, plays: bool = False) -> RunSeries:
     """Return the data for the charts of a run, see Episodes.series."""
     rows, sampled = _read(connection, run_id)
     done = [row for row in rows if row.status in FINISHED]
-    return RunSeries(_histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None)
+    played = map(_play, done) if plays else ()
+    return RunSeries(
+        _histogram(done), _by_position(done), _over_time(done), len(rows) if sampled else None, tuple(played)
+    )
+
+
+def _play(row: _Row) -> Play:
+    return Play(row.position, row.cluster or row.task_digest, row.score, row.outcome, row.steps, row.tokens)
 
 
 def _read(connection: Connection, run_id: str) -> tuple[list[_Row], bool]:

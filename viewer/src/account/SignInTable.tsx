@@ -64,7 +64,7 @@ export function SignInTable() {
 function SignInRow({ one, onEnd }: { one: SignIn; onEnd: () => void }) {
   return (
     <tr>
-      <th scope="row" title={one.label || undefined} data-breaks>
+      <th scope="row" data-full={one.label || undefined} data-breaks>
         <bdi>{deviceWords(one)}</bdi> {one.here && <Badge tone="good">this browser</Badge>}
       </th>
       <td data-minor>

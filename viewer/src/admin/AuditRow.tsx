@@ -57,5 +57,5 @@ export function NarrowAuditRow({ entry, names }: AuditEntryProps) {
 }
 
 function Named({ id, names }: { id: string; names: ReadonlyMap<string, string> }) {
-  return <bdi title={id}>{names.get(id) ?? shortObject(id)}</bdi>
+  return <bdi data-full={id}>{names.get(id) ?? shortObject(id)}</bdi>
 }

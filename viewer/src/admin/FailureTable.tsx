@@ -33,7 +33,7 @@ export function FailureTable({ failures }: { failures: Schema<'StatusDocument'>[
             <td>
               <When at={one.ended_at} />
             </td>
-            <td className={styles.why} title={one.reason}>
+            <td className={styles.why} data-full={one.reason}>
               {one.reason || '–'}
             </td>
           </tr>

@@ -59,8 +59,8 @@ function ModelRow({ model, onEdit }: { model: Model; onEdit: () => void }) {
     <tr>
       <th scope="row">
         <span className={styles.lines}>
-          <bdi title={name}>{name}</bdi>
-          <span className={styles.second} title={served}>
+          <bdi data-full={name}>{name}</bdi>
+          <span className={styles.second} data-tip={served}>
             {[title, served && `as ${served}`].filter(Boolean).join(', ') || SOURCES[source]}
           </span>
         </span>
@@ -69,7 +69,7 @@ function ModelRow({ model, onEdit }: { model: Model; onEdit: () => void }) {
         <State model={model} check={check.data} busy={check.isPending} />
       </td>
       <td data-minor>{keyWords(model)}</td>
-      <td data-numeric data-minor className="number" title={own ? 'Set for this model' : 'From the table of prices'}>
+      <td data-numeric data-minor className="number" data-tip={own ? 'Set for this model' : 'From the table of prices'}>
         {price === null ? 'unknown' : price.input + price.output === 0 ? 'free' : priceWords(price)}
       </td>
       <td data-numeric data-minor className="number">

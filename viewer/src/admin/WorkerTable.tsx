@@ -35,7 +35,7 @@ export function WorkerTable({ workers }: { workers: readonly Schema<'WorkerDocum
       <tbody>
         {workers.map((one) => (
           <tr key={one.id}>
-            <th scope="row" title={one.id}>
+            <th scope="row" data-full={one.id}>
               {one.host} <span className="muted">{one.pid}</span>
             </th>
             <td>

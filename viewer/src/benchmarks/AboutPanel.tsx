@@ -22,7 +22,7 @@ export function AboutPanel({ benchmark }: { benchmark: Schema<'BenchmarkDetail'>
     ['Location', origin],
     [
       'Coverage',
-      <span key="coverage" title={title}>
+      <span key="coverage" data-tip={title}>
         {[word, numbers].filter(Boolean).join(' · ')}
       </span>,
     ],

@@ -46,7 +46,7 @@ function Name({ benchmark, covered = false }: { benchmark: Benchmark; covered?: 
   const { id, title, description, coverage } = benchmark
   const { word, numbers } = coverageWords(coverage)
   return (
-    <span className={styles.lines} title={description.slice(0, 1_000)}>
+    <span className={styles.lines} data-full={description.slice(0, 1_000)}>
       <Link to="/benchmarks/$benchmarkId" params={{ benchmarkId: id }} className={styles.name}>
         <bdi>{title || id}</bdi>
       </Link>
@@ -61,7 +61,7 @@ function Name({ benchmark, covered = false }: { benchmark: Benchmark; covered?: 
 function Version({ benchmark }: { benchmark: Benchmark }) {
   const { text, older, title } = versionWords(benchmark)
   return (
-    <span className={styles.lines} title={title}>
+    <span className={styles.lines} data-full={title}>
       <span>{text}</span>
       {older !== '' && <span className={styles.second}>{older}</span>}
     </span>

@@ -13,6 +13,7 @@ import { PageSkeleton } from '../parts/PageSkeleton'
 import { Panel } from '../parts/Panel'
 import { When } from '../parts/When'
 import { place } from '../place'
+import { Markdown } from '../renderers/Markdown'
 import { AboutPanel } from './AboutPanel'
 import styles from './BenchmarkPage.module.css'
 import { LOOK_AGAIN_MS, looking } from './coverage'
@@ -59,7 +60,7 @@ function BenchmarkView({ benchmark }: { benchmark: Schema<'BenchmarkDetail'> }) 
           <Badge>{version}</Badge>
         </>
       }
-      note={<bdi>{description}</bdi>}
+      note={description && <Markdown text={description} links />}
       actions={
         place.mode === 'server' &&
         benchmark.hosted && (

@@ -34,7 +34,7 @@ function Best({ best, metric }: { best: Schema<'BenchmarkEntry'>; metric: string
   const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>
-      <span title={metric ?? undefined}>
+      <span data-tip={metric ?? undefined}>
         <strong className={styles.value}>{measure(value)}</strong> <span className="muted">{interval(low, high)}</span>
       </span>
       <span className={styles.second}>

@@ -10,17 +10,17 @@ export function CoverageView({ benchmark: { coverage, lacking } }: { benchmark: 
   const { word: here, title: why, ready } = readiness(lacking)
   return (
     <span className={styles.lines}>
-      <span title={title}>
+      <span data-tip={title}>
         <span className={coverage.state === 'never' ? 'muted' : undefined}>{word}</span>
         {numbers !== '' && <span className="muted"> · {numbers}</span>}
       </span>
       {ready === false && (
-        <span className={styles.lacking} title={why}>
+        <span className={styles.lacking} data-tip={why}>
           <Icon name="warning" size={13} /> {here}
         </span>
       )}
       {ready === true && coverage.state === 'never' && (
-        <span className={styles.second} title={why}>
+        <span className={styles.second} data-tip={why}>
           {here}
         </span>
       )}

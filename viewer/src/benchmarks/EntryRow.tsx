@@ -38,14 +38,14 @@ export function EntryRow(props: EntryRowProps) {
           <span className="hidden-text">Select {name}</span>
         </label>
       </td>
-      <td className={styles.rank} title={rankTitle(entry)}>
+      <td className={styles.rank} data-tip={rankTitle(entry)}>
         {rankWords(entry) || <span className={styles.small}>{reference || '–'}</span>}
       </td>
       <th scope="row" className={styles.model}>
         <Link to="/runs/$runId" params={{ runId: entry.run_id }}>
           <ModelName model={model} short />
         </Link>
-        <span className={styles.second} title={model}>
+        <span className={styles.second} data-full={model}>
           {server !== '' && (
             <>
               <bdi>{server}</bdi>
@@ -97,7 +97,7 @@ function Numbers(props: EntryRowProps) {
       <td className={styles.plot}>
         <Drawn {...props} />
       </td>
-      <td data-numeric title={props.entry.sample ? SUBSET : 'Scored / planned episodes'}>
+      <td data-numeric data-tip={props.entry.sample ? SUBSET : 'Scored / planned episodes'}>
         {count(metric.n_scored)}/{count(metric.n_planned)}
         {props.entry.sample && <span className={styles.second}>subset</span>}
       </td>

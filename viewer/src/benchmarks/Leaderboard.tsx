@@ -98,7 +98,7 @@ function Head({ scale, metric, narrow }: { scale: Scale; metric: string; narrow:
         <th scope="col" className={styles.choose}>
           <span className="hidden-text">Selected</span>
         </th>
-        <th scope="col" className={styles.rank} title="Runs whose difference is not significant share ranks">
+        <th scope="col" className={styles.rank} data-tip="Runs whose difference is not significant share ranks">
           Rank
         </th>
         <th scope="col" className={styles.model}>
@@ -123,7 +123,7 @@ function NumberHeads({ scale, metric }: { scale: Scale; metric: string }) {
       <th scope="col" data-numeric>
         n
       </th>
-      <th scope="col" data-numeric title="Finished runs of this model with this agent">
+      <th scope="col" data-numeric data-tip="Finished runs of this model with this agent">
         Runs
       </th>
       <th scope="col" data-numeric>

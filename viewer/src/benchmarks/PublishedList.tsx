@@ -18,7 +18,7 @@ export function PublishedList({ references }: { references: readonly Schema<'Ref
           <th scope="col">Split</th>
           <th scope="col">Date</th>
           <th scope="col">Source</th>
-          <th scope="col" title="Only if the unit and the split match the benchmark">
+          <th scope="col" data-tip="Only if the unit and the split match the benchmark">
             Compared with
           </th>
         </tr>
@@ -29,7 +29,7 @@ export function PublishedList({ references }: { references: readonly Schema<'Ref
             <th scope="row">
               <bdi>{label}</bdi>
             </th>
-            <td data-numeric title={exact(value)}>
+            <td data-numeric data-tip={exact(value)}>
               {measure(value)}
             </td>
             <td>{unit}</td>

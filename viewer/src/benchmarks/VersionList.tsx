@@ -31,7 +31,7 @@ export function VersionList({
             <th scope="row">
               {version} {digest === current && <span className="muted">latest</span>}
             </th>
-            <td title={digest}>
+            <td data-tip={digest}>
               <code>{digest.slice(0, 12)}</code> <CopyButton text={digest} label="Copy content digest" />
             </td>
             <td data-numeric>{count(runs)}</td>

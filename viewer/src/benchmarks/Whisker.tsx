@@ -21,7 +21,7 @@ export function Whisker({ metric, scale, floor, ceiling, reference }: WhiskerPro
   const { value, low, high } = metric ?? UNKNOWN
   const at = (number: number) => `${placeOn(scale, number) * 100}%`
   return (
-    <span className={styles.plot} title={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>
+    <span className={styles.plot} data-tip={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>
       {scale.ticks.map((tick) => (
         <span key={tick} className={styles.tick} style={{ left: at(tick) }} />
       ))}

@@ -2,6 +2,7 @@
 
 import type { Schema } from '../api/types'
 import { REWARDS, SPACES } from '../api/words'
+import { duration } from '../format'
 import { lookOf } from '../parts/look'
 
 type Json = Schema<'JsonValue'>
@@ -100,7 +101,7 @@ function episodeWords(episode: JsonObject): string[] {
   const said: string[] = []
   const { max_steps: steps, max_wall_seconds: seconds, parallel_episodes: parallel } = episode
   said.push(typeof steps === 'number' ? `at most ${plural(steps, 'step')}` : 'any number of steps')
-  if (typeof seconds === 'number') said.push(`at most ${plural(seconds, 'second')}`)
+  if (typeof seconds === 'number') said.push(`at most ${duration(seconds)}`)
   if (episode.supports_seed === true)
     said.push(episode.deterministic_reset === true ? 'the seed determines the start' : 'supports seeds')
   if (episode.supports_seed === false) said.push('does not support seeds')

@@ -25,6 +25,9 @@ interface ScatterProps {
   domain?: readonly [number, number]
   /** A line where both are equal. */
   diagonal?: boolean
+  formX?: (value: number) => string
+  /** Whether each point has its label beside it; for a few. */
+  named?: boolean
   height?: number
   onChoose?: (index: number) => void
 }
@@ -38,20 +41,31 @@ const REACH = 24
 
 /** A scatter plot with the same scale on both sides when `domain` is given; at most 2,000 points are drawn. */
 export function Scatter(props: ScatterProps) {
-  const { title, labelX, labelY, domain, diagonal = false, height = 320, onChoose } = props
+  const {
+    title,
+    labelX,
+    labelY,
+    domain,
+    diagonal = false,
+    formX = measure,
+    named = false,
+    height = 320,
+    onChoose,
+  } = props
   const points = props.points.slice(0, MOST)
   const { at, point, step, leave } = useReadout(points.length)
-  const [left, right] = domain ?? endsOf(points.map((one) => one.x))
-  const y = scaleLinear(domain ?? endsOf(points.map((one) => one.y)), [height - BOTTOM, 8])
+  const ends = named ? roomy : endsOf
+  const [left, right] = domain ?? ends(points.map((one) => one.x))
+  const y = scaleLinear(domain ?? ends(points.map((one) => one.y)), [height - BOTTOM, 8])
   const shown = at === undefined ? undefined : points[at]
-  const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${measure(one.x)}, ${labelY} ${measure(one.y)}`
+  const said = (one: ScatterPoint) => `${one.label}: ${labelX} ${formX(one.x)}, ${labelY} ${measure(one.y)}`
   return (
     <Frame
       title={title}
       summary={`${title}: ${points.length} points of ${labelX} and ${labelY}`}
       height={height}
       readout={shown && said(shown)}
-      table={{ head: ['Task', labelX, labelY], rows: points.map((one) => [one.label, measure(one.x), measure(one.y)]) }}
+      table={{ head: ['Task', labelX, labelY], rows: points.map((one) => [one.label, formX(one.x), measure(one.y)]) }}
       onStep={step}
       onLeave={leave}
       onEnter={onChoose && (() => at !== undefined && onChoose(at))}
@@ -70,7 +84,8 @@ export function Scatter(props: ScatterProps) {
             <YAxis scale={y} x={LEFT} width={width - 12 - LEFT} form={tick} />
             {diagonal && domain && <Diagonal x={x} y={y} ends={domain} />}
             <Points points={points} x={x} y={y} shown={shown} />
-            <XAxis scale={x} y={height - BOTTOM} form={tick} label={labelX} />
+            {named && <Names points={points} x={x} y={y} end={width - 12} />}
+            <XAxis scale={x} y={height - BOTTOM} form={formX === measure ? tick : formX} label={labelX} />
             <text transform={`translate(11 ${(height - BOTTOM) / 2}) rotate(-90)`} textAnchor="middle">
               {labelY}
             </text>
@@ -111,11 +126,37 @@ function Points({ points, x, y, shown }: Scales & { points: readonly ScatterPoin
   )
 }
 
+function Names({ points, x, y, end }: Scales & { points: readonly ScatterPoint[]; end: number }) {
+  return points.map((one) => {
+    const left = x(one.x) > end / 2
+    const name = one.label.length > 24 ? `${one.label.slice(0, 23)}…` : one.label
+    return (
+      <text
+        key={one.label}
+        x={x(one.x) + (left ? -8 : 8)}
+        y={y(one.y)}
+        dy={y(one.y) < 16 ? '1em' : '0.32em'}
+        textAnchor={left ? 'end' : 'start'}
+        className={styles.name}
+      >
+        {name}
+      </text>
+    )
+  })
+}
+
 /** The point that is nearest to a place of the drawing, unless all are far from it. */
 function nearestPoint(points: readonly ScatterPoint[], x: Scale, y: Scale, px: number, py: number): number | undefined {
   const far = points.map((one) => Math.hypot(x(one.x) - px, y(one.y) - py))
   const best = far.indexOf(Math.min(...far))
   return (far[best] ?? Infinity) <= REACH ? best : undefined
+}
+
+/** The same with room for a name at each point. */
+function roomy(values: readonly number[]): [number, number] {
+  const [least, greatest] = endsOf(values)
+  const room = (greatest - least) / 8
+  return [least >= 0 ? Math.max(0, least - room) : least - room, greatest + room]
 }
 
 function endsOf(values: readonly number[]): [number, number] {

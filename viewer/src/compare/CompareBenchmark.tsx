@@ -2,6 +2,7 @@ import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'
 import { clip } from '../runs/clip'
 import styles from './CompareBenchmark.module.css'
+import { CompareCost } from './CompareCost'
 import { CompareHeadline } from './CompareHeadline'
 import type { Label } from './CompareLabels'
 import { noteWords } from './CompareNote'
@@ -9,18 +10,19 @@ import { ComparePairs } from './ComparePairs'
 import { ComparePlots } from './ComparePlots'
 import type { CompareSearch } from './CompareSearch'
 import { CompareTaskView } from './CompareTaskView'
-import { type BenchmarkComparison, directionWords } from './CompareVerdict'
+import { type BenchmarkComparison, type Comparison, directionWords } from './CompareVerdict'
 
 /** The runs of one benchmark. */
 interface CompareBenchmarkProps {
   benchmark: BenchmarkComparison
+  runs: Comparison['runs']
   labels: ReadonlyMap<string, Label>
   search: CompareSearch
   onChange: (search: CompareSearch) => void
 }
 
 /** The runs of one benchmark against its baseline: in words, in numbers, drawn, and task by task. */
-export function CompareBenchmark({ benchmark, labels, search, onChange }: CompareBenchmarkProps) {
+export function CompareBenchmark({ benchmark, runs, labels, search, onChange }: CompareBenchmarkProps) {
   const { pairs, metrics, metric, higher_is_better: direction } = benchmark
   const note = noteWords(benchmark, labels)
   const chosen = pairs.find((pair) => pair.b === search.against) ?? pairs[0]
@@ -53,6 +55,7 @@ export function CompareBenchmark({ benchmark, labels, search, onChange }: Compar
         )}
         <ComparePairs benchmark={benchmark} labels={labels} />
         {scored > 1 && <ComparePlots benchmark={benchmark} labels={labels} />}
+        <CompareCost benchmark={benchmark} runs={runs} labels={labels} />
         {chosen?.paired && (
           <CompareTaskView
             key={chosen.b}

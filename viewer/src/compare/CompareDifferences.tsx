@@ -32,7 +32,7 @@ export function CompareDifferences({
             {runs.map((run) => {
               const label = labels.get(run.id)
               return (
-                <th key={run.id} scope="col" title={label?.name}>
+                <th key={run.id} scope="col" data-full={label?.name}>
                   {label && <CompareLetter letter={label.letter} colour={label.colour} />}
                 </th>
               )
@@ -60,7 +60,7 @@ function Setting({ value }: { value: unknown }) {
   if (value === null || value === undefined) return <span className="muted">not set</span>
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   return (
-    <code className={styles.value} title={text.slice(0, 4_000)}>
+    <code className={styles.value} data-full={text.slice(0, 4_000)}>
       {text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text}
     </code>
   )

@@ -18,7 +18,7 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
   const lead = leadOf(pair)
   const { ahead } = leadWords(direction)
   const numbers = (
-    <strong className="number" title={`${lead.amount}\n${lead.low} to ${lead.high}`}>
+    <strong className="number" data-tip={`${lead.amount}\n${lead.low} to ${lead.high}`}>
       {measure(lead.amount)} {interval(lead.low, lead.high)}
     </strong>
   )

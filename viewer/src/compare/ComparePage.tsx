@@ -73,6 +73,7 @@ function RunsCompared({ search }: { search: CompareSearch }) {
             <CompareBenchmark
               key={benchmark.benchmark}
               benchmark={benchmark}
+              runs={comparison.runs}
               labels={labels}
               search={search}
               onChange={change}

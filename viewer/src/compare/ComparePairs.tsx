@@ -55,12 +55,12 @@ export function ComparePairs({
 function PairHeads({ letter, several, narrow }: { letter: string; several: boolean; narrow: boolean }) {
   return (
     <>
-      <th scope="col" data-numeric title="Score minus the score of the baseline">
+      <th scope="col" data-numeric data-tip="Score minus the score of the baseline">
         Δ to {letter}
       </th>
       {!narrow && (
         <>
-          <th scope="col" data-numeric title={several ? 'Holm-adjusted for multiple comparisons' : undefined}>
+          <th scope="col" data-numeric data-tip={several ? 'Holm-adjusted for multiple comparisons' : undefined}>
             {several ? 'p adjusted' : 'p'}
           </th>
           <th scope="col" data-numeric>
@@ -98,9 +98,9 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
     return (
       <td>
         <span className={styles.delta}>
-          <strong title={delta}>{signed(pair.delta)}</strong>
+          <strong data-tip={delta}>{signed(pair.delta)}</strong>
           <span className="muted">{interval(pair.low, pair.high)}</span>
-          <span title={p}>p {pValue(pair.p_adjusted)}</span>
+          <span data-tip={p}>p {pValue(pair.p_adjusted)}</span>
           <span>{tasks} tasks</span>
           <Finding pair={pair} direction={direction} />
         </span>
@@ -109,10 +109,10 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
   }
   return (
     <>
-      <td data-numeric title={delta}>
+      <td data-numeric data-tip={delta}>
         {signed(pair.delta)} <span className="muted">{interval(pair.low, pair.high)}</span>
       </td>
-      <td data-numeric title={p}>
+      <td data-numeric data-tip={p}>
         {pValue(pair.p_adjusted)}
       </td>
       <td data-numeric>{tasks}</td>

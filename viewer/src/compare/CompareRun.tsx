@@ -40,7 +40,7 @@ function Words({ run, baseline }: { run: Schema<'RunSummary'>; baseline: boolean
   return (
     <span className={styles.words}>
       <span className={styles.first}>
-        <Link to="/runs/$runId" params={{ runId: run.id }} title={`${run.model}\n${run.id}`}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} data-tip={`${run.model}\n${run.id}`}>
           <ModelName model={run.model} short />
         </Link>
         <Unfinished run={run} />

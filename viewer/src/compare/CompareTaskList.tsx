@@ -72,7 +72,7 @@ function taskColumns(a: Label, b: Label): Column<TaskPair>[] {
       header: 'Task',
       width: 88,
       grow: 1,
-      render: ({ task_id }) => <bdi title={task_id.slice(0, 1_000)}>{task_id.slice(0, 200)}</bdi>,
+      render: ({ task_id }) => <bdi data-full={task_id.slice(0, 1_000)}>{task_id.slice(0, 200)}</bdi>,
     },
     { key: 'a', header: a.letter, title: a.name, width: 58, align: 'end', render: (task) => <Num value={task.a} /> },
     { key: 'b', header: b.letter, title: b.name, width: 58, align: 'end', render: (task) => <Num value={task.b} /> },
@@ -113,14 +113,14 @@ function Episodes({ task, a, b }: { task: TaskPair; a: Label; b: Label }) {
               to="/episodes/$episodeId"
               params={{ episodeId: id }}
               aria-label={`Episode of ${label.letter}`}
-              title={`Episode of ${label.name}`}
+              data-tip={`Episode of ${label.name}`}
             >
               {label.letter}
             </Link>
           ),
       )}
       {task.episode_a !== null && task.episode_b !== null && (
-        <Link to="/compare/episodes" search={{ a: task.episode_a, b: task.episode_b }} title="Both side by side">
+        <Link to="/compare/episodes" search={{ a: task.episode_a, b: task.episode_b }} data-tip="Both side by side">
           <Icon name="compare" label="Both side by side" />
         </Link>
       )}

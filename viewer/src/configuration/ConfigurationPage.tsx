@@ -262,7 +262,7 @@ function Facts({ workspaceId, path, code, configuration }: FactsProps) {
           <Link
             to="/workspaces/$workspaceId/repository/syncs/$number"
             params={{ workspaceId, number: String(code.sync) }}
-            title={code.message}
+            data-full={code.message}
           >
             <code>{code.commit.slice(0, 7)}</code>
           </Link>

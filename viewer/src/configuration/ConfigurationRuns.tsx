@@ -86,17 +86,17 @@ function RunRow({ run, chosen, onChoose }: { run: Run; chosen: boolean; onChoose
         />
       </td>
       <th scope="row">
-        <Link to="/runs/$runId" params={{ runId: run.id }} title={name}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} data-full={name}>
           <ListName run={run} />
         </Link>
         {evaluation && (
-          <span className={styles.second} title={codeText(evaluation)}>
+          <span className={styles.second} data-tip={codeText(evaluation)}>
             <bdi>{codeText(evaluation)}</bdi>
           </span>
         )}
       </th>
       <td data-minor data-wide>
-        <bdi title={run.model}>{modelText(run.model)}</bdi>
+        <bdi data-full={run.model}>{modelText(run.model)}</bdi>
       </td>
       <td>
         {run.state === 'finished' ? <Score metric={run.primary} show="stack" /> : <Unfinished run={run} />}
@@ -140,7 +140,7 @@ function Unfinished({ run }: { run: Run }) {
 function Since({ compared, note = '' }: { compared: Compared | null | undefined; note?: string }) {
   if (compared) return <Difference compared={compared} />
   return (
-    <span className="muted" title={note || undefined}>
+    <span className="muted" data-full={note || undefined}>
       –
     </span>
   )

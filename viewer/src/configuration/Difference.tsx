@@ -21,7 +21,7 @@ const MEANINGS = {
 /** A difference in one number; only one that is real has a colour. */
 export function Difference({ compared }: { compared: Compared }) {
   return (
-    <span className={styles.difference} data-verdict={compared.verdict} title={inFull(compared)}>
+    <span className={styles.difference} data-verdict={compared.verdict} data-tip={inFull(compared)}>
       {signed(compared.delta)}
       <span className="hidden-text">{` ${MEANINGS[compared.verdict]}`}</span>
     </span>
@@ -35,7 +35,7 @@ export function DifferenceText({ compared }: { compared: Compared }) {
   const shown = pValue(p)
   return (
     <span className={styles.verdict}>
-      <strong className={styles.difference} data-verdict={verdict} title={inFull(compared)}>
+      <strong className={styles.difference} data-verdict={verdict} data-tip={inFull(compared)}>
         {signed(delta)} {interval(low, high)}
       </strong>
       <strong>{MEANINGS[verdict]}</strong>

@@ -120,7 +120,7 @@ function Value({ text }: { text: string }) {
 
 function RunLink({ run }: { run: Run }) {
   return (
-    <Link to="/runs/$runId" params={{ runId: run.id }} title={runName(run)}>
+    <Link to="/runs/$runId" params={{ runId: run.id }} data-full={runName(run)}>
       <ListName run={run} />
     </Link>
   )

@@ -20,7 +20,7 @@ export function SinceLast({ run }: { run: Run }) {
     <section className={styles.facts} aria-label="Since the last run">
       <span>
         since{' '}
-        <Link to="/runs/$runId" params={{ runId: earlier.id }} title={runName(earlier)}>
+        <Link to="/runs/$runId" params={{ runId: earlier.id }} data-full={runName(earlier)}>
           <bdi>{listName(earlier)}</bdi>
         </Link>
       </span>

@@ -29,7 +29,7 @@ export function ColumnTable({ version }: { version: Schema<'DatasetVersionDocume
         {(version.columns ?? []).map((column) => (
           <tr key={column.name}>
             <th scope="row">
-              <bdi title={column.name}>{column.name || '(no name)'}</bdi>
+              <bdi data-full={column.name}>{column.name || '(no name)'}</bdi>
             </th>
             <td>
               {roles.has(column.name) ? <Badge>{roles.get(column.name)}</Badge> : <span className="muted">–</span>}

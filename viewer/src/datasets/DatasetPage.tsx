@@ -147,7 +147,7 @@ function Facts({ version }: { version: Schema<'DatasetVersionDocument'> }) {
       </span>
       {version.digest && (
         <span className={styles.actions}>
-          SHA-256 <code title={version.digest}>{version.digest.slice(0, 12)}</code>
+          SHA-256 <code data-full={version.digest}>{version.digest.slice(0, 12)}</code>
           <CopyButton text={version.digest} label="Copy the digest of the file" />
         </span>
       )}

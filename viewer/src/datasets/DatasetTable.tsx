@@ -54,7 +54,7 @@ export function DatasetRows({ workspaceId, datasets }: DatasetTableProps) {
         <Link
           to="/workspaces/$workspaceId/datasets/$datasetId"
           params={{ workspaceId, datasetId: one.id }}
-          title={one.name}
+          data-full={one.name}
         >
           {one.name}
         </Link>

@@ -28,7 +28,7 @@ export function VersionList({ workspaceId, dataset }: VersionListProps) {
             v{one.version}
           </Link>
           <span className={panels.actions}>
-            <code title={`SHA-256 ${one.digest}`}>{one.digest.slice(0, 8)}</code>
+            <code data-tip={`SHA-256 ${one.digest}`}>{one.digest.slice(0, 8)}</code>
             <DatasetBadge status={one.status} />
           </span>
           <span className="number">{one.rows == null ? '' : plural(one.rows, 'row')}</span>

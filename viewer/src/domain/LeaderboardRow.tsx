@@ -30,7 +30,7 @@ interface LeaderboardRowProps {
 export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRowProps) {
   return (
     <tr data-reference={entry.reference || undefined} data-first={entry.rank === 1 || undefined}>
-      <td className={styles.place} title={placeWords(entry)}>
+      <td className={styles.place} data-tip={placeWords(entry)}>
         {placeOf(entry)}
       </td>
       <th scope="row">
@@ -59,10 +59,10 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           label={entry.model}
         />
       </td>
-      <td data-numeric data-minor title={`Scored / planned episodes, from ${plural(entry.n_tasks, 'task')}`}>
+      <td data-numeric data-minor data-tip={`Scored / planned episodes, from ${plural(entry.n_tasks, 'task')}`}>
         {count(entry.n_scored)}/{count(entry.n_planned)}
       </td>
-      <td data-numeric data-minor title={`by ${plural(entry.actors, 'user')}`}>
+      <td data-numeric data-minor data-tip={`by ${plural(entry.actors, 'user')}`}>
         {count(entry.runs)}
         {entry.attempts && entry.attempts.finished < entry.attempts.total && (
           <>
@@ -84,7 +84,7 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
           </>
         )}
       </td>
-      <td data-numeric data-minor title="Mean cost per episode">
+      <td data-numeric data-minor data-tip="Mean cost per episode">
         <Money usd={entry.cost_usd} />
       </td>
     </tr>
@@ -96,7 +96,7 @@ function Who({ entry, version }: { entry: Entry; version?: string }) {
   const other = version !== undefined && entry.binding_vow_version !== version
   return (
     <>
-      <Link to="/runs/$runId" params={{ runId: entry.run_id }} title={`${entry.model}: its newest run`}>
+      <Link to="/runs/$runId" params={{ runId: entry.run_id }} data-tip={`${entry.model}: its newest run`}>
         <bdi>{entry.model}</bdi>
       </Link>{' '}
       {words && <span className="muted">{words}</span>}{' '}

@@ -6,6 +6,7 @@ import { count } from '../format'
 import { lookOf } from '../parts/look'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
+import { Markdown } from '../renderers/Markdown'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
 
@@ -18,7 +19,7 @@ export function VowPanel({ domain }: { domain: Schema<'Domain'> }) {
     <div className={styles.stack}>
       <Panel title="Binding vow" note={`version ${vow.version}`}>
         <div className={styles.stack}>
-          {vow.description && <p>{vow.description}</p>}
+          {vow.description && <Markdown text={vow.description} links />}
           <Terms vow={vow} />
         </div>
       </Panel>

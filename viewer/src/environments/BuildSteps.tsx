@@ -13,7 +13,7 @@ export function BuildSteps({ state, reached }: { state: string; reached?: string
         <li
           key={stage.name}
           data-state={stage.state}
-          title={stage.about}
+          data-tip={stage.about}
           aria-current={stage.state === 'now' ? 'step' : undefined}
         >
           <Icon name={ICONS[stage.state]} size={14} label={WORDS[stage.state]} />

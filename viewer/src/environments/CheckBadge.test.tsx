@@ -6,7 +6,7 @@ it('says what was found wrong', () => {
   render(<CheckBadge state="failed" problems={['isolation: seed-1 plays differently']} />)
   const badge = screen.getByText('check failed').parentElement
   expect(badge?.dataset.tone).toBe('bad')
-  expect(badge?.title).toContain('isolation: seed-1 plays differently')
+  expect(badge?.dataset.tip).toContain('isolation: seed-1 plays differently')
 })
 
 it('does not call the author’s word a success', () => {

@@ -3,6 +3,7 @@ import type { Schema } from '../api/types'
 import { Badge } from '../parts/Badge'
 import styles from '../parts/panels.module.css'
 import { When } from '../parts/When'
+import { Markdown } from '../renderers/Markdown'
 import { CheckBadge } from './CheckBadge'
 import { EnvironmentStatus } from './EnvironmentStatus'
 
@@ -18,7 +19,11 @@ export function EnvironmentList({ environments }: { environments: readonly Schem
             </Link>
             <EnvironmentStatus status={one.status} stage={one.stage} />
           </div>
-          {one.description && <p className={styles.words}>{one.description}</p>}
+          {one.description && (
+            <div className={styles.words}>
+              <Markdown text={one.description} links />
+            </div>
+          )}
           {one.status === 'failed' && one.error_message && <p className={styles.words}>{one.error_message}</p>}
           <p className={styles.facts}>
             <span className="number">version {one.submission_version}</span>

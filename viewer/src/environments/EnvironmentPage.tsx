@@ -8,6 +8,7 @@ import { Page } from '../parts/Page'
 import styles from '../parts/panels.module.css'
 import { SourceLink } from '../parts/SourceLink'
 import { When } from '../parts/When'
+import { Markdown } from '../renderers/Markdown'
 import { BuildPanel } from './BuildPanel'
 import { CheckPanel } from './CheckPanel'
 import { EnvironmentActions } from './EnvironmentActions'
@@ -44,7 +45,7 @@ function EnvironmentView({ environment }: { environment: Schema<'EnvironmentDeta
       heading={<bdi>{environment.name}</bdi>}
       trail={<Link to="/environments">Environments</Link>}
       aside={<EnvironmentStatus status={environment.status} stage={environment.stage} />}
-      note={environment.description || undefined}
+      note={environment.description && <Markdown text={environment.description} links />}
       actions={
         <>
           {domain && environment.ready_version != null && (

@@ -43,7 +43,7 @@ export function VersionPanel({ environment }: { environment: Schema<'SubmittedEn
                   <th scope="row" className="number">
                     {one.version}
                   </th>
-                  <td title={one.error_message ?? undefined}>
+                  <td data-full={one.error_message ?? undefined}>
                     <div className={panels.actions}>
                       <EnvironmentStatus status={one.state} />
                       {one.version === environment.ready_version && <Badge title="Runs use this version">in use</Badge>}
@@ -53,7 +53,7 @@ export function VersionPanel({ environment }: { environment: Schema<'SubmittedEn
                     </div>
                   </td>
                   <td data-minor>{one.vow_version ?? '–'}</td>
-                  <td>{one.commit ? <code title={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>
+                  <td>{one.commit ? <code data-tip={one.commit}>{one.commit.slice(0, 7)}</code> : '–'}</td>
                   <td>
                     <When at={one.created_at} />
                   </td>

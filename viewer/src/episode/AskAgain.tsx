@@ -95,7 +95,7 @@ export function AskAgain({ call, episodeId }: { call: Schema<'CallDocument'>; ep
           </div>
           <p className={styles.facts}>
             <span>{compared(data, (variables?.system ?? variables?.prompt ?? null) !== null)}</span>
-            <span title="prompt and completion tokens">
+            <span data-tip="prompt and completion tokens">
               <Tokens value={data.usage.prompt} /> → <Tokens value={data.usage.completion} /> tokens, then{' '}
               <Tokens value={used(call, 'prompt')} /> → <Tokens value={used(call, 'completion')} />
             </span>

@@ -31,7 +31,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
         ))}
         {!scores.length && (
           <Fact label="Score">
-            <span className="muted" title="not scored yet, or not scored by the benchmark">
+            <span className="muted" data-tip="not scored yet, or not scored by the benchmark">
               –
             </span>
           </Fact>
@@ -94,7 +94,7 @@ function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: st
   if (score.missing !== null) {
     return (
       <Fact label={label}>
-        <span className={styles.missing} title={causeWords(score.missing).title}>
+        <span className={styles.missing} data-tip={causeWords(score.missing).title}>
           <Icon name="dash" size={13} /> {score.missing === 'skipped' ? 'skipped' : 'missing'}
         </span>
       </Fact>
@@ -102,7 +102,7 @@ function ScoreFact({ score, runId }: { score: Schema<'ScoreDocument'>; runId: st
   }
   return (
     <Fact label={label}>
-      <span className={styles.score} title={exact(score.value)}>
+      <span className={styles.score} data-tip={exact(score.value)}>
         {score.value === null && score.worst ? '' : measure(score.value)}
         {score.worst && <WorstScore name={score.name} runId={runId} />}
       </span>

@@ -3,6 +3,7 @@ import { lazy, type ReactNode, Suspense } from 'react'
 import { source } from '../api/source'
 import type { Schema } from '../api/types'
 import { count } from '../format'
+import { useVisit } from '../palette/recent'
 import { LinkButton } from '../parts/LinkButton'
 import { Page } from '../parts/Page'
 import { Unfinished } from '../parts/Unfinished'
@@ -11,6 +12,7 @@ import { Marked } from '../renderers/Marked'
 import { brief, plain } from '../renderers/marks'
 import { isRollout, unitOf } from '../run/results/rollout'
 import { ModelName } from '../runs/ModelName'
+import { modelText } from '../runs/model'
 import { isOneTurn } from './answer/oneTurn'
 import { EpisodeFacts } from './EpisodeFacts'
 import { EpisodeState } from './EpisodeState'
@@ -38,6 +40,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
   const run = episode.run
   const task = taskName(episode)
   const runName = run.name || run.benchmark_title || run.benchmark
+  useVisit('episode', episode.id, `${brief(task, 60)} · ${brief(runName, 40)} · ${modelText(run.model)}`)
   return (
     <Page
       title={`${brief(task, 60)} · ${brief(runName, 40)}`}

@@ -24,7 +24,13 @@ export function EventBody(props: EventRowProps): ReactNode {
       const last = lookBack(eventAt, row, (one) => one.kind === 'observation')
       return (
         <>
-          <ContentView data={data} type={type} before={last && observed(last).data} highlight={highlight} />
+          <ContentView
+            data={data}
+            type={type}
+            before={last && observed(last).data}
+            highlight={highlight}
+            named={episode.view}
+          />
           {systemPrompt && <ContentView data={systemPrompt} type="text/plain" highlight={highlight} />}
         </>
       )

@@ -5,6 +5,9 @@ import styles from './timeline.module.css'
 
 const MOST = 12
 
+/** Names of lengths of time. */
+const SECONDS = /(?:^|_)seconds$|(?:duration|latency|elapsed|wait|time|timeout)_s$/
+
 interface FieldListProps {
   fields: Record<string, unknown>
   highlight: string
@@ -25,7 +28,7 @@ export function FieldList({ fields, highlight }: FieldListProps) {
                 <Marked text={name.replaceAll('_', ' ')} highlight={highlight} />
               </dt>
               <dd>
-                <FieldValue value={value} highlight={highlight} />
+                <FieldValue value={value} highlight={highlight} seconds={SECONDS.test(name)} />
               </dd>
             </div>
           ))}

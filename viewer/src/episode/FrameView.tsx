@@ -2,6 +2,7 @@ import { signed } from '../format'
 import { Badge } from '../parts/Badge'
 import { Num } from '../parts/Num'
 import { ContentView } from '../renderers/ContentView'
+import type { NamedView } from '../renderers/content'
 import { FailureView } from '../renderers/FailureView'
 import { Marked } from '../renderers/Marked'
 import { TextView } from '../renderers/TextView'
@@ -12,7 +13,7 @@ import styles from './player.module.css'
 import { Reasoning } from './Reasoning'
 
 /** One move, big: the scene after it with what changed, and beside it what was done and thought. */
-export function FrameView({ frame }: { frame: Frame }) {
+export function FrameView({ frame, named }: { frame: Frame; named?: NamedView | null }) {
   const scene = frame.after ?? frame.before
   const before = frame.after ? frame.before?.data : undefined
   return (
@@ -20,7 +21,7 @@ export function FrameView({ frame }: { frame: Frame }) {
       <div className={styles.frame}>
         <div className={styles.scene}>
           {scene ? (
-            <ContentView data={scene.data} type={scene.type} before={before} large />
+            <ContentView data={scene.data} type={scene.type} before={before} large named={named} />
           ) : (
             <p className={styles.nothing}>
               {frame.step === 0

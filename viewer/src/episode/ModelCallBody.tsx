@@ -47,14 +47,14 @@ export function ModelCallBody(props: ModelCallBodyProps) {
           <Marked text={textIn(payload, 'model')} />
         </span>
         {(prompt > 0 || completion > 0) && (
-          <span title="prompt and completion tokens">
+          <span data-tip="prompt and completion tokens">
             <Tokens value={prompt} /> → <Tokens value={completion} /> tokens
           </span>
         )}
         <Duration seconds={numberIn(payload, 'latency_s')} />
         {cost !== null && cost > 0 && <Money usd={cost} />}
         {textIn(payload, 'path') !== '' && (
-          <span title={`Called by the program; requested model: ${textIn(payload, 'asked') || 'none'}`}>
+          <span data-tip={`Called by the program; requested model: ${textIn(payload, 'asked') || 'none'}`}>
             <code>
               <Marked text={textIn(payload, 'path')} />
             </code>

@@ -35,10 +35,11 @@ export function NeighbourLinks({ episodeId, search }: NeighbourLinksProps) {
     })
   }
   const press = usePressed(isPending, (side) => go(data?.[side]))
-  useShortcut('[', 'Previous episode', () => press('previous'), { group: 'Episode' })
-  useShortcut(']', 'Next episode', () => press('next'), { group: 'Episode' })
   const which = filtered ? ' of the filtered list' : ''
   const wrong = search.outcome === 'fail'
+  const what = wrong ? 'wrong answer' : 'episode'
+  useShortcut('[', `Previous ${what}`, () => press('previous'), { group: 'Episode' })
+  useShortcut(']', `Next ${what}`, () => press('next'), { group: 'Episode' })
   return (
     <span className={styles.neighbours}>
       {filtered && !wrong && <span className={styles.filtered}>filtered list</span>}

@@ -40,12 +40,12 @@ export const OutlineItem = memo(function OutlineItem(props: OutlineItemProps) {
         </span>
       )}
       {summary && summary.warnings + summary.retries > 0 && (
-        <span className={styles.mark} title={problems(summary)}>
+        <span className={styles.mark} data-tip={problems(summary)}>
           <Icon name="warning" size={13} label={problems(summary)} />
         </span>
       )}
       {reward != null && reward !== 0 && (
-        <span className={styles.reward} data-sign={Math.sign(reward)} title={`reward ${exact(reward)}`}>
+        <span className={styles.reward} data-sign={Math.sign(reward)} data-tip={`reward ${exact(reward)}`}>
           {signed(reward)}
         </span>
       )}

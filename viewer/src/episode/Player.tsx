@@ -22,7 +22,7 @@ export function Player({ episode, step, lastStep, onStep }: PlayerProps) {
   return (
     <section className={styles.player} aria-label="Replay">
       <PlayerControls step={step} lastStep={lastStep} ready={frame !== null} onStep={onStep} />
-      {shown ? <FrameView frame={shown} /> : <Skeleton height="20rem" />}
+      {shown ? <FrameView frame={shown} named={episode.view} /> : <Skeleton height="20rem" />}
     </section>
   )
 }

@@ -17,6 +17,7 @@ interface PlayerControlsProps {
 }
 
 const GROUP = { group: 'Replay' }
+const STEP = { ...GROUP, step: true }
 
 /** Play, pause, speed and scrubber, with their keys. */
 export function PlayerControls({ step, lastStep, ready, onStep, children }: PlayerControlsProps) {
@@ -26,8 +27,8 @@ export function PlayerControls({ step, lastStep, ready, onStep, children }: Play
     onStep(Math.max(0, Math.min(to, lastStep)))
   }
   useShortcut(' ', 'Play or pause', toggle, GROUP)
-  useShortcut('ArrowRight', 'Next step', () => go(step + 1), GROUP)
-  useShortcut('ArrowLeft', 'Previous step', () => go(step - 1), GROUP)
+  useShortcut('ArrowRight', 'Next step', () => go(step + 1), STEP)
+  useShortcut('ArrowLeft', 'Previous step', () => go(step - 1), STEP)
   useShortcut('Home', 'Go to the beginning', () => go(0), GROUP)
   useShortcut('End', 'Go to the end', () => go(lastStep), GROUP)
   const first = step <= 0

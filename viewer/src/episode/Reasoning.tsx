@@ -1,5 +1,4 @@
-import { looksLikeMarkdown } from '../renderers/content'
-import { Markdown } from '../renderers/Markdown'
+import { Prose } from '../renderers/Prose'
 import { TextView } from '../renderers/TextView'
 import styles from './timeline.module.css'
 
@@ -8,8 +7,8 @@ export function Reasoning({ text, highlight }: { text: string; highlight: string
   return (
     <div className={styles.reasoning}>
       <span className={styles.reasoningLabel}>Reasoning</span>
-      {text.length < 1_500 && looksLikeMarkdown(text) ? (
-        <Markdown text={text} highlight={highlight} />
+      {text.length < 1_500 ? (
+        <Prose text={text} highlight={highlight} lines={8} />
       ) : (
         <TextView text={text} highlight={highlight} lines={8} />
       )}

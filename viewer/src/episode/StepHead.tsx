@@ -22,7 +22,7 @@ export function StepHead({ episodeId, step, at, start, forks }: StepHeadProps) {
     <h2 className={styles.step}>
       <span>{step === 0 ? 'Before the first action' : `Step ${step}`}</span>
       {since !== null && (
-        <span className={styles.since} title={exactTime(new Date(at * 1000).toISOString())}>
+        <span className={styles.since} data-tip={exactTime(new Date(at * 1000).toISOString())}>
           {duration(Math.max(since, 0))}
         </span>
       )}

@@ -9,13 +9,13 @@ export function WorstScore({ name, runId }: { name: string; runId: string }) {
   // The run counts failures as worst in every metric that has a worst value.
   if (metric && metric.n_worst === 0 && metric.worst_value === null) {
     return (
-      <span className="muted" title="caused by the agent; this metric has no worst value, so it is not counted">
+      <span className="muted" data-tip="caused by the agent; this metric has no worst value, so it is not counted">
         {MISSING}
       </span>
     )
   }
   return (
-    <span className={styles.worst} title="caused by the agent, so it counts as the worst value">
+    <span className={styles.worst} data-tip="caused by the agent, so it counts as the worst value">
       {' '}
       worst value
     </span>

@@ -36,7 +36,8 @@ export function usePlace(
   }
   const toEvent = (seq: number, atStep: number) => {
     setStep(atStep)
-    if (replay) change({ step: atStep })
+    if (view === 'conversation') change({ view: 'timeline', step: atStep })
+    else if (replay) change({ step: atStep })
     else timeline.current?.goToEvent(seq)
   }
   const toHit = (at: number) => {
@@ -80,9 +81,11 @@ interface Ways {
 function usePlaceKeys(episode: Schema<'EpisodeDetail'>, { step, toStep, hits, hitAt, toHit, toError }: Ways): void {
   const failed = episode.failure !== null
   const group = { group: 'Episode' }
-  useShortcut('j', 'Next step', () => toStep(step + 1), group)
-  useShortcut('k', 'Previous step', () => toStep(step - 1), group)
+  useShortcut('j', 'Next step', () => toStep(step + 1), { ...group, step: true })
+  useShortcut('k', 'Previous step', () => toStep(step - 1), { ...group, step: true })
   useShortcut('n', 'Next hit', () => toHit(hitAt + 1), { ...group, enabled: hits > 0 })
+  useShortcut('F3', 'Next hit', () => toHit(hitAt + 1), { ...group, enabled: hits > 0, step: true })
+  useShortcut('Shift+F3', 'Previous hit', () => toHit(hitAt - 1), { ...group, enabled: hits > 0, step: true })
   useShortcut('p', 'Previous hit', () => toHit(hitAt - 1), { ...group, enabled: hits > 0 })
   useShortcut('e', 'Jump to the error', () => void toError(), { ...group, enabled: failed })
 }

@@ -70,7 +70,7 @@ function Facts({ estimate }: { estimate: Estimate }) {
         {tokens !== null && (
           <>
             <dt>Tokens</dt>
-            <dd className="number" title={count(tokens)}>
+            <dd className="number" data-tip={count(tokens)}>
               about {compact(tokens)}
             </dd>
           </>

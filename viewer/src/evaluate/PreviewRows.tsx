@@ -24,12 +24,12 @@ export function PreviewRows({ estimate }: { estimate: Schema<'RunEstimate'> }) {
                 {row}
               </td>
               <td>
-                <span className={styles.text} title={prompt}>
+                <span className={styles.text} data-full={prompt}>
                   {prompt}
                 </span>
               </td>
               <td>
-                <span className={styles.text} title={label}>
+                <span className={styles.text} data-full={label}>
                   {label || '–'}
                 </span>
               </td>

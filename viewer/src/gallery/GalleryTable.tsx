@@ -43,7 +43,7 @@ export function GalleryTable({ runs }: { runs: readonly Schema<'GalleryRun'>[] }
               </Link>{' '}
               {(run.check === 'failed' || run.check === 'outdated') && <CheckBadge state={run.check} />}
             </td>
-            <td data-numeric data-breaks title={run.primary?.name}>
+            <td data-numeric data-breaks data-tip={run.primary?.name}>
               <strong className="number">{measure(run.primary_score)}</strong>{' '}
               <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>{' '}
               {run.primary && (

@@ -8,8 +8,8 @@ import { useShortcuts } from './useShortcuts'
 /** The list of shortcuts that `?` opens. */
 export function ShortcutList() {
   const [open, setOpen] = useState(false)
-  useShortcut('?', 'Show this list', () => setOpen(true), { group: 'Everywhere' })
-  const shortcuts = useShortcuts()
+  useShortcut('?', 'Keyboard shortcuts', () => setOpen(true), { group: 'Everywhere' })
+  const shortcuts = useShortcuts().filter(({ keys }) => keys !== '')
   const groups = [...new Set(shortcuts.map((shortcut) => shortcut.group))]
   return (
     <Dialog open={open} onClose={() => setOpen(false)} title="Keyboard shortcuts">

@@ -1,11 +1,16 @@
-/** The shortcuts that work right now, and the one listener that serves them all. */
+/** What can be done right now and the keys that do it, with the one listener that serves them all. */
 
-/** A key or two keys one after the other (`g r`), and what they do. */
+/**
+ * Something to do, and its keys: one (`j`), two after each other (`g r`), one with Control or Command (`Mod+k`), one with
+ * Shift (`Shift+F3`), or none (empty) for what only the palette offers.
+ */
 export interface Shortcut {
   keys: string
   label: string
   group: string
-  action: (event: KeyboardEvent) => void
+  /** Whether it is only worth its key, as is a step to the next row; the palette leaves it out. */
+  step: boolean
+  action: () => void
 }
 
 const SEQUENCE_MS = 900
@@ -32,7 +37,7 @@ export function register(shortcut: Shortcut): () => void {
   }
 }
 
-/** All shortcuts that work right now. */
+/** All that can be done right now. */
 export function allShortcuts(): readonly Shortcut[] {
   return shown
 }
@@ -46,10 +51,22 @@ export function watch(listener: () => void): () => void {
 const TYPING = 'input:not([type=checkbox],[type=radio],[type=range],[type=button]), textarea, select, [contenteditable]'
 const PRESSABLE = 'a[href], button, summary, [role=button], [role=option], [role=menuitem], [role=tab]'
 
-/** Whether this key belongs to what has the focus: typing, pressing a button, a dialog that is open. */
+const APPLE = typeof navigator !== 'undefined' && /mac|iphone|ipad/i.test(navigator.platform)
+
+/** What `Mod` is called on this machine. */
+export const MOD = APPLE ? '⌘' : 'Ctrl'
+
+/** The pressed key as shortcuts name it, for those that work in fields too; nothing for a plain key. */
+function modified({ key, ctrlKey, metaKey, altKey, shiftKey }: KeyboardEvent): string | undefined {
+  const mod = APPLE ? metaKey && !ctrlKey : ctrlKey && !metaKey
+  if (mod && !altKey && !shiftKey) return `Mod+${key.toLowerCase()}`
+  const plain = !ctrlKey && !metaKey && !altKey
+  return plain && /^F\d+$/.test(key) ? `${shiftKey ? 'Shift+' : ''}${key}` : undefined
+}
+
+/** Whether this key belongs to what has the focus: typing, pressing a button. */
 function taken(event: KeyboardEvent): boolean {
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return true
-  if (document.querySelector('dialog[open]')) return true
+  if (event.ctrlKey || event.metaKey || event.altKey) return true
   const target = event.target instanceof Element ? event.target : undefined
   if (target?.closest(TYPING)) return true
   const presses = event.key === 'Enter' || event.key === ' '
@@ -57,12 +74,16 @@ function taken(event: KeyboardEvent): boolean {
 }
 
 function serve(event: KeyboardEvent): void {
-  if (taken(event)) return
-  const before = first && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${event.key}` : undefined
-  const find = (keys: string | undefined) => shortcuts.findLast((shortcut) => shortcut.keys === keys)
-  const found = find(before) ?? find(event.key)
-  first = found ? undefined : { key: event.key, at: event.timeStamp }
+  if (event.defaultPrevented || document.querySelector('dialog[open]')) return
+  const find = (keys: string | undefined) => (keys ? shortcuts.findLast((one) => one.keys === keys) : undefined)
+  let found = find(modified(event))
+  if (found === undefined) {
+    if (taken(event)) return
+    const before = first && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${event.key}` : undefined
+    found = find(before) ?? find(event.key)
+    first = found ? undefined : { key: event.key, at: event.timeStamp }
+  }
   if (!found) return
   event.preventDefault()
-  found.action(event)
+  found.action()
 }

@@ -33,3 +33,16 @@ it('is gone with the component', async () => {
   await userEvent.keyboard('x')
   expect(one).not.toHaveBeenCalled()
 })
+
+it('serves keys of Control and functions in fields too, apart from those with Shift', async () => {
+  const [next, before, open] = [vi.fn(), vi.fn(), vi.fn()]
+  function Hits() {
+    useShortcut('F3', 'Next hit', next)
+    useShortcut('Shift+F3', 'Previous hit', before)
+    useShortcut('Mod+k', 'Open', open)
+    return <input aria-label="field" />
+  }
+  render(<Hits />)
+  await userEvent.type(screen.getByLabelText('field'), '{F3}{F3}{Shift>}{F3}{/Shift}{Control>}k{/Control}')
+  expect([next, before, open].map(({ mock }) => mock.calls.length)).toEqual([2, 1, 1])
+})

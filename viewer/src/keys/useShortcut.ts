@@ -7,17 +7,20 @@ interface ShortcutOptions {
   group?: string
   /** False while it does not apply. */
   enabled?: boolean
+  /** Whether it is only worth its key, as is a step to the next row. */
+  step?: boolean
 }
 
 /**
  * A keyboard shortcut while the component is shown. `keys` is `KeyboardEvent.key` (`j`, `Enter`, `ArrowDown`, `?`) or two of
- * them with a space between (`g r`). Typing in fields, modified keys and open dialogs never trigger it.
+ * them with a space between (`g r`). Typing in fields, modified keys and open dialogs never trigger it; `Mod+k`, `F3` and
+ * `Shift+F3` work in fields too. Without keys it is an action that the palette offers.
  */
 export function useShortcut(
   keys: string,
   label: string,
-  action: (event: KeyboardEvent) => void,
-  { group = 'This page', enabled = true }: ShortcutOptions = {},
+  action: () => void,
+  { group = 'This page', enabled = true, step = false }: ShortcutOptions = {},
 ): void {
   const latest = useRef(action)
   useEffect(() => {
@@ -25,13 +28,13 @@ export function useShortcut(
   }, [action])
   useEffect(() => {
     if (!enabled) return
-    return register({ keys, label, group, action: (event) => latest.current(event) })
-  }, [keys, label, group, enabled])
+    return register({ keys, label, group, step, action: () => latest.current() })
+  }, [keys, label, group, enabled, step])
 }
 
 /** Any number of shortcuts while the component is shown, as `useShortcut` has one. */
 export function useShortcutList(
-  list: readonly { key: string; label: string; action: (event: KeyboardEvent) => void }[],
+  list: readonly { key: string; label: string; action: () => void }[],
   { group = 'This page', enabled = true }: ShortcutOptions = {},
 ): void {
   const latest = useRef(list)
@@ -43,7 +46,7 @@ export function useShortcutList(
     if (!enabled) return
     const known: [string, string][] = JSON.parse(words)
     const ends = known.map(([keys, label], at) =>
-      register({ keys, label, group, action: (event) => latest.current[at]?.action(event) }),
+      register({ keys, label, group, step: false, action: () => latest.current[at]?.action() }),
     )
     return () => {
       for (const end of ends) end()

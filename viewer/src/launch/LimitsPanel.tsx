@@ -17,13 +17,13 @@ export function LimitsPanel({ limits }: { limits: Limits }) {
         {own && (
           <>
             <dt>Your budget</dt>
-            <dd title="Per 24 hours; models without a price are not counted">{own}</dd>
+            <dd data-tip="Per 24 hours; models without a price are not counted">{own}</dd>
           </>
         )}
         {team && (
           <>
             <dt>The team's budget</dt>
-            <dd title="Per 24 hours; models without a price are not counted">{team}</dd>
+            <dd data-tip="Per 24 hours; models without a price are not counted">{team}</dd>
           </>
         )}
         {limits.waiting > 0 && (

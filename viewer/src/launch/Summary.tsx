@@ -34,7 +34,7 @@ export function Summary({
                   <dt>Model calls</dt>
                   <dd className="number">at most {count(most.calls)}</dd>
                   <dt>Completion tokens</dt>
-                  <dd className="number" title={count(most.tokens)}>
+                  <dd className="number" data-tip={count(most.tokens)}>
                     at most {compact(most.tokens)}
                   </dd>
                 </>

@@ -18,7 +18,7 @@ export function Badge({
   children: ReactNode
 }) {
   return (
-    <span className={styles.badge} data-tone={tone} title={title}>
+    <span className={styles.badge} data-tone={tone} data-tip={title}>
       {icon && <Icon name={icon} size={13} />}
       <span className={styles.text}>{children}</span>
     </span>

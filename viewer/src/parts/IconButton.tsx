@@ -13,7 +13,7 @@ interface IconButtonProps extends Omit<ButtonHTMLAttributes<HTMLButtonElement>, 
 /** A button with a picture only. */
 export function IconButton({ icon, label, size = 'md', ...rest }: IconButtonProps) {
   return (
-    <button type="button" className={styles.button} data-size={size} aria-label={label} title={label} {...rest}>
+    <button type="button" className={styles.button} data-size={size} aria-label={label} data-tip={label} {...rest}>
       <Icon name={icon} size={size === 'sm' ? 14 : 16} />
     </button>
   )

@@ -1,3 +1,4 @@
+import { MOD } from '../keys/registry'
 import styles from './Key.module.css'
 
 const NAMES: Record<string, string> = {
@@ -8,11 +9,12 @@ const NAMES: Record<string, string> = {
   ' ': 'space',
   Enter: 'enter',
   Escape: 'esc',
+  Mod: MOD,
 }
 
-/** A key, or several after each other, as they look on a keyboard: `<Key keys="g r" />`. */
+/** A key, or several after each other, as they look on a keyboard: `<Key keys="g r" />`, `<Key keys="Mod+k" />`. */
 export function Key({ keys }: { keys: string }) {
-  const parts = keys === ' ' ? [' '] : keys.split(' ')
+  const parts = keys === ' ' ? [' '] : keys.split(/[ +]/)
   return (
     <span className={styles.keys}>
       {parts.map((part, at) => (

@@ -3,6 +3,7 @@ import { useRef } from 'react'
 import { AccountMenu } from '../account/AccountMenu'
 import { ShortcutList } from '../keys/ShortcutList'
 import { useShortcut } from '../keys/useShortcut'
+import { PaletteButton } from '../palette/PaletteButton'
 import { place } from '../place'
 import { useMe } from '../session/useMe'
 import { furtherPages, pagesFor } from './barPages'
@@ -13,6 +14,7 @@ import { Logo } from './Logo'
 import { PageShortcut } from './PageShortcut'
 import { PagesMenu } from './PagesMenu'
 import { ThemeSwitch } from './ThemeSwitch'
+import { Tips } from './Tips'
 import { useFolded } from './useFolded'
 
 /** The frame of every page: the bar with the pages and the account, the main landmark. */
@@ -23,7 +25,7 @@ export function Layout() {
   const me = useMe()
   const pages = pagesFor(place.mode, me)
   const all = [...pages, ...furtherPages(place.mode, me)]
-  useShortcut('/', 'Search', focusSearch, { group: 'Everywhere' })
+  useShortcut('/', 'Search on this page', focusSearch, { group: 'Everywhere' })
   return (
     <>
       <button type="button" className={styles.skip} onClick={() => main.current?.focus()}>
@@ -48,6 +50,7 @@ export function Layout() {
         </nav>
         <div className={styles.end}>
           <ConnectionState />
+          <PaletteButton />
           {me !== undefined && me.type !== 'anonymous' && (
             <LinkButton to="/new-run" look="primary" icon="plus">
               New run
@@ -64,6 +67,7 @@ export function Layout() {
         <Outlet />
       </main>
       <ShortcutList />
+      <Tips />
     </>
   )
 }

@@ -1,4 +1,5 @@
 import { type KeyboardEvent, type RefObject, useEffect, useId, useLayoutEffect, useRef, useState } from 'react'
+import { useShortcutList } from '../keys/useShortcut'
 import { Button, type ButtonProps } from './Button'
 import { Icon, type IconName } from './Icon'
 import { IconButton } from './IconButton'
@@ -32,15 +33,18 @@ interface MenuProps {
   small?: boolean
   look?: ButtonProps['look']
   items: readonly MenuItem[]
+  /** Whether the palette offers them too, as what can be done on this page. */
+  offered?: boolean
 }
 
 /** A menu of things to do. Arrows, Home and End move, escape closes and goes back to the button. */
-export function Menu({ label, icon, small = false, look, items }: MenuProps) {
+export function Menu({ label, icon, small = false, look, items, offered = false }: MenuProps) {
   const [open, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
   usePlace(root, list, open, setOpen)
+  useShortcutList(offered ? items.filter(({ disabled }) => !disabled).map((item) => action(label, item)) : [])
   useEffect(() => {
     if (open) entries(root.current).at(0)?.focus({ preventScroll: true })
   }, [open])
@@ -92,6 +96,12 @@ export function Menu({ label, icon, small = false, look, items }: MenuProps) {
       )}
     </div>
   )
+}
+
+/** An item as an action of the page. */
+function action(menu: string, { label, href, onChoose }: MenuItem) {
+  const does = href === undefined ? () => onChoose?.() : () => window.location.assign(href)
+  return { key: '', label: href === undefined ? label : `${menu}: ${label}`, action: does }
 }
 
 function Entry({ item, onChoose }: { item: MenuItem; onChoose: () => void }) {

@@ -106,7 +106,7 @@ function Choices({ label, known, selected, onChange }: ChoicesProps) {
         {shown.map((option) => (
           <label key={option.value} className={styles.option}>
             <input type="checkbox" checked={selected.includes(option.value)} onChange={() => toggle(option.value)} />
-            <span className={styles.name} title={option.label ?? option.value}>
+            <span className={styles.name} data-full={option.label ?? option.value}>
               {option.label ?? option.value}
             </span>
             {option.count !== undefined && <span className={styles.count}>{count(option.count)}</span>}

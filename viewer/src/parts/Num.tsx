@@ -11,7 +11,7 @@ export function Num({
   unit?: string
 }) {
   return (
-    <span className="number" title={exact(value, unit)}>
+    <span className="number" data-tip={exact(value, unit)}>
       {form(value)}
     </span>
   )

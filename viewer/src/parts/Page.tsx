@@ -32,7 +32,7 @@ export function Page({ title, heading, trail, aside, actions, note, children }: 
           {aside}
           {actions && <div className={styles.actions}>{actions}</div>}
         </div>
-        {note && <p className={styles.note}>{note}</p>}
+        {note && <div className={styles.note}>{note}</div>}
       </header>
       {children}
     </div>

@@ -17,7 +17,7 @@ export function Progress({ done, failed = 0, total, numbers = false }: ProgressP
   const share = (part: number) => `${total > 0 ? (100 * part) / total : 0}%`
   const said = `${count(done)} done, ${count(failed)} failed, ${count(Math.max(0, total - done - failed))} pending`
   return (
-    <span className={styles.progress} title={said}>
+    <span className={styles.progress} data-tip={said}>
       <span
         className={styles.bar}
         role="progressbar"

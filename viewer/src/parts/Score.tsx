@@ -30,7 +30,7 @@ export function Score({ metric, show = 'line', scale, going = false }: ScoreProp
     </span>
   )
   const first = (
-    <span className={styles.score} title={inFull(metric)}>
+    <span className={styles.score} data-tip={inFull(metric)}>
       <span className={styles.value}>{measure(metric.value)}</span>
       {show === 'bar' && bar}
       {(show === 'line' || show === 'stack') && range}
@@ -40,7 +40,7 @@ export function Score({ metric, show = 'line', scale, going = false }: ScoreProp
   )
   if (show !== 'stack') return first
   return (
-    <span className={styles.stack} title={inFull(metric)}>
+    <span className={styles.stack} data-tip={inFull(metric)}>
       {first}
       <span className={styles.score}>
         {bar}
@@ -56,7 +56,7 @@ function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
   const causes = Object.entries(metric.missing).map(([cause, n]) => `${cause.replaceAll('_', ' ')} ${count(n)}`)
   const words = [`${count(missing)} of ${count(metric.n_planned)} have no value`, ...causes].join(', ')
   return (
-    <span className={styles.missing} title={words}>
+    <span className={styles.missing} data-tip={words}>
       <Icon name="warning" size={13} label={words} />
     </span>
   )

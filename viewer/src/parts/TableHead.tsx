@@ -36,7 +36,7 @@ export function TableHead<Row>({ columns, grid, least, height, boxes, sort, onSo
               role="columnheader"
               aria-sort={way}
               aria-label={onResize && column.header}
-              title={column.title}
+              data-tip={column.title}
               className={styles.headCell}
               data-align={column.align}
             >

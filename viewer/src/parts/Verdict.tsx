@@ -15,7 +15,7 @@ export const VERDICTS: Record<VerdictName, { words: string; icon: IconName }> = 
 export function Verdict({ name, title }: { name: VerdictName; title?: string }) {
   const { words, icon } = VERDICTS[name]
   return (
-    <span className={styles.verdict} data-verdict={name} title={title}>
+    <span className={styles.verdict} data-verdict={name} data-tip={title}>
       <Icon name={icon} size={13} /> {words}
     </span>
   )

@@ -25,7 +25,7 @@ export function When({ at }: { at: string | null | undefined }) {
   const text = useSyncExternalStore(subscribe, () => relative(at, seenFrom(at)))
   if (!at) return <span className="muted">–</span>
   return (
-    <time className="number" dateTime={at} title={exactTime(at)}>
+    <time className="number" dateTime={at} data-tip={exactTime(at)}>
       {text}
     </time>
   )

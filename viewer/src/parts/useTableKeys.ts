@@ -24,10 +24,11 @@ export function useTableKeys({ active, count, page, go, take, open, toggle, shor
     go(index)
   }
   const options = { enabled: shortcuts && count > 0, group: 'Table' }
-  useShortcut('j', 'Next row', () => reach(active + 1), options)
-  useShortcut('k', 'Previous row', () => reach(active - 1), options)
+  useShortcut('j', 'Next row', () => reach(active + 1), { ...options, step: true })
+  useShortcut('k', 'Previous row', () => reach(active - 1), { ...options, step: true })
   useShortcut('Enter', 'Open the row', () => open?.(active), {
     ...options,
+    step: true,
     enabled: options.enabled && open !== undefined,
   })
   useShortcut('x', 'Select the row', () => toggle?.(active), {

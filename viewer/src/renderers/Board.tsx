@@ -2,6 +2,8 @@ import { useMemo } from 'react'
 import styles from './board.module.css'
 import { changes, type Grid, toneOf } from './grid'
 import { Marked } from './Marked'
+import { TileMark } from './TileMark'
+import { tileOf } from './tiles'
 
 interface BoardProps {
   grid: Grid
@@ -16,7 +18,7 @@ const WORDS = { empty: styles.empty, solid: styles.solid, sign: styles.sign }
 export function Board({ grid, before, large = false }: BoardProps) {
   const changed = useMemo(() => changes(before, grid), [before, grid])
   const width = grid[0]?.length ?? 0
-  const widest = Math.max(...grid.flat().map((cell) => [...cell].length), 1)
+  const widest = Math.max(...grid.flat().map((cell) => (tileOf(cell) === undefined ? [...cell].length : 1)), 1)
   const size = letterSize(width, widest, large)
   const told = `Board of ${grid.length} × ${width} cells${changed.size ? `, ${changed.size} changed` : ''}`
   return (
@@ -34,9 +36,9 @@ export function Board({ grid, before, large = false }: BoardProps) {
                     // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place
                     key={x}
                     className={classes.join(' ')}
-                    title={isChanged ? changeOf(before, y, x, cell) : undefined}
+                    data-tip={isChanged ? changeOf(before, y, x, cell) : undefined}
                   >
-                    {cell.trim() ? <Marked text={cell} /> : '\u00a0'}
+                    <Cell cell={cell} />
                   </td>
                 )
               })}
@@ -46,6 +48,12 @@ export function Board({ grid, before, large = false }: BoardProps) {
       </table>
     </div>
   )
+}
+
+function Cell({ cell }: { cell: string }) {
+  const found = tileOf(cell)
+  if (found !== undefined) return <TileMark {...found} text={cell} />
+  return cell.trim() ? <Marked text={cell} /> : '\u00a0'
 }
 
 /** Letters as large as the board's cells can be in the width that there is, within reason. */

@@ -1,6 +1,6 @@
 import { useMemo } from 'react'
 import { Board } from './Board'
-import { blocksOf, framedGrid, type Grid, gridOf } from './grid'
+import { blocksOf, boardText, framedGrid, type Grid, gridOf } from './grid'
 import { JsonTree } from './JsonTree'
 import styles from './layout.module.css'
 import { TextView } from './TextView'
@@ -11,12 +11,14 @@ interface BoardViewProps {
   before?: unknown
   large?: boolean
   highlight?: string
+  /** Whether the content is said to be a board. */
+  named?: boolean
 }
 
 /** Content with one or more boards in it: a grid, an object that holds one, or text with maps. */
-export function BoardView({ data, before, large, highlight }: BoardViewProps) {
-  const parts = useMemo(() => partsOf(data), [data])
-  const old = useMemo(() => partsOf(before).flatMap((part) => (part.grid ? [part.grid] : [])), [before])
+export function BoardView({ data, before, large, highlight, named = false }: BoardViewProps) {
+  const parts = useMemo(() => partsOf(data, named), [data, named])
+  const old = useMemo(() => partsOf(before, named).flatMap((part) => (part.grid ? [part.grid] : [])), [before, named])
   let boards = 0
   return (
     <div className={styles.stack}>
@@ -36,13 +38,15 @@ interface Part {
   value?: unknown
 }
 
-function partsOf(data: unknown): Part[] {
+function partsOf(data: unknown, named: boolean): Part[] {
   if (typeof data === 'string') {
-    return (blocksOf(data) ?? []).map((block) => (block.kind === 'map' ? { grid: block.grid } : { text: block.text }))
+    return ((named ? boardText(data) : blocksOf(data)) ?? []).map((block) =>
+      block.kind === 'map' ? { grid: block.grid } : { text: block.text },
+    )
   }
-  const grid = gridOf(data)
+  const grid = gridOf(data, named)
   if (grid) return [{ grid }]
-  const framed = framedGrid(data)
+  const framed = framedGrid(data, named)
   if (!framed) return []
   return Object.keys(framed.rest).length ? [{ grid: framed.grid }, { value: framed.rest }] : [{ grid: framed.grid }]
 }

@@ -54,7 +54,7 @@ test('cells that changed since the step before are marked and say how', () => {
       type="application/json"
     />,
   )
-  expect(screen.getByTitle('row 1, column 2: empty → O').textContent).toBe('O')
+  expect(document.querySelector('[data-tip="row 1, column 2: empty → O"]')?.textContent).toBe('O')
 })
 
 test('an image address is told and not loaded', () => {

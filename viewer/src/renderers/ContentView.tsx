@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'react'
 import { CopyButton } from '../parts/CopyButton'
-import { referenceOf, textOf, VIEW_NAMES, type View, viewsOf } from './content'
+import { type NamedView, referenceOf, textOf, VIEW_NAMES, type View, viewsOf } from './content'
 import { Guarded } from './Guarded'
 import styles from './layout.module.css'
 import { Referred } from './Referred'
@@ -15,6 +15,8 @@ export interface ContentViewProps {
   highlight?: string
   /** In the player: as big as it gets. */
   large?: boolean
+  /** The view that the benchmark names for its observations. */
+  named?: NamedView | null
 }
 
 /** Any recorded content in the form that shows it best, with the other forms one click away. */
@@ -26,8 +28,8 @@ export function ContentView(props: ContentViewProps) {
 }
 
 function Direct(props: ContentViewProps) {
-  const { data, type } = props
-  const views = useMemo(() => viewsOf({ data, type }), [data, type])
+  const { data, type, named } = props
+  const views = useMemo(() => viewsOf({ data, type, named }), [data, type, named])
   const [chosen, setChosen] = useState<View | null>(null)
   const view = chosen && views.includes(chosen) ? chosen : (views[0] ?? 'text')
   return (

@@ -7,7 +7,7 @@ export const Marked = memo(function Marked({ text, highlight = '' }: { text: str
   return pieces(text).map((piece, index) =>
     piece.mark ? (
       // biome-ignore lint/suspicious/noArrayIndexKey: the pieces of one text have no other identity
-      <span key={index} className={styles.sign} title={piece.mark}>
+      <span key={index} className={styles.sign} data-tip={piece.mark}>
         {piece.text}
       </span>
     ) : (

@@ -24,7 +24,7 @@ export function PictureFigure({ source, kind, bytes, large = false, small = fals
         className={`${styles.image} ${look}`}
         src={source}
         alt={`${kind} of the episode${size && `, ${size} pixels`}`}
-        title={small ? `${kind} ${size}` : undefined}
+        data-tip={small ? `${kind} ${size}` : undefined}
         decoding="async"
         onLoad={(event) => setSize(`${event.currentTarget.naturalWidth} × ${event.currentTarget.naturalHeight}`)}
         onError={() => setBroken(true)}

@@ -23,13 +23,19 @@ export function Referred({ reference, type, ...rest }: ReferredProps) {
 
 function ReferredText({ reference, type, ...rest }: ReferredProps) {
   // Half a picture or half a page says nothing.
-  const whole = /^(image\/|text\/html|application\/xhtml)/.test(type) && reference.bytes < WHOLE
+  const named = rest.named === 'html' || rest.named === 'image'
+  const whole = (named || /^(image\/|text\/html|application\/xhtml)/.test(type)) && reference.bytes < WHOLE
   const blob = useBlob(reference.digest, reference.bytes, whole)
   if (blob.error && !blob.text) return <p className={styles.problem}>{blob.error}</p>
   if (blob.loading && (!blob.text || whole)) return <p className={styles.note}>Loading {bytes(reference.bytes)}…</p>
   return (
     <div className={styles.content}>
-      <ContentView {...rest} data={blob.text} type={blob.complete ? type : 'text/plain'} />
+      <ContentView
+        {...rest}
+        data={blob.text}
+        type={blob.complete ? type : 'text/plain'}
+        named={blob.complete ? rest.named : null}
+      />
       {!blob.complete && (
         <div className={textStyles.tools}>
           <span className={styles.note}>

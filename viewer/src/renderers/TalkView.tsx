@@ -1,8 +1,7 @@
 import { ContentView } from './ContentView'
-import { looksLikeMarkdown } from './content'
-import { Markdown } from './Markdown'
 import { Marked } from './Marked'
 import { PictureView } from './PictureView'
+import { Prose } from './Prose'
 import { TextView } from './TextView'
 import { ToolCallView } from './ToolCallView'
 import type { Part, Talk } from './talk'
@@ -46,6 +45,6 @@ function partView(part: Part, highlight?: string, open?: boolean) {
   if (part.kind === 'other') return <ContentView data={part.value} type="" highlight={highlight} />
   const text = part.text ?? ''
   if (text.startsWith('data:image/')) return <PictureView data={text} type="" />
-  if (open && looksLikeMarkdown(text)) return <Markdown text={text} highlight={highlight} />
+  if (open) return <Prose text={text} highlight={highlight} open lines={10} />
   return <TextView text={text} highlight={highlight} open={open} lines={10} />
 }

@@ -72,3 +72,21 @@ test('text that is not JSON is left alone', () => {
   expect(parsedJson('12')).toBeUndefined()
   expect(parsedJson(' [1]')).toEqual([1])
 })
+
+test('a named view comes first where it can show the content, however that looks', () => {
+  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '' })[0]).toBe('json')
+  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '', named: 'board' })).toEqual(['board', 'json'])
+  expect(viewsOf({ data: 'ab\ncd', type: '', named: 'board' })[0]).toBe('board')
+  expect(viewsOf({ data: '<p>x</p>', type: '', named: 'html' })[0]).toBe('html')
+  expect(viewsOf({ data: 'a,b\n1,2\n3,4', type: '', named: 'table' })[0]).toBe('table')
+})
+
+test.each([
+  ['board', 'one line'],
+  ['board', { left: 6 }],
+  ['table', 'no table'],
+  ['html', { a: 1 }],
+  ['image', 'no picture'],
+] as const)('the named view %s is passed over for %j', (named, data) => {
+  expect(viewsOf({ data, type: '', named })).toEqual(viewsOf({ data, type: '' }))
+})

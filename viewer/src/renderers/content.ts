@@ -1,7 +1,8 @@
 /** What a piece of recorded content can be shown as, best way first. */
 
+import type { Schema } from '../api/types'
 import { isUnified } from './diff'
-import { blocksOf, framedGrid, gridOf } from './grid'
+import { blocksOf, boardText, framedGrid, gridOf } from './grid'
 import { pictureOf } from './picture'
 import { rowsOf, rowsOfText } from './rows'
 import { chatOf, toolCallOf } from './talk'
@@ -11,7 +12,12 @@ interface Content {
   data: unknown
   /** Media type as recorded; empty where none was. */
   type: string
+  /** The view that the benchmark names for its observations. */
+  named?: NamedView | null
 }
+
+/** Views that a manifest can name. */
+export type NamedView = NonNullable<Schema<'EpisodeDetail'>['view']>
 
 export type View =
   | 'image'
@@ -55,10 +61,26 @@ export function referenceOf(data: unknown): Reference | null {
   return /^[a-zA-Z0-9:_-]{8,200}$/.test(digest) ? { digest, bytes } : null
 }
 
-/** Return the ways to show the content, best first; the last one always works. */
-export function viewsOf({ data, type }: Content): View[] {
+/** Return the ways to show the content, best first: the named one if it can show this; the last one always works. */
+export function viewsOf({ data, type, named }: Content): View[] {
   const media = type.split(';')[0]?.trim().toLowerCase() ?? ''
-  return typeof data === 'string' ? viewsOfText(data, media) : viewsOfData(data, media)
+  const guessed = typeof data === 'string' ? viewsOfText(data, media) : viewsOfData(data, media)
+  if (named == null || !canShow(named, data)) return guessed
+  return [named, ...guessed.filter((view) => view !== named)]
+}
+
+function canShow(view: NamedView, data: unknown): boolean {
+  const text = typeof data === 'string' ? data : undefined
+  switch (view) {
+    case 'board':
+      return text === undefined ? (gridOf(data, true) ?? framedGrid(data, true)) !== null : boardText(text) !== null
+    case 'table':
+      return text === undefined ? rowsOf(data) !== null : rowsOfText(text.slice(0, 4_000)) !== null
+    case 'html':
+      return text !== undefined
+    case 'image':
+      return pictureOf(data, 'image/png').kind !== 'none'
+  }
 }
 
 function viewsOfText(text: string, media: string): View[] {

@@ -1,16 +1,18 @@
 /** Boards: two-dimensional data, and text that is drawn as a map. */
 
+import { tileRows } from './tiles'
+
 type Cell = string
 export type Grid = Cell[][]
 
 const LARGEST_SIDE = 80
 const LONGEST_CELL = 8
 
-/** Return a list of lists of short values as a grid; null if it is none. */
-export function gridOf(data: unknown): Grid | null {
+/** Return a list of lists of short values as a grid; null if it is none. One that is `named` a board need not look like one. */
+export function gridOf(data: unknown, named = false): Grid | null {
   if (!Array.isArray(data) || data.length < 2 || data.length > LARGEST_SIDE) return null
   const first: unknown = data[0]
-  if (typeof first === 'string') return gridOfStrings(data)
+  if (typeof first === 'string') return gridOfStrings(data, named)
   if (!Array.isArray(first) || first.length < 2 || first.length > LARGEST_SIDE) return null
   const grid: Grid = []
   for (const row of data as unknown[]) {
@@ -22,9 +24,29 @@ export function gridOf(data: unknown): Grid | null {
   return grid
 }
 
-function gridOfStrings(rows: unknown[]): Grid | null {
-  if (rows.length < 3 || !rows.every((row): row is string => typeof row === 'string')) return null
+function gridOfStrings(rows: unknown[], named: boolean): Grid | null {
+  if (!rows.every((row): row is string => typeof row === 'string')) return null
+  const tiles = tileRows(rows)
+  if (tiles !== null) return tiles
+  if (named) return evenRows(rows)
+  if (rows.length < 3) return null
   return isMap(rows) ? rows.map((row) => [...row]) : null
+}
+
+/** Rows of the same number of signs as cells; a dot is an empty one. */
+function evenRows(rows: readonly string[]): Grid | null {
+  const cells = rows.map((row) => [...row].map((sign) => (sign === '·' || sign === '.' ? '' : sign)))
+  const width = cells[0]?.length ?? 0
+  return width > 1 && width <= LARGEST_SIDE && cells.every((row) => row.length === width) ? cells : null
+}
+
+/** Text that is said to be a board: its maps, or all of its lines. */
+export function boardText(text: string): Block[] | null {
+  const blocks = blocksOf(text)
+  if (blocks !== null) return blocks
+  const lines = text.trim().split('\n')
+  const grid = lines.length > 1 && lines.length <= LARGEST_SIDE ? evenRows(lines) : null
+  return grid === null ? null : [{ kind: 'map', grid }]
 }
 
 function cellOf(value: unknown): string | null {
@@ -44,7 +66,7 @@ type Block = { kind: 'text'; text: string } | { kind: 'map'; grid: Grid }
 
 /** Return text as maps and what stands between them; null if no part of it is a map. */
 export function blocksOf(text: string): Block[] | null {
-  if (text.length > 20_000 || !text.includes('\n')) return null
+  if (text.length > 20_000) return null
   const lines = text.split('\n')
   const blocks: Block[] = []
   let loose: string[] = []
@@ -56,6 +78,14 @@ export function blocksOf(text: string): Block[] | null {
   for (let from = 0; from < lines.length; ) {
     const to = endOfSameLength(lines, from)
     const part = lines.slice(from, to)
+    const tiles = tileRows([lines[from] ?? ''])
+    if (tiles !== null) {
+      const end = endOfTiles(lines, from, tiles[0]?.length ?? 0)
+      close()
+      blocks.push({ kind: 'map', grid: tileRows(lines.slice(from, end)) ?? tiles })
+      from = end
+      continue
+    }
     if (part.length >= 3 && isMap(part)) {
       close()
       blocks.push({ kind: 'map', grid: part.map((line) => [...line]) })
@@ -64,6 +94,13 @@ export function blocksOf(text: string): Block[] | null {
   }
   close()
   return blocks.some((block) => block.kind === 'map') ? blocks : null
+}
+
+/** The end of the lines that go on with a board of tiles. */
+function endOfTiles(lines: string[], from: number, width: number): number {
+  let to = from + 1
+  while (to < lines.length && tileRows([lines[from] ?? '', lines[to] ?? ''])?.[1]?.length === width) to += 1
+  return to
 }
 
 function endOfSameLength(lines: string[], from: number): number {
@@ -109,12 +146,12 @@ interface Framed {
 }
 
 /** Return the board inside an object, under whatever name, and the object's other fields; null if there is none. */
-export function framedGrid(data: unknown): Framed | null {
+export function framedGrid(data: unknown, named = false): Framed | null {
   if (data === null || typeof data !== 'object' || Array.isArray(data)) return null
   const entries = Object.entries(data)
   if (entries.length > 40) return null
   for (const [key, value] of entries) {
-    const grid = gridOf(value) ?? gridInText(value)
+    const grid = gridOf(value, named) ?? gridInText(value)
     if (!grid) continue
     return { key, grid, rest: Object.fromEntries(entries.filter(([name]) => name !== key)) }
   }

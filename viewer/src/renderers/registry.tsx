@@ -20,8 +20,8 @@ import { answerOf, turnOf } from './turn'
 /** What draws each view. A view that cannot draw the content after all returns null, and the next one is taken. */
 export const RENDERERS: Record<View, (props: ContentViewProps) => ReactNode> = {
   image: ({ data, type, large }) => <PictureView data={data} type={type} large={large} />,
-  board: ({ data, before, large, highlight }) => (
-    <BoardView data={data} before={before} large={large} highlight={highlight} />
+  board: ({ data, before, large, highlight, named }) => (
+    <BoardView data={data} before={before} large={large} highlight={highlight} named={named === 'board'} />
   ),
   table: ({ data, type, highlight }) => {
     const rows = typeof data === 'string' ? rowsOfText(data, type.includes('tab-') ? '\t' : ',') : rowsOf(data)

@@ -28,14 +28,14 @@ export function Holdings({ workspaceId, detail }: { workspaceId: string; detail:
               <Link
                 to="/workspaces/$workspaceId/rollouts/$rollout"
                 params={{ workspaceId, rollout: name }}
-                title={name}
+                data-full={name}
               >
                 <bdi>{name}</bdi>
               </Link>
             </th>
             <td data-minor>rollout</td>
             <td data-breaks>
-              <span className={styles.result} title={requirements.join('\n')}>
+              <span className={styles.result} data-full={requirements.join('\n')}>
                 {[
                   entrypoints.join(', '),
                   requirements.length > 0 && plural(requirements.length, 'dependency', 'dependencies'),

@@ -65,7 +65,7 @@ function SyncLink({ workspaceId, sync }: { workspaceId: string; sync: Sync }) {
     <Link
       to="/workspaces/$workspaceId/repository/syncs/$number"
       params={{ workspaceId, number: String(sync.number) }}
-      title={subject || `Sync ${sync.number}`}
+      data-full={subject || `Sync ${sync.number}`}
     >
       {sync.commit ? <code>{sync.commit.slice(0, 7)}</code> : `Sync ${sync.number}`} <bdi>{subject}</bdi>
     </Link>

@@ -35,8 +35,8 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
     void navigate({ to: '/reviews/$roundId', params: { roundId: round.id }, search: { settle: current.number } })
   const open = () =>
     current?.episode_id && void navigate({ to: '/episodes/$episodeId', params: { episodeId: current.episode_id } })
-  useShortcut('j', 'Next item', () => setAt(Math.min(at + 1, listed.length - 1)))
-  useShortcut('k', 'Previous item', () => setAt(Math.max(at - 1, 0)))
+  useShortcut('j', 'Next item', () => setAt(Math.min(at + 1, listed.length - 1)), { step: true })
+  useShortcut('k', 'Previous item', () => setAt(Math.max(at - 1, 0)), { step: true })
   useShortcut('Enter', 'Settle', settle)
   useShortcut('o', 'Open the sample', open)
   const choose = (next: Shown, name?: string) => {
@@ -91,7 +91,7 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
               {listed.map((item, row) => (
                 <tr key={item.number} data-current={item === current || undefined} onPointerDown={() => setAt(row)}>
                   <td data-numeric>{item.number}</td>
-                  <td className={styles.asked} title={item.question}>
+                  <td className={styles.asked} data-full={item.question}>
                     {item.episode_id ? (
                       <Link to="/episodes/$episodeId" params={{ episodeId: item.episode_id }}>
                         {item.question}
@@ -100,10 +100,10 @@ export function AgreementItems({ document, show, grader, onShow }: AgreementItem
                       <span dir="auto">{item.question}</span>
                     )}
                   </td>
-                  <td data-minor className={styles.clipped} title={item.expected ?? undefined}>
+                  <td data-minor className={styles.clipped} data-full={item.expected ?? undefined}>
                     {item.expected ?? '–'}
                   </td>
-                  <td data-minor className={styles.clipped} title={item.given ?? undefined}>
+                  <td data-minor className={styles.clipped} data-full={item.given ?? undefined}>
                     {item.given ?? '–'}
                   </td>
                   <td className={styles.verdicts}>

@@ -1,6 +1,7 @@
 import type { Schema } from '../api/types'
 import { Icon } from '../parts/Icon'
 import { When } from '../parts/When'
+import { Markdown } from '../renderers/Markdown'
 import styles from './reviews.module.css'
 import { labelWords, said } from './words'
 
@@ -17,7 +18,7 @@ export function History({ verdicts, inRound = false }: { verdicts: readonly Verd
           <div className={styles.entry}>
             <span>
               <bdi>{verdict.author}</bdi>:{' '}
-              {verdict.current || verdict.withdrawn ? said(verdict) : <s title="Replaced later">{said(verdict)}</s>}
+              {verdict.current || verdict.withdrawn ? said(verdict) : <s data-tip="Replaced later">{said(verdict)}</s>}
             </span>
             {labelWords(verdict.labels).length > 0 && (
               <span className="muted" dir="auto">
@@ -30,9 +31,9 @@ export function History({ verdicts, inRound = false }: { verdicts: readonly Verd
               </span>
             )}
             {verdict.note !== '' && (
-              <span className={styles.note} dir="auto">
-                {verdict.note}
-              </span>
+              <div className={styles.note}>
+                <Markdown text={verdict.note} links />
+              </div>
             )}
             {!inRound && verdict.round_name !== '' && (
               <span className="muted">

@@ -7,6 +7,7 @@ import { Button } from '../parts/Button'
 import { Key } from '../parts/Key'
 import { Panel } from '../parts/Panel'
 import { blocksOf } from '../renderers/grid'
+import { Markdown } from '../renderers/Markdown'
 import styles from './reviews.module.css'
 import { ANSWERS } from './words'
 
@@ -99,7 +100,9 @@ export function ItemView({ item, guide, onStep }: ItemViewProps) {
             {words.map(({ value, short }) => (
               <div key={value}>
                 <dt>{short}</dt>
-                <dd dir="auto">{guide[value]}</dd>
+                <dd>
+                  <Markdown text={guide[value] ?? ''} links />
+                </dd>
               </div>
             ))}
           </dl>

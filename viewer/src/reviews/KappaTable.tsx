@@ -77,7 +77,7 @@ export function KappaTable({ title, note, pairs, empty, chosen, onChoose }: Kapp
                     <td data-numeric>
                       <strong>{digits(pair.kappa.value)}</strong>
                     </td>
-                    <td data-numeric data-minor className="muted" title={pair.why || undefined}>
+                    <td data-numeric data-minor className="muted" data-tip={pair.why || undefined}>
                       {ends(pair.kappa)}
                     </td>
                     <td data-minor>

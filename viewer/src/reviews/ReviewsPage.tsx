@@ -98,7 +98,7 @@ function RoundTable({ rounds }: { rounds: readonly Schema<'RoundDocument'>[] }) 
         {rounds.map((round) => (
           <tr key={round.id}>
             <th scope="row">
-              <Link to="/reviews/$roundId/agreement" params={{ roundId: round.id }} title={round.name}>
+              <Link to="/reviews/$roundId/agreement" params={{ roundId: round.id }} data-full={round.name}>
                 <bdi>{round.name}</bdi>
               </Link>{' '}
               {round.closed_at !== null && <Badge tone="idle">closed</Badge>}

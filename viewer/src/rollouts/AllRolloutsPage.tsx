@@ -62,7 +62,7 @@ function Rows({ workspace }: { workspace: Schema<'WorkspaceDocument'> }) {
               <Link
                 to="/workspaces/$workspaceId/rollouts/$rollout"
                 params={{ workspaceId: workspace.id, rollout: name }}
-                title={name}
+                data-tip={name}
               >
                 <bdi>{name}</bdi>
               </Link>

@@ -92,7 +92,7 @@ export function ConfigurationTable({ workspaceId, configurations, branch, works 
 /** A link to the page of a configuration. */
 export function ConfigurationLink({ workspaceId, path }: { workspaceId: string; path: string }) {
   return (
-    <Link to="/workspaces/$workspaceId/configuration" params={{ workspaceId }} search={{ path }} title={path}>
+    <Link to="/workspaces/$workspaceId/configuration" params={{ workspaceId }} search={{ path }} data-full={path}>
       <bdi>{fileName(path)}</bdi>
     </Link>
   )

@@ -203,7 +203,7 @@ function CodeTable({ workspaceId, codes }: { workspaceId: string; codes: readonl
                   </Link>
                 )}
                 {subject && (
-                  <span className={own.subject} title={subject}>
+                  <span className={own.subject} data-full={subject}>
                     <bdi>{subject}</bdi>
                   </span>
                 )}

@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Schema } from '../api/types'
 import { BinnedLine } from '../charts/BinnedLine'
+import { Contrast } from '../charts/Contrast'
 import { TimeBars } from '../charts/TimeBars'
 import { measure, money } from '../format'
 import { Failure } from '../parts/Failure'
@@ -11,11 +12,11 @@ import { Skeleton } from '../parts/Skeleton'
 import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
 import { isRollout, unitOf } from './results/rollout'
-import { joinedBins, pointWords, timeLayers, worstOfAll } from './series'
-import { seriesQuery } from './useRun'
+import { contrastProps, joinedBins, pointWords, soFar, timeLayers, worstOfAll } from './series'
+import { curvesQuery } from './useRun'
 
 export function Charts({ run }: { run: Schema<'RunDetail'> }) {
-  const { data, error, refetch } = useQuery(seriesQuery(run.id))
+  const { data, error, refetch } = useQuery(curvesQuery(run.id))
   return (
     <div className={styles.charts}>
       <Panel title="Metrics" flush>
@@ -39,6 +40,21 @@ function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schem
   const complete = worst !== null || run.counts.failed === 0
   return (
     <div className={styles.grid}>
+      {series.cumulative.length > 1 && (
+        <Panel>
+          <BinnedLine
+            title={`${run.primary?.name ?? name} so far, with its 95 % interval`}
+            bins={series.cumulative.map(soFar)}
+            domain={run.primary?.aggregation === 'pass_rate' ? [0, 1] : undefined}
+            labelX={`${unitOf(run)}s of the plan`}
+          />
+        </Panel>
+      )}
+      {series.contrasts.map((contrast) => (
+        <Panel key={contrast.name}>
+          <Contrast {...contrastProps(contrast, unitOf(run))} />
+        </Panel>
+      ))}
       <Panel>
         <BinnedLine
           title={

@@ -8,10 +8,8 @@ import { causeWords } from '../cause'
 import { count, interval, measure, plural } from '../format'
 import { Button } from '../parts/Button'
 import { MultiSelect } from '../parts/MultiSelect'
-import { SearchField } from '../parts/SearchField'
 import { type Segment, Segments } from '../parts/Segments'
 import { Select } from '../parts/Select'
-import { place } from '../place'
 import { keysOf } from '../search'
 import styles from './EpisodeFilters.module.css'
 import { isRollout, thresholdOf, unitOf } from './results/rollout'
@@ -55,13 +53,6 @@ export function EpisodeFilters({ run, search, onSearch, total, children }: Episo
   }))
   return (
     <div className={styles.filters}>
-      <SearchField
-        page={place.mode === 'site'}
-        label={`Search ${unit}s`}
-        placeholder={unit === 'sample' ? 'Row, ID, failure…' : 'Task, ID, failure…'}
-        value={search.q ?? ''}
-        onChange={(q) => onSearch(compact({ ...search, q }), true)}
-      />
       <Verdicts run={run} search={search} onSearch={onSearch} />
       <MultiSelect
         label="State"
@@ -146,28 +137,28 @@ function Removable({ search, set, onSearch, threshold }: RemovableProps) {
           icon="close"
           look="quiet"
           onClick={() => set({ low: undefined, high: undefined })}
-          title="Remove this filter"
+          data-tip="Remove this filter"
         >
           {rangeWords(search, threshold)}
         </Button>
       )}
       {search.task !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ task: undefined })} data-tip="Remove this filter">
           one task
         </Button>
       )}
       {search.mistake !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ mistake: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ mistake: undefined })} data-tip="Remove this filter">
           {search.mistake}
         </Button>
       )}
       {search.behaviour !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ behaviour: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ behaviour: undefined })} data-tip="Remove this filter">
           {behaviourWords(search.behaviour)}
         </Button>
       )}
       {search.label !== undefined && (
-        <Button icon="close" look="quiet" onClick={() => set({ label: undefined })} title="Remove this filter">
+        <Button icon="close" look="quiet" onClick={() => set({ label: undefined })} data-tip="Remove this filter">
           {search.label}
         </Button>
       )}

@@ -13,7 +13,7 @@ interface EpisodeLinkProps {
 
 export function EpisodeLink({ id, filter, title, children }: EpisodeLinkProps) {
   return (
-    <Link to="/episodes/$episodeId" params={{ episodeId: id }} search={listSearch(filter)} title={title}>
+    <Link to="/episodes/$episodeId" params={{ episodeId: id }} search={listSearch(filter)} data-tip={title}>
       {children}
     </Link>
   )

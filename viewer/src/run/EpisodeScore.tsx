@@ -13,7 +13,7 @@ export function EpisodeScore({ episode, name }: { episode: Episode; name: string
   if (score?.worst) {
     const why = `Counts as the worst value. ${score.explanation}`
     return (
-      <span className={styles.worst} title={why.slice(0, 1_000)}>
+      <span className={styles.worst} data-full={why.slice(0, 1_000)}>
         worst
       </span>
     )
@@ -22,7 +22,7 @@ export function EpisodeScore({ episode, name }: { episode: Episode; name: string
     const skipped = score.missing === 'skipped'
     const why = `Left out: ${causeWords(score.missing).name}. ${score.explanation}`
     return (
-      <span className={skipped ? 'muted' : styles.missing} title={why.slice(0, 1_000)}>
+      <span className={skipped ? 'muted' : styles.missing} data-full={why.slice(0, 1_000)}>
         {skipped ? 'skipped' : 'missing'}
       </span>
     )

@@ -7,7 +7,7 @@ import type { Episode } from './plan'
 export function FailureCell({ failure }: { failure: Episode['failure'] }) {
   if (failure === null) return null
   return (
-    <span title={failure.message.slice(0, 1_000)}>
+    <span data-full={failure.message.slice(0, 1_000)}>
       {causeWords(failure.cause).name} <span className="muted">{gist(failure.message)}</span>
     </span>
   )

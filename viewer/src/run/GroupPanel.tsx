@@ -74,7 +74,7 @@ function Groups({ data, run, search, onSearch }: Omit<GroupPanelProps, 'labels'>
             const choose = () => onSearch(compact({ ...search, tab: undefined, label: chosen ? undefined : label }))
             return (
               <tr key={value ?? '\u0000'} data-chosen={chosen || undefined}>
-                <th scope="row" title={value ?? 'without this label'}>
+                <th scope="row" data-full={value ?? 'without this label'}>
                   {value === null ? (
                     <span className="muted">none</span>
                   ) : (
@@ -87,7 +87,7 @@ function Groups({ data, run, search, onSearch }: Omit<GroupPanelProps, 'labels'>
                 <td className={styles.bar}>
                   <IntervalBar {...reward} scale={scale} label={`${data.by} ${value ?? 'none'}`} />
                 </td>
-                <td title={interval(reward.low, reward.high)}>{measure(reward.value)}</td>
+                <td data-tip={interval(reward.low, reward.high)}>{measure(reward.value)}</td>
               </tr>
             )
           })}

@@ -31,7 +31,7 @@ export function MetricsTable({ metrics, unit }: { metrics: readonly Schema<'Metr
           <th scope="col" data-numeric>
             n
           </th>
-          <th scope="col" data-numeric data-minor title="With all missing values counted as the worst value">
+          <th scope="col" data-numeric data-minor data-tip="With all missing values counted as the worst value">
             Pessimistic
           </th>
           <th scope="col">Missing</th>
@@ -50,7 +50,7 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
   const missing = Object.entries(metric.missing).filter(([, some]) => some > 0)
   return (
     <tr data-primary={metric.primary || undefined}>
-      <th scope="row" title={aggregationWords(metric, unit) + directionWords(metric)} data-breaks>
+      <th scope="row" data-tip={aggregationWords(metric, unit) + directionWords(metric)} data-breaks>
         {metric.name} {metric.primary && <Icon name="star" size={13} label="primary metric" />}
       </th>
       <td className={styles.words} data-minor>
@@ -60,12 +60,12 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
       <td data-numeric>
         <Num value={metric.value} />
       </td>
-      <td title={methodWords(metric)} className={styles.words}>
+      <td data-tip={methodWords(metric)} className={styles.words}>
         {interval(metric.low, metric.high) || 'none'}
       </td>
       <td
         data-numeric
-        title={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst${strictWords(metric)}`}
+        data-tip={`${count(metric.n_tasks)} tasks; ${count(metric.n_worst)} counted as worst${strictWords(metric)}`}
       >
         {count(metric.n_scored)}/{count(metric.n_planned)}
       </td>

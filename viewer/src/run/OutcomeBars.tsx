@@ -20,7 +20,7 @@ export function OutcomeBars({ bars, total, isChosen, onChoose }: OutcomeBarsProp
             type="button"
             className={styles.bar}
             aria-pressed={isChosen(bar)}
-            title="Show these episodes"
+            data-tip="Show these episodes"
             onClick={() => onChoose(bar)}
           >
             <span className={styles.label}>{bar.label}</span>{' '}

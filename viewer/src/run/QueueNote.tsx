@@ -12,7 +12,7 @@ export function QueueNote({ runId }: { runId: string }) {
     refetchInterval: LOOK_AGAIN,
   })
   return (
-    <span aria-live="polite" title="The queue is shared fairly between users, so other runs may move ahead">
+    <span aria-live="polite" data-tip="The queue is shared fairly between users, so other runs may move ahead">
       <Status state="pending" /> {placeWords(data)}
     </span>
   )

@@ -41,8 +41,8 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
           Resume
         </Button>
       )}
-      <Menu label="Download" icon="download" items={downloads(run.id)} />
-      <Menu label="More" icon="menu" small items={more} />
+      <Menu label="Download" icon="download" items={downloads(run.id)} offered />
+      <Menu label="More" icon="menu" small items={more} offered />
       {asked === 'tags' && <TagDialog runs={[run]} onClose={close} onDone={() => void actions.fresh().then(close)} />}
       {asked === 'delete' && <DeleteDialog runs={[run]} onClose={close} onDone={() => void navigate({ to: '/' })} />}
     </>

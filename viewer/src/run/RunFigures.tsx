@@ -30,7 +30,7 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
           <dd>{plural(counts.done, unitOf(run))}</dd>
         </div>
         {figures.map(({ label, value, title }) => (
-          <div key={label} title={title}>
+          <div key={label} data-tip={title}>
             <dt>{label.toLowerCase()}</dt>
             <dd>{value}</dd>
           </div>
@@ -52,7 +52,7 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
       </div>
       <dl className={styles.list}>
         {figures.map(({ label, value, title }) => (
-          <div key={label} title={title}>
+          <div key={label} data-tip={title}>
             <dt>{label}</dt>
             <dd>{value}</dd>
           </div>

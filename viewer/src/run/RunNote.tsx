@@ -31,10 +31,10 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
           group <GroupLink group={run.group_id} />
         </span>
       )}
-      <span title={`Signature ${run.signature}. Runs with the same signature measure the same and are comparable`}>
+      <span data-tip={`Signature ${run.signature}. Runs with the same signature measure the same and are comparable`}>
         attempt {run.attempt}
       </span>
-      <span className={styles.id} title={run.id}>
+      <span className={styles.id} data-tip={run.id}>
         <code>{shortId(run.id)}</code>
         <CopyButton text={run.id} label="Copy run ID" />
       </span>
@@ -92,7 +92,7 @@ function Scans({ provenance: { scans } }: { provenance: Schema<'RunDetail'>['pro
     const asked = isObject(scan) && Array.isArray(scan.runs) ? scan.runs.at(-1) : undefined
     if (!isObject(scan) || typeof asked !== 'string') return null
     return (
-      <Link key={name} to="/runs/$runId" params={{ runId: asked }} title={`${scan.question} Asked of ${scan.model}`}>
+      <Link key={name} to="/runs/$runId" params={{ runId: asked }} data-tip={`${scan.question} Asked of ${scan.model}`}>
         scan {name}
       </Link>
     )

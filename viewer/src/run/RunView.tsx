@@ -11,18 +11,23 @@ import { Status } from '../parts/Status'
 import { Tabs } from '../parts/Tabs'
 import { place } from '../place'
 import { runName } from '../runs/runName'
-import { RunSaidField, RunSaidList } from '../said/RunSaid'
+import { SYNTAX } from '../said/place'
+import { SaidHead, SaidList } from '../said/SaidList'
+import { useSaid } from '../said/useSaid'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
 import { DistributionPanel } from './DistributionPanel'
 import { EpisodeFilters } from './EpisodeFilters'
 import { EpisodeTable } from './EpisodeTable'
 import { GroupPanel } from './GroupPanel'
+import { GroupChips, SaveGroup } from './Groups'
 import { isGoing } from './headline'
 import { Notices } from './Notices'
 import { RunActions } from './RunActions'
 import { RunFigures } from './RunFigures'
 import { RunNote } from './RunNote'
+import { RunSearchField } from './RunSearch'
+import { RunTitle } from './RunTitle'
 import styles from './RunView.module.css'
 import { ResultsView } from './results/ResultsView'
 import { resultsQuery } from './results/resultsQuery'
@@ -74,7 +79,7 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
   return (
     <Page
       title={runName(run)}
-      heading={<bdi>{run.name.trim() || `${run.benchmark_title || run.benchmark}`}</bdi>}
+      heading={<RunTitle run={run} />}
       trail={<Link to="/">Runs</Link>}
       aside={
         <>
@@ -162,27 +167,43 @@ function Content({ run, search, onSearch }: ContentProps) {
 function Episodes({ run, search, onSearch }: ContentProps) {
   const [total, setTotal] = useState<{ count: number | null; exact: boolean }>({ count: null, exact: false })
   const tell = useCallback((count: number | null, exact: boolean) => setTotal({ count, exact }), [])
-  const { said = '' } = search
-  const say = (text: string) => onSearch(compact({ ...search, said: text }), true)
-  if (said !== '') {
-    return (
-      <div className={styles.episodes}>
-        <RunSaidField text={said} onText={say} />
-        <RunSaidList runId={run.id} text={said} onText={say} />
-      </div>
-    )
-  }
+  const { said: text = '' } = search
+  const said = useSaid(text, { runId: run.id })
+  const say = (next: string) => onSearch(compact({ ...search, said: next }), true)
+  const searching = text !== ''
   return (
     <div className={styles.episodes}>
-      {place.mode !== 'site' && <RunSaidField text={said} onText={say} />}
-      <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total}>
-        {place.mode === 'server' && (
-          <Suspense fallback={null}>
-            <AddRows run={run} where={episodeFilter(search)} count={total.count} />
-          </Suspense>
+      <div className={styles.tools}>
+        <RunSearchField run={run} search={search} onSearch={onSearch} />
+        {searching ? (
+          <>
+            <SaidHead said={said} text={text} onText={say} whole="run" />
+            <SaveGroup runId={run.id} text={text} />
+          </>
+        ) : (
+          <EpisodeFilters run={run} search={search} onSearch={onSearch} total={total}>
+            {place.mode === 'server' && (
+              <Suspense fallback={null}>
+                <AddRows run={run} where={episodeFilter(search)} count={total.count} />
+              </Suspense>
+            )}
+          </EpisodeFilters>
         )}
-      </EpisodeFilters>
-      <EpisodeTable run={run} search={search} onSearch={onSearch} onTotal={tell} />
+      </div>
+      <GroupChips run={run} text={text} onText={say} />
+      {searching ? (
+        <section aria-label="What was said" className={styles.episodes}>
+          <SaidList said={said} text={text} />
+          <p className={styles.help}>
+            <code>{SYNTAX}</code>
+            <Link to="/search" search={{ q: text }}>
+              Search every run
+            </Link>
+          </p>
+        </section>
+      ) : (
+        <EpisodeTable run={run} search={search} onSearch={onSearch} onTotal={tell} />
+      )}
     </div>
   )
 }

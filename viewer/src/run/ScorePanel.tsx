@@ -27,11 +27,11 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
       ) : (
         <>
           <p className={styles.score}>
-            <strong title={exact(metric.value)}>{measure(metric.value)}</strong>
-            <span className={styles.interval} title={methodWords(metric)}>
+            <strong data-tip={exact(metric.value)}>{measure(metric.value)}</strong>
+            <span className={styles.interval} data-tip={methodWords(metric)}>
               {interval(metric.low, metric.high) || 'no interval'}
             </span>
-            <span className={styles.n} title={`${methodWords(metric)}; scored / planned ${unitOf(run)}s`}>
+            <span className={styles.n} data-tip={`${methodWords(metric)}; scored / planned ${unitOf(run)}s`}>
               n = {metric.n_scored.toLocaleString('en')}/{metric.n_planned.toLocaleString('en')}
             </span>
           </p>
@@ -51,7 +51,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
           {others.slice(0, 3).map((other) => (
             <div key={other.name}>
               <dt>{other.name}</dt>
-              <dd title={`${exact(other.value)}, ${methodWords(other)}`}>
+              <dd data-tip={`${exact(other.value)}, ${methodWords(other)}`}>
                 {measure(other.value)}{' '}
                 <span className="muted">
                   {interval(other.low, other.high)} n={count(other.n_scored)}/{count(other.n_planned)}
@@ -79,7 +79,7 @@ function Lacking({ run, metric }: { run: Schema<'RunDetail'>; metric: Schema<'Me
   return run.ungraded
     .filter((one) => one.metric === metric.name)
     .map(({ cause, episode_id: id, task_id: task, message }) => (
-      <p key={cause} className="muted" title={message.slice(0, 1_000)}>
+      <p key={cause} className="muted" data-tip={message.slice(0, 1_000)}>
         {count(metric.missing[cause] ?? 0)} {causeWords(cause).name.toLowerCase()}, first in{' '}
         <EpisodeLink id={id} filter={{}}>
           {task}
@@ -97,8 +97,8 @@ function Published({ run }: { run: Schema<'RunDetail'> }) {
   const distance = distanceOf(run)
   return (
     <li>
-      <span title={exact(delta)}>{signed(delta)}</span>{' '}
-      <span title="The interval of this run minus the published score, which is treated as exact">
+      <span data-tip={exact(delta)}>{signed(delta)}</span>{' '}
+      <span data-tip="The interval of this run minus the published score, which is treated as exact">
         {distance === null ? 'no interval' : interval(distance.low, distance.high)}
       </span>{' '}
       compared to the best published score,{' '}

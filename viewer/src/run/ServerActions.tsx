@@ -33,7 +33,7 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
           Run again
         </LinkButton>
       )}
-      <Menu label="Download" icon="download" items={downloads(run.id)} />
+      <Menu label="Download" icon="download" items={downloads(run.id)} offered />
     </>
   )
   if (run.may_change !== true) return everyone
@@ -85,7 +85,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
         </Button>
       )}
       {children}
-      <Menu label="More" icon="menu" small items={items} />
+      <Menu label="More" icon="menu" small items={items} offered />
       <ConfirmDialog
         open={asked === 'public'}
         title="Make this run public?"

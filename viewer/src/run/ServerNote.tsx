@@ -89,7 +89,7 @@ function Origin({ imported }: { imported: Schema<'Imported'> }) {
           </>
         )}
       </span>
-      <span title={`Signature ${signature}${run_id === null ? '' : `, there run ${run_id}`}`}>
+      <span data-tip={`Signature ${signature}${run_id === null ? '' : `, there run ${run_id}`}`}>
         signature <code>{signature.slice(0, 10)}</code>
       </span>
       <span>{checkedWords(recomputed)}</span>
@@ -114,7 +114,7 @@ function EvaluationFacts({ evaluation }: { evaluation: Schema<'EvaluationDocumen
         </span>
       )}
       {commit !== '' && (
-        <span title={commit}>
+        <span data-tip={commit}>
           {branch === '' ? '' : `${branch} at `}
           <code>{commit.slice(0, 10)}</code> <bdi>{message}</bdi>
           {dirty && ' with changes that were not committed'}

@@ -82,7 +82,7 @@ function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
         className={styles.cause}
         aria-pressed={chosen}
         onClick={() => onChoose(cause)}
-        title={`${why} Click to show these episodes.`.trim()}
+        data-tip={`${why} Click to show these episodes.`.trim()}
       >
         <span className={styles.count}>{count(some)}</span> <span className={styles.title}>{name}</span>{' '}
         <span className={styles.effect} data-effect={effect}>
@@ -92,7 +92,7 @@ function TroubleRow({ run, trouble, chosen, onChoose }: TroubleRowProps) {
       {example === undefined ? (
         <p className={styles.example}>{why}</p>
       ) : (
-        <p className={styles.example} title={example.message.slice(0, 1_000)}>
+        <p className={styles.example} data-tip={example.message.slice(0, 1_000)}>
           <EpisodeLink id={example.episode} filter={filterOfCause(run, cause)}>
             {example.task}
           </EpisodeLink>{' '}

@@ -143,7 +143,7 @@ function identity({ filter, samples }: EpisodeColumnsProps): Column<Row>[] {
       width: 104,
       align: 'end',
       priority: 8,
-      render: played(({ seed }) => <span title={seed ?? undefined}>{seed ?? MISSING}</span>),
+      render: played(({ seed }) => <span data-tip={seed ?? undefined}>{seed ?? MISSING}</span>),
     },
   ]
 }
@@ -289,7 +289,7 @@ function Question({ row, filter }: { row: Row; filter: EpisodeFilter }) {
 function LabelWords({ labels: given }: { labels: Episode['labels'] }) {
   const words = Object.entries(given).map(([name, value]) => `${name}: ${value}`)
   return (
-    <span className="muted" title={words.join('\n')}>
+    <span className="muted" data-tip={words.join('\n')}>
       {Object.values(given).join(' · ')}
     </span>
   )
@@ -297,7 +297,7 @@ function LabelWords({ labels: given }: { labels: Episode['labels'] }) {
 
 function Line({ words, strong = false }: { words: string; strong?: boolean }) {
   const shown = <bdi>{words}</bdi>
-  return <span title={words}>{strong ? <strong>{shown}</strong> : shown}</span>
+  return <span data-tip={words}>{strong ? <strong>{shown}</strong> : shown}</span>
 }
 
 /** Why an episode failed or fell short, in one sentence. */
@@ -308,7 +308,7 @@ function Why({ episode: { failure, why: reason, scores } }: { episode: Episode }
   const missing = scores.find((score) => score.missing !== null && !isScan(score))
   if (missing?.missing == null) return null
   return (
-    <span title={missing.explanation.slice(0, 1_000)}>
+    <span data-tip={missing.explanation.slice(0, 1_000)}>
       {causeWords(missing.missing).name} <span className="muted">{missing.explanation.slice(0, 200)}</span>
     </span>
   )

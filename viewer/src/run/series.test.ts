@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { counts, metric } from './examples'
-import { isPassFail, joinedBins, outcomeBars, pointWords, timeLayers, worstOfAll } from './series'
+import { isPassFail, joinedBins, outcomeBars, pointWords, soFar, timeLayers, worstOfAll } from './series'
 
 const pass = { low: 0, high: 1, counts: [28, 0, 0, 35], worst: 37, missing: 0 }
 
@@ -64,6 +64,13 @@ describe('joinedBins', () => {
     const many = Array.from({ length: 100 }, (_, place) => bin(place, 1))
     expect(joinedBins(many, null)).toHaveLength(20)
     expect(joinedBins([], null)).toEqual([])
+  })
+})
+
+describe('soFar', () => {
+  it('counts episodes from one and keeps the band', () => {
+    const bin = soFar({ last: 99, n: 75, value: 0.5, low: 0.4, high: null })
+    expect(bin).toEqual({ at: 100, value: 0.5, low: 0.4, high: null, label: 'first 100, n = 75' })
   })
 })
 

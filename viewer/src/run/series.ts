@@ -49,6 +49,22 @@ export function joinedBins(bins: readonly PositionBin[], worst: number | null, m
   })
 }
 
+/** The primary metric over the episodes of the plan up to one of them. */
+export function soFar({ last, n, value, low, high }: Schema<'CumulativeBin'>): LineBin {
+  return { at: last + 1, value, low, high, label: `first ${count(last + 1)}, n = ${count(n)}` }
+}
+
+/** What the chart of passed against not passed episodes is drawn from. */
+export function contrastProps(contrast: Schema<'ContrastDocument'>, unit = 'episode') {
+  const { name, low, high, passed, not_passed, passed_median, not_passed_median } = contrast
+  return {
+    title: `${name === 'steps' ? 'Steps' : 'Tokens'} of passed and not passed ${unit}s`,
+    ...{ low, high, noun: unit },
+    above: { label: 'passed', counts: passed, median: passed_median, colour: 'var(--good)' },
+    below: { label: 'not passed', counts: not_passed, median: not_passed_median, colour: 'var(--bad)' },
+  }
+}
+
 /** What each point of the line along the plan averages: `mean of 5 episodes a point`. */
 export function pointWords(bins: readonly PositionBin[], unit = 'episode', most = 20): string {
   const size = Math.max(...joined(bins, most).map((group) => (group.at(-1)?.last ?? 0) - (group[0]?.first ?? 0) + 1), 1)

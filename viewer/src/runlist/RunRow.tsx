@@ -23,7 +23,7 @@ export function RunRow({ run, shown }: { run: Schema<'RunSummary'>; shown: (colu
   return (
     <tr>
       <th scope="row">
-        <Link to="/runs/$runId" params={{ runId: run.id }} title={`${runName(run)}\n${run.id}`}>
+        <Link to="/runs/$runId" params={{ runId: run.id }} data-tip={`${runName(run)}\n${run.id}`}>
           <ListName run={run} />
         </Link>
         {run.name && (

@@ -47,7 +47,7 @@ export const ActiveFilters = memo(function ActiveFilters({
           <button
             type="button"
             className={styles.chip}
-            title={`Remove ${WORDS[filter]}: ${names.get(value) ?? value}`}
+            data-tip={`Remove ${WORDS[filter]}: ${names.get(value) ?? value}`}
             onClick={() => onChange(toggled(search, filter, value))}
           >
             <span className="muted">{WORDS[filter]}</span>
@@ -63,7 +63,7 @@ export const ActiveFilters = memo(function ActiveFilters({
           <button
             type="button"
             className={styles.chip}
-            title={builtin === 'hidden' ? 'Show runs of built-in agents: random, empty, oracle' : 'Hide them again'}
+            data-tip={builtin === 'hidden' ? 'Show runs of built-in agents: random, empty, oracle' : 'Hide them again'}
             onClick={() => onChange(compact({ ...search, builtin: builtin === 'hidden' ? 'shown' : undefined }))}
           >
             <span className="muted">built-in agents</span>

@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 export function GroupLink({ group }: { group: string | null }) {
   if (group === null) return <span className="muted">–</span>
   return (
-    <Link to="/" search={{ group: [group] }} title="All runs started by the same command">
+    <Link to="/" search={{ group: [group] }} data-tip="All runs started by the same command">
       <code>{group}</code>
     </Link>
   )

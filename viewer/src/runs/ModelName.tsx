@@ -14,7 +14,7 @@ interface ModelNameProps {
 export function ModelName({ model, short = false }: ModelNameProps) {
   const { name, server } = modelWords(model)
   return (
-    <span title={clip(model, 1_000)}>
+    <span data-full={clip(model, 1_000)}>
       <bdi>
         <Marked text={brief(name, 200)} />
       </bdi>

@@ -10,7 +10,7 @@ export function Outcome({ run }: { run: Run }) {
   if (run.state === 'running' || run.state === 'pending') {
     const { done, failed, planned } = run.counts
     return (
-      <span className={styles.outcome} title={countWords(run)}>
+      <span className={styles.outcome} data-tip={countWords(run)}>
         <Progress done={done - failed} failed={failed} total={planned} />
       </span>
     )
@@ -20,7 +20,7 @@ export function Outcome({ run }: { run: Run }) {
   const shown = parts(run)
   if (shown.length === 0) return <span className="muted">–</span>
   return (
-    <span className={styles.outcome} role="img" aria-label={words} title={words.replaceAll(', ', '\n')}>
+    <span className={styles.outcome} role="img" aria-label={words} data-tip={words.replaceAll(', ', '\n')}>
       <span className={styles.bar}>
         {shown.map(({ id, n }) => (
           <span key={id} data-outcome={id} style={{ flexGrow: n }} />
@@ -38,7 +38,7 @@ function ScoreBins({ bins, words }: { bins: NonNullable<Run['bins']>; words: str
     n > 0 ? [`${exact(low + at * width)} to ${exact(low + (at + 1) * width)}: ${count(n)}`] : [],
   )
   return (
-    <span className={styles.outcome} role="img" aria-label={words} title={[words, ...rows].join('\n')}>
+    <span className={styles.outcome} role="img" aria-label={words} data-tip={[words, ...rows].join('\n')}>
       <span className={styles.bins}>
         {bins.counts.map((n, at) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: bins have no other name than their place

@@ -11,7 +11,7 @@ export function PublishedScore({ run }: { run: Run }) {
   const distance = distanceOf(run)
   const words = distance && `; this run: ${exact(distance.value)}, ${distance.low} to ${distance.high}, to it`
   return (
-    <span className={styles.lines} title={`${label}: ${exact(value)}${words ?? ''}\n${source}`}>
+    <span className={styles.lines} data-tip={`${label}: ${exact(value)}${words ?? ''}\n${source}`}>
       <span className="number">{measure(value)}</span>
       <span className={styles.second}>{distanceWords(run)}</span>
     </span>

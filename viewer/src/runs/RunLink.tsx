@@ -38,7 +38,7 @@ export function RunLink({ row, open, onFold }: { row: Row; open: boolean; onFold
         dir="auto"
         onPointerEnter={prepare}
         onFocus={prepare}
-        title={[runName(run), codeWords(run), run.id].filter(Boolean).join('\n')}
+        data-tip={[runName(run), codeWords(run), run.id].filter(Boolean).join('\n')}
       >
         <ListName run={run} />
       </Link>

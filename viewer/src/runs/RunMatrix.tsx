@@ -64,10 +64,10 @@ export function RunMatrix({ search, runs }: { search: RunsSearch; runs: readonly
           <thead>
             <tr>
               <th scope="col">Benchmark</th>
-              <th scope="col" className={styles.bound} title="What random or empty answers reach">
+              <th scope="col" className={styles.bound} data-tip="What random or empty answers reach">
                 Floor
               </th>
-              <th scope="col" className={styles.bound} title="What the environment's own best actions reach">
+              <th scope="col" className={styles.bound} data-tip="What the environment's own best actions reach">
                 Ceiling
               </th>
               {models.map((model) => (
@@ -83,7 +83,7 @@ export function RunMatrix({ search, runs }: { search: RunsSearch; runs: readonly
               return (
                 <tr key={row.benchmark}>
                   <th scope="row">
-                    <bdi className={styles.title} title={row.title}>
+                    <bdi className={styles.title} data-tip={row.title}>
                       {clip(row.title, 80)}
                     </bdi>
                     <span className={styles.metric}>{clip(row.metric, 60)}</span>
@@ -130,7 +130,7 @@ function None() {
 
 function Bound({ bound }: { bound: Schema<'BoundDocument'> | null }) {
   return (
-    <td className={styles.bound} title={bound ? `${bound.model}, n ${count(bound.n)}` : undefined}>
+    <td className={styles.bound} data-tip={bound ? `${bound.model}, n ${count(bound.n)}` : undefined}>
       {bound ? measure(bound.value) : '–'}
     </td>
   )
@@ -146,7 +146,7 @@ function CellContent({ cell, standing }: { cell: Cell; standing: Standing | unde
   return (
     <span
       className={styles.cell}
-      title={[runName(run), run.id, standing && sentence(standing.why), more].filter(Boolean).join('\n')}
+      data-tip={[runName(run), run.id, standing && sentence(standing.why), more].filter(Boolean).join('\n')}
     >
       <span>
         <strong className={styles.value} data-worse={worse || undefined}>

@@ -7,13 +7,13 @@ export function RunScore({ run }: { run: Run }) {
   const { primary } = run
   if (primary === null || primary.n_scored === 0) {
     return (
-      <span className={styles.none} title={whyNone(run)}>
+      <span className={styles.none} data-tip={whyNone(run)}>
         {run.state === 'pending' || run.state === 'running' ? '–' : 'no score'}
       </span>
     )
   }
   return (
-    <strong className={styles.score} title={`${primary.name}: ${exact(primary.value)}`}>
+    <strong className={styles.score} data-tip={`${primary.name}: ${exact(primary.value)}`}>
       {measure(primary.value)}
     </strong>
   )

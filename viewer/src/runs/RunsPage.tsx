@@ -139,7 +139,7 @@ function Total({ total, exact, filtered }: { total: number | undefined; exact: b
     <span
       className="muted number"
       aria-live="polite"
-      title={exact ? undefined : 'The exact number would take too long to count'}
+      data-tip={exact ? undefined : 'The exact number would take too long to count'}
     >
       {exact ? words : `more than ${count(total)} runs`}
     </span>

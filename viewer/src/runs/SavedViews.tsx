@@ -14,13 +14,15 @@ import { useMe } from '../session/useMe'
 import dialog from './Dialogs.module.css'
 import styles from './SavedViews.module.css'
 import type { RunsSearch } from './search'
-import { readView, viewText } from './views'
+import { readGroup, readView, viewText } from './views'
 
 /** All runs, and the searches that a person has kept. */
 export function SavedViews({ search }: { search: RunsSearch }) {
   const me = useMe()
   const allowed = source.live && (place.mode !== 'server' || (me !== undefined && me.type !== 'anonymous'))
-  const views = useQuery({ ...documentQuery('/api/views'), enabled: allowed }).data ?? []
+  const views = (useQuery({ ...documentQuery('/api/views'), enabled: allowed }).data ?? []).filter(
+    ({ search: kept }) => readGroup(kept) === undefined,
+  )
   const [saving, setSaving] = useState(false)
   const client = useQueryClient()
   const toast = useToast()

@@ -26,7 +26,7 @@ export function ScaleBar({ run, scale = [0, 1], floor, ceiling }: ScaleBarProps)
     boundWords('ceiling', ceiling),
   ].filter(Boolean)
   return (
-    <span className={styles.scale} role="img" aria-label={words.join(', ')} title={words.join('\n')}>
+    <span className={styles.scale} role="img" aria-label={words.join(', ')} data-tip={words.join('\n')}>
       {floor && ceiling && (
         <span
           className={styles.between}

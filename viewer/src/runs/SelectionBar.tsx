@@ -46,7 +46,7 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
           look="primary"
           icon="compare"
           disabled={ids.length < 2}
-          title={ids.length < 2 ? 'Select a second run to compare with' : 'Compare (c)'}
+          data-tip={ids.length < 2 ? 'Select a second run to compare with' : 'Compare (c)'}
           onClick={() => compare(ids)}
         >
           Compare
@@ -58,10 +58,16 @@ export function SelectionBar({ selection, onDeleted }: { selection: Selection; o
             </Button>
             {changeable > 0 && (
               <>
-                <Button icon="tag" disabled={others > 0} title={why} onClick={() => setAsked('tag')}>
+                <Button icon="tag" disabled={others > 0} data-tip={why} onClick={() => setAsked('tag')}>
                   Tag
                 </Button>
-                <Button icon="trash" look="danger" disabled={others > 0} title={why} onClick={() => setAsked('delete')}>
+                <Button
+                  icon="trash"
+                  look="danger"
+                  disabled={others > 0}
+                  data-tip={why}
+                  onClick={() => setAsked('delete')}
+                >
                   Delete
                 </Button>
               </>

@@ -5,7 +5,7 @@ import styles from './RunList.module.css'
 export function Tags({ tags, otherwise = '–' }: { tags: readonly string[]; otherwise?: string }) {
   if (tags.length === 0) return <span className={styles.second}>{otherwise}</span>
   return (
-    <span className={styles.tags} title={clip(tags.join('\n'), 1_000)}>
+    <span className={styles.tags} data-full={clip(tags.join('\n'), 1_000)}>
       {tags.map((tag) => (
         <bdi key={tag} className={styles.tag}>
           {clip(tag, 60)}

@@ -19,7 +19,7 @@ export function ToBaseline({ standing }: { standing: Standing | undefined }) {
   if (standing === undefined) return <span className="muted">–</span>
   if (standing.state !== 'difference') {
     return (
-      <span className={styles.words} title={sentence(standing.why)}>
+      <span className={styles.words} data-tip={sentence(standing.why)}>
         {WORDS[standing.state]}
       </span>
     )
@@ -30,7 +30,7 @@ export function ToBaseline({ standing }: { standing: Standing | undefined }) {
     <span
       className="number"
       data-better={better ?? undefined}
-      title={`${signed(delta)} ${interval(low, high)}, ${verdict}\n${sentence(why)}`}
+      data-tip={`${signed(delta)} ${interval(low, high)}, ${verdict}\n${sentence(why)}`}
     >
       <span className={styles.delta} data-better={better ?? undefined}>
         {signed(delta)}

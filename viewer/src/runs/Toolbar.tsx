@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { memo, type ReactNode, useState } from 'react'
 import { documentQuery } from '../api/query'
 import { source } from '../api/source'
+import { useShortcut } from '../keys/useShortcut'
 import { Button } from '../parts/Button'
 import { Icon } from '../parts/Icon'
 import { IconButton } from '../parts/IconButton'
@@ -156,6 +157,9 @@ type Part = Pick<ToolbarProps, 'search' | 'onChange'>
 /** The list, or the matrix of benchmarks and models. */
 function ViewSwitch({ search, onChange }: Part) {
   const matrix = search.view === 'matrix'
+  useShortcut('', matrix ? 'Show runs as a list' : 'Show runs as a matrix', () =>
+    onChange(compact({ ...search, view: matrix ? undefined : 'matrix' })),
+  )
   return (
     <fieldset className={styles.switch}>
       <legend className="hidden-text">View</legend>
@@ -171,13 +175,10 @@ function ViewSwitch({ search, onChange }: Part) {
 
 function DensityButton({ search, onChange }: Part) {
   const roomy = search.rows === 'roomy'
-  return (
-    <IconButton
-      icon="pages"
-      label={roomy ? 'Compact rows' : 'Roomy rows'}
-      onClick={() => onChange(compact({ ...search, rows: roomy ? undefined : 'roomy' }))}
-    />
-  )
+  const words = roomy ? 'Compact rows' : 'Roomy rows'
+  const change = () => onChange(compact({ ...search, rows: roomy ? undefined : 'roomy' }))
+  useShortcut('', words, change)
+  return <IconButton icon="pages" label={words} onClick={change} />
 }
 
 function FoldButton({ search, onChange }: Part) {

@@ -17,7 +17,7 @@ export function Scored({ run }: { run: Run }) {
   const planned = run.primary?.n_planned ?? run.counts.planned
   const words = `${count(scored)} of ${plural(planned, 'planned episode')} scored`
   return (
-    <span className="number" title={words}>
+    <span className="number" data-tip={words}>
       {count(scored)}
       {scored < planned && <span className="muted">/{count(planned)}</span>}
     </span>
@@ -31,7 +31,7 @@ export function Errors({ run }: { run: Run }) {
   return (
     <span
       className={styles.errors}
-      title={`${plural(errors, 'episode')} ended in an error and ${errors === 1 ? 'is' : 'are'} not scored`}
+      data-tip={`${plural(errors, 'episode')} ended in an error and ${errors === 1 ? 'is' : 'are'} not scored`}
     >
       <Icon name="warning" size={13} />
       {count(errors)}

@@ -25,7 +25,7 @@ export function Outcome({ page, whole }: { page: Schema<'SearchPage'>; whole: st
           </span>
         ))}
       {matching.accuracy !== null && (
-        <span title="Share of passed among passed and not passed, with its 95 % Wilson interval">
+        <span data-tip="Share of passed among passed and not passed, with its 95 % Wilson interval">
           accuracy {measure(matching.accuracy)} {interval(matching.accuracy_low, matching.accuracy_high)}, {whole}{' '}
           {measure(searched.accuracy)}
         </span>

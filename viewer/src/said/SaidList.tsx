@@ -12,17 +12,22 @@ import { useRoomBelow } from '../run/useRoomBelow'
 import { runName } from '../runs/runName'
 import { Outcome } from './Outcome'
 import { Places } from './Places'
-import { type Hit, SYNTAX } from './place'
+import { type Hit, SYNTAX, wordsOf } from './place'
 import { Snippet } from './Snippet'
 import styles from './said.module.css'
 import type { Said } from './useSaid'
 
-interface SaidListProps {
+interface SaidHeadProps {
   said: Said
   text: string
   onText: (text: string) => void
   /** What all searched episodes are called after their accuracy: “run 0.347”. */
   whole: string
+}
+
+interface SaidListProps {
+  said: Said
+  text: string
   /** Whether the hits are of several runs. */
   runs?: boolean
 }
@@ -31,44 +36,49 @@ interface SaidListProps {
 const LEAD = 36
 const NARROW_LEAD = 14
 
-export function SaidList({ said, text, onText, whole, runs = false }: SaidListProps) {
+/** Where it was said, and how those episodes ended. */
+export function SaidHead({ said, text, onText, whole }: SaidHeadProps) {
+  const { first, error } = said
+  if (first === undefined || error !== null) return null
+  return (
+    <div className={styles.head}>
+      <Places text={text} counts={first.places ?? {}} onText={onText} />
+      <Outcome page={first} whole={whole} />
+    </div>
+  )
+}
+
+export function SaidList({ said, text, runs = false }: SaidListProps) {
   const place = useRef<HTMLDivElement>(null)
   const maxHeight = useRoomBelow(place, '20rem')
   const narrow = useNarrow()
   const navigate = useNavigate()
-  const columns = useMemo(() => (narrow ? narrowColumns(runs) : wideColumns(runs)), [narrow, runs])
+  const find = wordsOf(text)
+  const columns = useMemo(() => (narrow ? narrowColumns(runs, find) : wideColumns(runs, find)), [narrow, runs, find])
   const { first, hits, error } = said
   const open = (hit: Hit) =>
-    void navigate({ to: '/episodes/$episodeId', params: { episodeId: hit.episode_id }, search: { step: hit.step } })
+    void navigate({ to: '/episodes/$episodeId', params: { episodeId: hit.episode_id }, search: hitSearch(hit, find) })
   if (error !== null)
     return <Failure error={error} title="This cannot be searched for" onRetry={() => said.refetch()} />
   return (
-    <>
-      {first !== undefined && (
-        <div className={styles.head}>
-          <Places text={text} counts={first.places ?? {}} onText={onText} />
-          <Outcome page={first} whole={whole} />
-        </div>
-      )}
-      <div ref={place} className={styles.list} data-stale={said.isPlaceholderData || undefined}>
-        <VirtualTable
-          label="Episodes that say this"
-          columns={columns}
-          count={first === undefined ? 8 : hits.length}
-          getRow={(index) => hits[index]}
-          rowKey={(hit) => hit.episode_id}
-          rowHeight={narrow ? (runs ? 80 : 60) : 48}
-          headHeight={32}
-          maxHeight={maxHeight}
-          onOpen={open}
-          onMore={() => {
-            if (said.hasNextPage && !said.isFetchingNextPage) void said.fetchNextPage()
-          }}
-          empty={<Nothing complete={first?.complete ?? true} />}
-          shortcuts
-        />
-      </div>
-    </>
+    <div ref={place} className={styles.list} data-stale={said.isPlaceholderData || undefined}>
+      <VirtualTable
+        label="Episodes that say this"
+        columns={columns}
+        count={first === undefined ? 8 : hits.length}
+        getRow={(index) => hits[index]}
+        rowKey={(hit) => hit.episode_id}
+        rowHeight={narrow ? (runs ? 80 : 60) : 48}
+        headHeight={32}
+        maxHeight={maxHeight}
+        onOpen={open}
+        onMore={() => {
+          if (said.hasNextPage && !said.isFetchingNextPage) void said.fetchNextPage()
+        }}
+        empty={<Nothing complete={first?.complete ?? true} />}
+        shortcuts
+      />
+    </div>
   )
 }
 
@@ -80,7 +90,7 @@ function Nothing({ complete }: { complete: boolean }) {
   )
 }
 
-function wideColumns(runs: boolean): Column<Hit>[] {
+function wideColumns(runs: boolean, find: string): Column<Hit>[] {
   return [
     {
       key: 'index',
@@ -97,7 +107,7 @@ function wideColumns(runs: boolean): Column<Hit>[] {
       render: (hit) => (
         <span className={styles.lines}>
           <span className={styles.line}>
-            <EpisodeLink hit={hit} />
+            <EpisodeLink hit={hit} find={find} />
           </span>
           <Snippet hit={hit} lead={runs ? NARROW_LEAD : LEAD} />
         </span>
@@ -125,7 +135,7 @@ function wideColumns(runs: boolean): Column<Hit>[] {
   ]
 }
 
-function narrowColumns(runs: boolean): Column<Hit>[] {
+function narrowColumns(runs: boolean, find: string): Column<Hit>[] {
   return [
     {
       key: 'said',
@@ -135,7 +145,7 @@ function narrowColumns(runs: boolean): Column<Hit>[] {
       render: (hit) => (
         <span className={styles.lines}>
           <span className={styles.line}>
-            {hit.verdict && <Verdict name={hit.verdict} />} <EpisodeLink hit={hit} />
+            {hit.verdict && <Verdict name={hit.verdict} />} <EpisodeLink hit={hit} find={find} />
           </span>
           {runs && <span className={styles.line}>{runWords(hit)}</span>}
           <Snippet hit={hit} lead={NARROW_LEAD} />
@@ -153,7 +163,7 @@ function runColumn(): Column<Hit> {
     grow: 1,
     priority: 2,
     render: (hit) => (
-      <Link to="/runs/$runId" params={{ runId: hit.run_id }} className={styles.line} title={hit.run_id}>
+      <Link to="/runs/$runId" params={{ runId: hit.run_id }} className={styles.line} data-tip={hit.run_id}>
         <bdi>{runWords(hit)}</bdi>
       </Link>
     ),
@@ -166,9 +176,14 @@ function runWords(hit: Hit): string {
     : runName({ id: hit.run_id, name: hit.run_name })
 }
 
-function EpisodeLink({ hit }: { hit: Hit }) {
+/** The hit in its episode, with what to look for there. */
+function hitSearch(hit: Hit, find: string): { step: number; q?: string } {
+  return { step: hit.step, q: find || undefined }
+}
+
+function EpisodeLink({ hit, find }: { hit: Hit; find: string }) {
   return (
-    <Link to="/episodes/$episodeId" params={{ episodeId: hit.episode_id }} search={{ step: hit.step }}>
+    <Link to="/episodes/$episodeId" params={{ episodeId: hit.episode_id }} search={hitSearch(hit, find)}>
       <bdi>{hit.question || hit.task_id.slice(0, 200) || `#${hit.index}`}</bdi>
     </Link>
   )

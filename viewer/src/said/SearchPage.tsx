@@ -4,7 +4,7 @@ import { Empty } from '../parts/Empty'
 import { Page } from '../parts/Page'
 import { SearchField } from '../parts/SearchField'
 import { SYNTAX } from './place'
-import { SaidList } from './SaidList'
+import { SaidHead, SaidList } from './SaidList'
 import styles from './said.module.css'
 import type { SaidSearch } from './search'
 import { useSaid } from './useSaid'
@@ -26,7 +26,7 @@ export function SearchPage() {
             <SearchField page label="What was said" placeholder="Search what was said…" value={q} onChange={onText} />
           </div>
           {filters.length > 0 && (
-            <Button icon="close" look="quiet" onClick={() => change({ q: search.q })} title="Search all runs">
+            <Button icon="close" look="quiet" onClick={() => change({ q: search.q })} data-tip="Search all runs">
               only {filters.join(', ')}
             </Button>
           )}
@@ -36,7 +36,10 @@ export function SearchPage() {
             Replies, reasoning, tool calls and results, observations and questions. One can write <code>{SYNTAX}</code>.
           </Empty>
         ) : (
-          <SaidList said={said} text={q} onText={onText} whole="of all" runs />
+          <>
+            <SaidHead said={said} text={q} onText={onText} whole="of all" />
+            <SaidList said={said} text={q} runs />
+          </>
         )}
       </div>
     </Page>

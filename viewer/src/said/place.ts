@@ -31,3 +31,10 @@ export function placeOf(text: string): Place | undefined {
   const word = named.length === 1 ? named[0]?.trim().slice(3) : undefined
   return word !== undefined && Object.hasOwn(PLACES, word) ? (word as Place) : undefined
 }
+
+/** What a text looks for as it would stand in an episode: its first quoted words, else its first word. */
+export function wordsOf(text: string): string {
+  const plain = text.replace(/(?:^|\s)(?:in|tool):\S+/g, ' ').replace(/(^|\s)-(?:"[^"]*"?|\S+)/g, '$1')
+  const quoted = /"([^"]+)"/.exec(plain)?.[1]
+  return (quoted ?? plain.trim().split(/\s+/)[0] ?? '').replace(/["*]/g, '').trim()
+}

@@ -22,7 +22,7 @@ export function LastRun({ run, fault = true }: { run: Schema<'ScheduledRunDocume
   return (
     <>
       <Status state={run.run_status as State} />{' '}
-      <Link to="/runs/$runId" params={{ runId: run.run_id }} title={run.run_name}>
+      <Link to="/runs/$runId" params={{ runId: run.run_id }} data-full={run.run_name}>
         <ListName run={{ id: run.run_id, name: run.run_name }} />
       </Link>
       {run.score !== null && (

@@ -54,7 +54,7 @@ export function SecretTable({ workspaceId, secrets, manages, onSet }: SecretTabl
           {secrets.map((secret) => (
             <tr key={`${secret.scope} ${secret.name}`}>
               <th scope="row">
-                <bdi title={secret.name}>
+                <bdi data-full={secret.name}>
                   <code>{secret.name}</code>
                 </bdi>{' '}
                 {!secret.usable && (

@@ -56,7 +56,7 @@ function NextList({ workspaceId, schedules }: { workspaceId: string; schedules: 
             <Link
               to="/workspaces/$workspaceId/schedules/$scheduleId"
               params={{ workspaceId, scheduleId: schedule.id }}
-              title={runsWhen(schedule)}
+              data-tip={runsWhen(schedule)}
             >
               <bdi>{schedule.name}</bdi>
             </Link>

@@ -359,9 +359,9 @@ class VisibleRun(GrantedObject):
         last = items[-1].number if items else after
         return RunOutputPage(run_id=self.id, items=items, last=last, ended=len(items) < _PIECES and not self.open)
 
-    def series(self) -> RunSeries:
-        """Return the data of the run's charts."""
-        return self._store.episodes.series(self.id)
+    def series(self, *, plays: bool = False) -> RunSeries:
+        """Return the data of the run's charts; see Episodes.series."""
+        return self._store.episodes.series(self.id, plays=plays)
 
     def task_set(self) -> str:
         """Return a digest of the set of tasks that the run has finished."""

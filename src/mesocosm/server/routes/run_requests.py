@@ -16,7 +16,7 @@ from mesocosm.server.permissions.route_access import Access, Served, access
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.runs import FACETS, document_of_run
-from mesocosm.server.runs.documents import episode_detail, run_summary, score_name
+from mesocosm.server.runs.documents import episode_detail, run_summary
 from mesocosm.server.runs.previous_run import previous_run
 from mesocosm.server.runs.run_detail import read_run
 from mesocosm.server.runs.sample_files import file_page
@@ -217,7 +217,7 @@ def _only_episode(run: OwnedRun) -> EpisodeDetail:
     record, summary = run.record, run_summary(run.record, run.ownership())
     played = run.episodes_at(0, 1)
     episode = played[0] if played else _unplayed(record)
-    return episode_detail(episode, score_name(record), record.passing, summary, run.artifacts())
+    return episode_detail(episode, record, summary, run.artifacts())
 
 
 def _unplayed(run: Run) -> Episode:

@@ -80,10 +80,15 @@ def list_episodes(run_id: str, query: Annotated[EpisodePageQuery, Query()], gran
 
 
 @router.get("/{run_id}/series", response_model=RunSeriesDocument, responses=TAGGED, **access(Access.READER))
-def get_series(run_id: str, request: Request, grant: Granted) -> Response:
+def get_series(
+    run_id: str,
+    request: Request,
+    grant: Granted,
+    curves: Annotated[bool, Query(description="Compute `cumulative` and `contrasts` too, which takes longer.")] = False,
+) -> Response:
     """Return the data of a run's charts."""
     run = grant.run(run_id)
-    return document_of_run(request, run, "series", lambda: read_series(run))
+    return document_of_run(request, run, f"series {curves}", lambda: read_series(run, curves=curves))
 
 
 @router.get("/{run_id}/results", response_model=RunResultsDocument, responses=TAGGED, **access(Access.READER))

@@ -9,6 +9,7 @@ from msgspec.structs import asdict
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import RULES, Failure
+from mesocosm.core.info import VIEWS
 from mesocosm.core.one_line import answer_line, question_line
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric
@@ -140,18 +141,17 @@ def episode_summary(
     )
 
 
-def episode_detail(
-    episode: Episode, primary: str, passing: Metric | None, run: RunSummary, artifacts: Sequence[Artifact]
-) -> EpisodeDetail:
-    """Return an episode with its run and its own files."""
+def episode_detail(episode: Episode, record: Run, run: RunSummary, artifacts: Sequence[Artifact]) -> EpisodeDetail:
+    """Return an episode with its run, given as a record and as a document, and its own files."""
     return EpisodeDetail(
-        **_episode_fields(episode, primary, passing),
+        **_episode_fields(episode, score_name(record), record.passing),
         terminal_info=shortened(episode.terminal_info),
         input=episode.input,
         target=episode.target,
         reference=episode.reference,
         answer=episode.answer,
         artifacts=[artifact_document(artifact) for artifact in artifacts if artifact.episode_id == episode.id],
+        view=next((view for view in VIEWS if view == record.info.get("view")), None),
         run=run,
     )
 

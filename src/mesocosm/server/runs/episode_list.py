@@ -197,5 +197,4 @@ def read_episode(episode: VisibleEpisode, runs: VisibleRuns) -> EpisodeDetail:
     """Return an episode in full, except its events."""
     run = episode.run
     (summary,) = summaries(runs, [run])
-    score = score_name(run.record)
-    return episode_detail(episode.record, score, run.record.passing, summary, run.artifacts())
+    return episode_detail(episode.record, run.record, summary, run.artifacts())

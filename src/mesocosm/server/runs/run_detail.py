@@ -9,6 +9,7 @@ from mesocosm.core.failure import OF_CODE, RULES
 from mesocosm.core.run import Run
 from mesocosm.interop.record import without_files
 from mesocosm.server.permissions.visible_runs import VisibleRun
+from mesocosm.server.runs.charts import contrasts, cumulative
 from mesocosm.server.runs.commands import commands_of
 from mesocosm.server.runs.documents import artifact_document, published, run_fields
 from mesocosm.server.runs.figures import Figures, UngradedCause, figures_of
@@ -80,9 +81,9 @@ def _ungraded(found: UngradedCause) -> Ungraded:
     )
 
 
-def read_series(run: VisibleRun) -> RunSeriesDocument:
-    """Return the data of a run's charts."""
-    score, series = primary_score(run.record.info, run.record.metrics), run.series()
+def read_series(run: VisibleRun, *, curves: bool) -> RunSeriesDocument:
+    """Return the data of a run's charts; with `curves`, also how its score settled and what sets passed ones apart."""
+    score, series = primary_score(run.record.info, run.record.metrics), run.series(plays=curves)
     drawn, ends = series.histogram, [slot.at for slot in series.over_time]
     width = ends[1] - ends[0] if len(ends) > 1 else 0.0
     return RunSeriesDocument(
@@ -102,5 +103,7 @@ def read_series(run: VisibleRun) -> RunSeriesDocument:
             )
             for slot in series.over_time
         ],
+        cumulative=cumulative(run.record, series.plays),
+        contrasts=contrasts(run.record, series.plays),
         sampled=series.sampled,
     )

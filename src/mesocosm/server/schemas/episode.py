@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mesocosm.core.info import View
 from mesocosm.core.verdict import Verdict
 from mesocosm.server.schemas.document import Document, Json
 from mesocosm.server.schemas.metric import ScoreDocument, UsageDocument
@@ -94,6 +95,9 @@ class EpisodeDetail(_EpisodeFields):
     reference: Json = Field(default=None, description="A worked solution; null if the task has none.")
     answer: Json = Field(default=None, description="The answer that was graded; null if it is not recorded.")
     artifacts: list[ArtifactDocument]
+    view: View | None = Field(
+        description="How the benchmark wants its observations to be shown; null if as their content suggests."
+    )
     run: RunSummary
 
 

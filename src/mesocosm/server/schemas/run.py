@@ -244,6 +244,28 @@ class TimeBinDocument(Document):
     cost_usd: float | None
 
 
+class CumulativeBin(Document):
+    """The primary metric over the episodes of the plan up to position `last`, of which `n` count, with its interval."""
+
+    last: int
+    n: int
+    value: float
+    low: float | None
+    high: float | None
+
+
+class ContrastDocument(Document):
+    """How many steps or tokens the passed and the other episodes took: counts of equal bins from `low` to `high`."""
+
+    name: Literal["steps", "tokens"]
+    low: float
+    high: float
+    passed: list[int]
+    not_passed: list[int]
+    passed_median: float
+    not_passed_median: float
+
+
 class RunSeriesDocument(Document):
     """Data of a run's charts; `sampled` is the number of episodes read, null if all were read."""
 
@@ -251,6 +273,12 @@ class RunSeriesDocument(Document):
     histogram: HistogramDocument | None
     by_position: list[PositionBin]
     over_time: list[TimeBinDocument]
+    cumulative: list[CumulativeBin] = Field(
+        description="How the primary metric settled; empty unless asked for, and it is a mean or a pass rate."
+    )
+    contrasts: list[ContrastDocument] = Field(
+        description="What sets passed episodes apart; empty unless asked for, and some pass and some do not."
+    )
     sampled: int | None
 
 

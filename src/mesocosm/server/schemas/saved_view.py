@@ -6,7 +6,7 @@ from mesocosm.server.schemas.document import Document
 
 
 class SavedViewDocument(Document):
-    """A named search of the list of runs: filters, order, columns and grouping."""
+    """A named search of the list of runs: filters, order, columns, grouping; or a group of a run (`run` and `said`)."""
 
     name: str
     search: str = Field(description="Query of the page's address, without the question mark.")

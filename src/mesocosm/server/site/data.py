@@ -105,7 +105,7 @@ def _json(document: Document) -> bytes:
 def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[[int], None]) -> int:
     place = f"data/runs/{file_name(run.id)}"
     put(f"{place}/detail.json", _json(_detached(read_run(run), run.record)))
-    put(f"{place}/series.json", _json(read_series(run)))
+    put(f"{place}/series.json", _json(read_series(run, curves=True)))
     _write_results(run, place, put)
     name, passing, count, number = score_name(run.record), run.record.passing, 0, 0
     rows: list[Any] = []

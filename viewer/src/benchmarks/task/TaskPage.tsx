@@ -169,7 +169,7 @@ function TriedRow({ one, trials, given }: { one: Tried; trials: Trial[]; given: 
               to="/episodes/$episodeId"
               params={{ episodeId: trial.episode_id }}
               aria-label={`Trial ${trial.trial + 1}: ${verdictWords(trial)}`}
-              title={`Trial ${trial.trial + 1}: ${verdictWords(trial)}`}
+              data-tip={`Trial ${trial.trial + 1}: ${verdictWords(trial)}`}
               className={styles.dot}
               data-verdict={trial.verdict ?? undefined}
             >
@@ -203,7 +203,7 @@ function TriedRow({ one, trials, given }: { one: Tried; trials: Trial[]; given: 
         {one.share !== null && interval(one.share.low, one.share.high)}
       </td>
       {given && (
-        <td title={one.given}>
+        <td data-full={one.given}>
           <Marked text={brief(one.given, 80)} />
           {one.given !== '' && one.trials > 1 && (
             <span className="muted">
@@ -257,7 +257,7 @@ function Episodes({ task }: { task: Task }) {
         <tbody>
           {shown.map((trial) => (
             <tr key={trial.episode_id} data-first={trial.episode_id === first || undefined}>
-              <th scope="row" title={trial.run_name || trial.run_id}>
+              <th scope="row" data-tip={trial.run_name || trial.run_id}>
                 <Link to="/episodes/$episodeId" params={{ episodeId: trial.episode_id }}>
                   <Marked text={names.get(trial.group) ?? trial.model} />
                 </Link>
@@ -265,11 +265,11 @@ function Episodes({ task }: { task: Task }) {
               </th>
               <td>{trial.verdict === null ? measure(trial.score) : <Verdict name={trial.verdict} />}</td>
               {given && (
-                <td title={trial.given}>
+                <td data-full={trial.given}>
                   <Marked text={brief(trial.given, 120)} />
                 </td>
               )}
-              <td title={trial.why}>
+              <td data-full={trial.why}>
                 <Marked text={brief(trial.why, 200)} />
               </td>
               <td>
@@ -304,7 +304,7 @@ function Answers({ task }: { task: Task }) {
       <ul className={styles.answers}>
         {answers.slice(0, 8).map(({ given, trials, passed }) => (
           <li key={given}>
-            <span title={given}>
+            <span data-full={given}>
               <Marked text={brief(given, 80)} />
             </span>
             <span className="muted">
@@ -335,7 +335,7 @@ function Labels({ task }: { task: Task }) {
         ))}
         <div>
           <dt>Digest</dt>
-          <dd title={task.task_digest}>
+          <dd data-tip={task.task_digest}>
             <code>{task.task_digest.slice(0, 8)}</code>
           </dd>
         </div>

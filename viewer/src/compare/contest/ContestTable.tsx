@@ -48,14 +48,14 @@ function Heads() {
       <th scope="col" data-numeric>
         B
       </th>
-      <th scope="col" data-numeric title="B − A, on the tasks scored by both where they share tasks">
+      <th scope="col" data-numeric data-tip="B − A, on the tasks scored by both where they share tasks">
         Δ
       </th>
       <th scope="col">Winner</th>
       <th scope="col" data-numeric>
         p
       </th>
-      <th scope="col" data-numeric title="Tasks scored by both; otherwise the tasks of each">
+      <th scope="col" data-numeric data-tip="Tasks scored by both; otherwise the tasks of each">
         n
       </th>
       <th scope="col">
@@ -75,13 +75,13 @@ function Cells({ row }: { row: ContestRow }) {
       <td data-numeric>
         <Result row={row} side="b" />
       </td>
-      <td data-numeric title={exact(delta)}>
+      <td data-numeric data-tip={exact(delta)}>
         {signed(delta)} <span className="muted">{interval(low, high)}</span>
       </td>
       <td>
         <Winner row={row} />
       </td>
-      <td data-numeric title={exact(p)}>
+      <td data-numeric data-tip={exact(p)}>
         {pValue(p)}
       </td>
       <td data-numeric>{tasks(row)}</td>
@@ -105,7 +105,7 @@ function Under({ row }: { row: ContestRow }) {
       </span>
       {p !== null && (
         <>
-          <span title={exact(delta)}>
+          <span data-tip={exact(delta)}>
             Δ {signed(delta)} {interval(low, high)}
           </span>
           <Winner row={row} />

@@ -131,7 +131,7 @@ function Row({ step: { a, b, change }, current, overA, overB, onOpen }: RowProps
         {a !== null && b !== null && a.number !== b.number && <span className="muted"> / {count(b.number)}</span>}
       </span>
       <Did move={a} over={overA} />
-      <span className={styles.sign} title={words}>
+      <span className={styles.sign} data-tip={words}>
         <span aria-hidden="true">{sign}</span>
         <span className="hidden-text">{words}</span>
       </span>
@@ -143,7 +143,7 @@ function Row({ step: { a, b, change }, current, overA, overB, onOpen }: RowProps
 function Did({ move, over }: { move: Move | null; over: boolean }) {
   if (move === null) return <span className={`${styles.did} muted`}>{over ? 'ended' : '–'}</span>
   return (
-    <span className={styles.did} title={move.action.slice(0, 400)}>
+    <span className={styles.did} data-tip={move.action.slice(0, 400)}>
       {move.failure !== '' && <Icon name="warning" size={13} />}
       {move.action !== '' ? (
         <Marked text={move.action} />

@@ -48,17 +48,17 @@ export function Attempts({ episode }: { episode: Schema<'EpisodeDetail'> }) {
         <tbody>
           {shown.map((one) => (
             <tr key={one.episode_id} data-first={one.episode_id === episode.id || undefined}>
-              <th scope="row" title={one.run_name || one.run_id}>
+              <th scope="row" data-full={one.run_name || one.run_id}>
                 <Link to="/episodes/$episodeId" params={{ episodeId: one.episode_id }}>
                   <ModelName model={one.model} />
                 </Link>
                 {one.trial > 0 && <span className="muted"> trial {one.trial + 1}</span>}
               </th>
               <td>{one.verdict === null ? measure(one.score) : <Verdict name={one.verdict} />}</td>
-              <td title={one.given}>
+              <td data-full={one.given}>
                 <Marked text={one.given.slice(0, 120)} />
               </td>
-              <td title={one.why}>
+              <td data-full={one.why}>
                 <Marked text={one.why} />
               </td>
               <td>

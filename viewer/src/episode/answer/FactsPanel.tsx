@@ -25,7 +25,7 @@ export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
               <dt>
                 <Marked text={score.name} />
               </dt>
-              <dd title={score.value === null ? score.explanation : exact(score.value)}>
+              <dd data-tip={score.value === null ? score.explanation : exact(score.value)}>
                 {score.value === null ? (score.worst ? 'worst' : 'missing') : measure(score.value)}
               </dd>
             </div>
@@ -80,14 +80,14 @@ export function FactsPanel({ episode }: { episode: Schema<'EpisodeDetail'> }) {
         ))}
         <div>
           <dt>Task</dt>
-          <dd title={`${episode.task_id}, digest ${episode.task_digest}`}>
+          <dd data-tip={`${episode.task_id}, digest ${episode.task_digest}`}>
             <code>{episode.task_digest.slice(0, 8)}</code>{' '}
             <CopyButton text={episode.task_digest} label="Copy task digest" />
           </dd>
         </div>
         <div>
           <dt>Episode</dt>
-          <dd title={episode.id}>
+          <dd data-tip={episode.id}>
             <code>{episode.id.slice(0, 8)}</code> <CopyButton text={episode.id} label="Copy episode ID" />
           </dd>
         </div>

@@ -11,6 +11,7 @@ import { Panel } from '../../parts/Panel'
 import { Skeleton } from '../../parts/Skeleton'
 import { ContentView } from '../../renderers/ContentView'
 import { Marked } from '../../renderers/Marked'
+import { Prose } from '../../renderers/Prose'
 import { TextView } from '../../renderers/TextView'
 import { ToolCallView } from '../../renderers/ToolCallView'
 import { isObject, saidIn, type Talk, talkOf } from '../../renderers/talk'
@@ -143,7 +144,7 @@ function contentOf(talk: Talk, episode: Schema<'EpisodeDetail'>): ReactNode {
       {talk.parts.map((part, index) =>
         part.kind === 'text' ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
-          <TextView key={index} text={part.text ?? ''} open={open} lines={6} />
+          <Prose key={index} text={part.text ?? ''} open={open} lines={6} />
         ) : (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
           <ContentView key={index} data={part.kind === 'image' ? part.image : part.value} type={part.type ?? ''} />

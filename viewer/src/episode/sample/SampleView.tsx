@@ -1,6 +1,7 @@
 /** What came of a sample: verdict, time, conversation; the timeline below has everything in its order. */
 
 import type { Schema } from '../../api/types'
+import { duration } from '../../format'
 import { Panel } from '../../parts/Panel'
 import { FailureView } from '../../renderers/FailureView'
 import { JsonTree } from '../../renderers/JsonTree'
@@ -19,7 +20,7 @@ export function SampleView({ episode, highlight }: { episode: Schema<'EpisodeDet
       {graderFailure !== null && <FailureView failure={{ ...graderFailure, valid: false }} highlight={highlight} />}
       {blocked !== null && (
         <p className={styles.blocked} role="note">
-          This workflow blocked the event loop for {blocked.seconds.toFixed(1)} s
+          This workflow blocked the event loop for {duration(blocked.seconds)}
           {blocked.where !== '' && (
             <>
               {' '}

@@ -23,7 +23,7 @@ export function TimingBar({ timing }: { timing: Timing }) {
         {STAGES.map(({ id, label }) => (
           <div key={id} data-stage={id}>
             <dt>{label}</dt>
-            <dd title={exact(timing[id], 's')}>{duration(timing[id])}</dd>
+            <dd data-tip={exact(timing[id], 's')}>{duration(timing[id])}</dd>
           </div>
         ))}
       </dl>

@@ -97,7 +97,9 @@ function Reward({ episode, score, facts }: RewardProps) {
   return (
     <>
       <span className={styles.reward}>
-        <strong title={exact(value)}>{value === null ? withoutReward(episode, score, facts) : measure(value)}</strong>
+        <strong data-tip={exact(value)}>
+          {value === null ? withoutReward(episode, score, facts) : measure(value)}
+        </strong>
         {value !== null && threshold !== null && (
           <Badge tone={value >= threshold ? 'good' : 'bad'} icon={value >= threshold ? 'check' : 'close'}>
             {value >= threshold ? 'passed' : `below ${measure(threshold)}`}
@@ -148,7 +150,7 @@ function NamedScores({ scores }: { scores: readonly [string, number][] }) {
             <th scope="row">
               <bdi>{name}</bdi>
             </th>
-            <td title={exact(value)}>{measure(value)}</td>
+            <td data-tip={exact(value)}>{measure(value)}</td>
           </tr>
         ))}
       </tbody>

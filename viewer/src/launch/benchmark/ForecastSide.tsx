@@ -86,7 +86,7 @@ function Numbers({ forecast, limits }: { forecast: Schema<'Forecast'>; limits: L
           </span>
         </dd>
         <dt>Tokens</dt>
-        <dd className="number" title={total.tokens === null ? undefined : count(Math.round(total.tokens))}>
+        <dd className="number" data-tip={total.tokens === null ? undefined : count(Math.round(total.tokens))}>
           {total.tokens === null ? 'unknown' : `about ${compact(total.tokens)}`}
         </dd>
         <dt>Time</dt>

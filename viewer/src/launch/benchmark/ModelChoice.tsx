@@ -118,13 +118,13 @@ function ModelRow({ model, chosen, onChoose, run }: ModelRowProps) {
             disabled={!available && !chosen}
             onChange={(event) => onChoose(event.target.checked)}
           />
-          <bdi title={title || undefined}>{name}</bdi> <Reference name={name} />
+          <bdi data-tip={title || undefined}>{name}</bdi> <Reference name={name} />
         </label>
         <span className={styles.under}>
           <Why model={model} run={found} />
         </span>
       </th>
-      <td data-numeric className="number" title={usd ? `likely ${money(usd.low)} – ${money(usd.high)}` : undefined}>
+      <td data-numeric className="number" data-tip={usd ? `likely ${money(usd.low)} – ${money(usd.high)}` : undefined}>
         {usd ? money(usd.value) : '–'}
       </td>
       <td data-numeric data-minor className="number">
@@ -158,7 +158,7 @@ function Basis({ run }: { run: Schema<'RunForecast'> | undefined }) {
   if (run.basis === null) return <span className="muted">{run.free ? 'costs nothing' : run.note}</span>
   return (
     <>
-      <Link to="/runs/$runId" params={{ runId: run.basis.run_id }} title={run.basis.name}>
+      <Link to="/runs/$runId" params={{ runId: run.basis.run_id }} data-tip={run.basis.name}>
         {run.basis.episodes} episodes
       </Link>
       <span className="muted">

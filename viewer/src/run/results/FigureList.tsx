@@ -17,7 +17,7 @@ export function FigureList({ figures }: { figures: readonly Figure[] }) {
   return (
     <dl className={styles.figures}>
       {figures.map(({ label, value, form, unit, hint }) => (
-        <div key={label} title={[exact(value, unit), hint].filter(Boolean).join('; ')}>
+        <div key={label} data-tip={[exact(value, unit), hint].filter(Boolean).join('; ')}>
           <dt>{label}</dt>
           <dd>{form(value)}</dd>
         </div>

@@ -13,8 +13,8 @@ export function MetricReading({ metric, going = false }: { metric: Schema<'Metri
   return (
     <>
       <p className={styles.reading}>
-        <strong title={exact(value)}>{measure(value)}</strong>{' '}
-        <span className="muted" title={methodWords(metric)}>
+        <strong data-tip={exact(value)}>{measure(value)}</strong>{' '}
+        <span className="muted" data-tip={methodWords(metric)}>
           {interval(low, high) || 'no interval'}
         </span>
       </p>

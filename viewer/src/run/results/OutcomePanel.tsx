@@ -43,7 +43,7 @@ export function OutcomePanel({ run, results, search, onSearch }: ResultsProps & 
               {filter === undefined || share.count === 0 ? (
                 <ShareWords share={share} total={total} />
               ) : (
-                <button type="button" onClick={() => show(filter)} title="Show these samples">
+                <button type="button" onClick={() => show(filter)} data-tip="Show these samples">
                   <ShareWords share={share} total={total} />
                 </button>
               )}

@@ -23,7 +23,7 @@ export function PassPanel({ results, run }: { results: Results; run: Schema<'Run
       )}
       {attempted !== null && (
         <p className={styles.attempted}>
-          <span title={exact(attempted)}>{measure(attempted)}</span>{' '}
+          <span data-tip={exact(attempted)}>{measure(attempted)}</span>{' '}
           <span className="muted">of attempted samples ({attemptedWords(results)}).</span>
         </p>
       )}

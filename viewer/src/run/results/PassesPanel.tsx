@@ -23,13 +23,13 @@ export function PassesPanel({ passes }: { passes: readonly Passes[] }) {
             <th scope="col" data-numeric>
               k
             </th>
-            <th scope="col" title="At least one of k trials passes">
+            <th scope="col" data-tip="At least one of k trials passes">
               pass@k
             </th>
-            <th scope="col" title="All of k trials pass">
+            <th scope="col" data-tip="All of k trials pass">
               pass^k
             </th>
-            <th scope="col" data-numeric title="Rows with at least k trials">
+            <th scope="col" data-numeric data-tip="Rows with at least k trials">
               rows
             </th>
           </tr>
@@ -63,7 +63,7 @@ export function PassesPanel({ passes }: { passes: readonly Passes[] }) {
 function Value({ estimate: { value, low, high, pessimistic } }: { estimate: Chance }) {
   return (
     <>
-      <span title={pessimisticWords(pessimistic)}>{measure(value)}</span>{' '}
+      <span data-tip={pessimisticWords(pessimistic)}>{measure(value)}</span>{' '}
       <span className="muted">{interval(low, high)}</span>
     </>
   )

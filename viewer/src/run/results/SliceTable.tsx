@@ -31,7 +31,7 @@ export function SliceTable({ data, search, onSearch }: ResultsProps & { data: Sl
               <button
                 type="button"
                 className={styles.sort}
-                title={title}
+                data-tip={title}
                 onClick={() => onSearch(readRunSearch({ ...search, slices: nextSliceSort(sort, key) }), true)}
               >
                 {label} <Icon name={ICONS[directionOf(sort, key)]} size={12} />
@@ -76,23 +76,23 @@ function SliceRow({ slice, scale, onShow }: SliceRowProps) {
   const { value, episodes, reward, pass_rate: passed, failed, missing, skipped } = slice
   return (
     <tr>
-      <th scope="row" className={styles.value} title={value ?? 'samples without this label'}>
+      <th scope="row" className={styles.value} data-tip={value ?? 'samples without this label'}>
         {value === null ? (
           <span className="muted">without</span>
         ) : (
-          <TextButton onClick={onShow} title="Show these samples">
+          <TextButton onClick={onShow} data-tip="Show these samples">
             <bdi>{value === '' ? '(empty)' : value}</bdi>
           </TextButton>
         )}
       </th>
-      <td data-numeric title={nWords(slice)}>
+      <td data-numeric data-tip={nWords(slice)}>
         {count(reward.n)}/{count(episodes - skipped)}
       </td>
       <td>
         <Estimated estimate={reward} label="reward" scale={scale} />
       </td>
       <td>{passed === null ? <span className="muted">–</span> : <Estimated estimate={passed} label="pass rate" />}</td>
-      <td data-numeric title={missing > 0 ? `${count(missing)} of them are excluded` : undefined}>
+      <td data-numeric data-tip={missing > 0 ? `${count(missing)} of them are excluded` : undefined}>
         {failed > 0 ? <span className={styles.failed}>{count(failed)}</span> : '0'}
       </td>
     </tr>
@@ -115,7 +115,7 @@ interface EstimatedProps {
 
 function Estimated({ estimate: { value, low, high, n }, label, scale }: EstimatedProps) {
   return (
-    <span className={styles.estimate} title={`${exact(value)}; ${count(n)} samples`}>
+    <span className={styles.estimate} data-tip={`${exact(value)}; ${count(n)} samples`}>
       <span>{measure(value)}</span>
       <IntervalBar value={value} low={low} high={high} scale={scale} label={label} width="7rem" />
       <span className="muted">{interval(low, high)}</span>

@@ -9,7 +9,7 @@ export function Spread({ figures: { min, max, mean, median, std } }: { figures: 
   const place = (value: number) => `${Math.max(0, Math.min(100, (100 * (value - min)) / (max - min)))}%`
   const said = `from ${measure(min)} to ${measure(max)}, median ${measure(median)}, mean ${measure(mean)} with a standard deviation of ${measure(std)}`
   return (
-    <div className={styles.spread} role="img" aria-label={`Rewards ${said}`} title={said}>
+    <div className={styles.spread} role="img" aria-label={`Rewards ${said}`} data-tip={said}>
       <span
         className={styles.deviation}
         style={{ left: place(mean - std), right: `calc(100% - ${place(mean + std)})` }}

@@ -32,7 +32,7 @@ export function StagePanel({ run, results, search, onSearch }: ResultsProps & { 
               type="button"
               className={styles.stage}
               onClick={() => show(cause)}
-              title={`${causeWords(cause).title}; ${valid ? 'counts as worst' : 'excluded'}. Show these samples.`}
+              data-tip={`${causeWords(cause).title}; ${valid ? 'counts as worst' : 'excluded'}. Show these samples.`}
             >
               <span className={styles.stageName}>
                 {failures[index - 1]?.stage === stage ? (

@@ -187,7 +187,7 @@ function KindRow({ kind, by, most, compared, chosen, onChoose }: KindRowProps) {
   const place = (part: number | null) => `${(100 * (part ?? 0)) / most}%`
   return (
     <tr data-chosen={chosen || undefined}>
-      <th scope="row" title={words}>
+      <th scope="row" data-full={words}>
         {kindFilter(by, kind.value) === null ? (
           <span className={styles.name}>
             <bdi>{words}</bdi>
@@ -211,7 +211,7 @@ function KindRow({ kind, by, most, compared, chosen, onChoose }: KindRowProps) {
       <td>{share}</td>
       <td className="muted">{range}</td>
       {compared && (
-        <td className={beyond ? undefined : 'muted'} data-beyond={beyond || undefined} title={title}>
+        <td className={beyond ? undefined : 'muted'} data-beyond={beyond || undefined} data-full={title}>
           {points}
         </td>
       )}
