@@ -68,7 +68,7 @@ export function EpisodeHead({ episode, search, loading, children }: EpisodeHeadP
               icon="compare"
               to="/benchmarks/$benchmarkId/tasks/$taskDigest"
               params={{ benchmarkId: run.benchmark, taskDigest: episode.task_digest }}
-              title="This task over all models and trials"
+              data-tip="This task over all models and trials"
             >
               All models
             </LinkButton>
