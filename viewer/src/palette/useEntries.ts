@@ -8,7 +8,7 @@ import type { Shortcut } from '../keys/registry'
 import { useShortcuts } from '../keys/useShortcuts'
 import { place } from '../place'
 import { modelText } from '../runs/model'
-import { runName } from '../runs/runName'
+import { fullName } from '../runs/runName'
 import { readGroup, readView } from '../runs/views'
 import { useMe } from '../session/useMe'
 import { rank } from './match'
@@ -155,7 +155,7 @@ function useFound(text: string): { entries: Entry[]; waiting: boolean } {
       (items ?? [])
         .map((run) => ({
           id: `run ${run.id}`,
-          label: runName(run),
+          label: fullName(run),
           kind: 'Run',
           choose: () => void navigate({ to: '/runs/$runId', params: { runId: run.id } }),
         }))

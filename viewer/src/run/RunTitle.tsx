@@ -10,7 +10,7 @@ import { useVisit } from '../palette/recent'
 import { useToast } from '../parts/toast'
 import { place } from '../place'
 import { RenameField } from '../runs/RenameField'
-import { runName } from '../runs/runName'
+import { fullName } from '../runs/runName'
 import { useCompare } from '../runs/useCompare'
 import { isRollout } from './results/rollout'
 import { runQuery } from './useRun'
@@ -18,7 +18,7 @@ import { runQuery } from './useRun'
 export function RunTitle({ run }: { run: Schema<'RunDetail'> }) {
   const [renaming, setRenaming] = useState(false)
   const client = useQueryClient()
-  useVisit('run', run.id, runName(run))
+  useVisit('run', run.id, fullName(run))
   useRunKeys(run)
   useShortcut('r', 'Rename this run', () => setRenaming(true), {
     group: 'Run',

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listName } from './runName'
+import { fullName, listName } from './runName'
 
 it('shortens only names that were made of a time', () => {
   const named = (name: string) => listName({ id: '01a22285-e417-76a0', name })
@@ -7,4 +7,10 @@ it('shortens only names that were made of a time', () => {
   expect(named('nightly-20261128T030000Z')).toBe('nightly…1128T030000Z')
   expect(named('nightly-20261128')).toBe('nightly-20261128')
   expect(named('')).toBe('01a22285-e417')
+})
+
+it('tells the runs of a sweep apart by benchmark and model', () => {
+  const title = { given: '', benchmark: 'Grid world', model: 'small', differs: '60 seeds' }
+  expect(fullName({ id: '01', name: 'sweep', title })).toBe('sweep · Grid world · small')
+  expect(fullName({ id: '01', name: '', title })).toBe('Grid world · small · 60 seeds')
 })

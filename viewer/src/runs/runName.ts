@@ -21,6 +21,13 @@ export function runName({ id, name, title }: Named): string {
   return clip(parts.filter(Boolean).join(' · ')) || shortId(id)
 }
 
+/** A name that tells runs of a sweep apart, which share theirs: with benchmark and model. */
+export function fullName(run: Named): string {
+  const { benchmark = '', model = '' } = run.title ?? {}
+  const further = run.name.trim() === '' ? [] : [benchmark, model]
+  return [runName(run), ...further].filter(Boolean).join(' · ')
+}
+
 /** A name that was made of a configuration, a time and random digits, or of a schedule and its time. */
 const STAMPED = /^(.+)-\d{4}(\d{4}T\d{6}Z)(?:-([0-9a-f]{8}))?$/
 
