@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
+from itertools import chain
 from operator import or_ as union
 from typing import Any, TypeVar
 
@@ -42,6 +43,8 @@ Item = TypeVar("Item")
 
 _FIRST_WINDOW, _WINDOW = 8, 256
 """Blocks that are read at once: few first, as they may fill the page; then two megabytes of pages for each word."""
+_PAGES = 200
+"""Pages per statement; older SQLite versions allow at most 999 parameters."""
 _UNINDEXED = 2_000
 """Episodes that are searched without the index, at most: a fifth of a second."""
 _END = 2**20
@@ -312,13 +315,9 @@ class _Work:
             (run_id, stretch, part): _Block(run_id, stretch, part, size, count, verdict_sets(verdicts))
             for run_id, stretch, part, size, count, verdicts in connection.execute(some)
         }
-        column = search_pages.c
-        keys = list({(*key, page_number(word, block.page_count)) for key, block in found.items() for word in words})
-        wanted = select(search_pages)
-        for start in range(0, len(keys), _WINDOW):
-            batch = tuple_(column.run_id, column.stretch, column.part, column.number).in_(keys[start : start + _WINDOW])
-            for run_id, stretch, part, number, data in connection.execute(wanted.where(batch)):
-                found[run_id, stretch, part].pages[number] = PageReader(data)
+        keys = {(*key, page_number(word, block.page_count)) for key, block in found.items() for word in words}
+        for run_id, stretch, part, number, data in _pages(connection, list(keys)):
+            found[run_id, stretch, part].pages[number] = PageReader(data)
         return list(found.values())
 
     def _search_block(self, block: _Block) -> None:
@@ -456,3 +455,22 @@ def _in_batches(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 
 def _verdict_of(block: _Block, number: int) -> str:
     return next((name for name, found in block.sets.items() if found >> number & 1), "")
+
+
+def _pages(connection: Connection, keys: Sequence[tuple[str, int, int, int]]) -> Iterator[Any]:
+    """Yield the rows of `search_pages` with these keys."""
+    column = search_pages.c
+    key = (column.run_id, column.stretch, column.part, column.number)
+    for start in range(0, len(keys), _PAGES):
+        some = keys[start : start + _PAGES]
+        if connection.dialect.name != "sqlite":
+            yield from connection.execute(select(search_pages).where(tuple_(*key).in_(some)))
+            continue
+        # For `(a, b) IN (…)` SQLite reads the whole table; a join in this order takes the key's index.
+        marks = ",".join(["(?,?,?,?)"] * len(some))
+        same = " AND ".join(f"page.{one.name} = wanted.k{place}" for place, one in enumerate(key))
+        text = (
+            f"WITH wanted(k0, k1, k2, k3) AS (VALUES {marks}) "  # noqa: S608 - marks and names of columns
+            f"SELECT page.* FROM wanted CROSS JOIN {search_pages.name} AS page ON {same}"
+        )
+        yield from connection.exec_driver_sql(text, tuple(chain.from_iterable(some)))

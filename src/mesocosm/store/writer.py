@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Connection, bindparam, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from mesocosm.core.entry import Blob, Chunk, Entry
@@ -207,13 +207,14 @@ class Writer:
             rival = kept.get(episode.key)
             if rival is None or rival.status not in FINISHED:
                 kept[episode.key] = episode
-        keys = list(kept)
+        # For `(task, trial) IN (…)` SQLite reads all episodes of the run; for tasks alone it takes their index.
+        tasks = list({key.task for key in kept})
         columns = (episodes.c.id, episodes.c.task_digest, episodes.c.trial, episodes.c.status)
-        for some in batches(keys):
-            same = tuple_(episodes.c.task_digest, episodes.c.trial).in_(some)
-            for row in connection.execute(select(*columns).where(episodes.c.run_id == self._run_id, same)).all():
+        for some in batches(tasks):
+            same = (episodes.c.run_id == self._run_id, episodes.c.task_digest.in_(some))
+            for row in connection.execute(select(*columns).where(*same)).all():
                 key = EpisodeKey(row.task_digest, row.trial)
-                if row.id == kept[key].id:
+                if key not in kept or row.id == kept[key].id:
                     continue
                 if row.status in FINISHED:
                     del kept[key]
