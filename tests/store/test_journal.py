@@ -484,3 +484,19 @@ async def test_the_journal_of_one_run_leaves_another_alone(store: Store, samples
     await asyncio.gather(*(journal.close() for journal in journals))
 
     assert [store.runs.get(run.id).counts.completed for run in held] == [200, 200]
+
+
+def test_a_write_looks_for_rivals_by_their_tasks(
+    sqlite_store: Store, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
+) -> None:
+    run = samples.held(sqlite_store)
+
+    async def written() -> None:
+        journal = opened(sqlite_store, run.id)
+        journal.write(samples.entry(run.id, 1))
+        await journal.drain()
+        journal.write(samples.entry(run.id, 1))
+        await journal.close()
+
+    steps = planned(lambda: asyncio.run(written()))
+    assert any("(run_id=? AND task_digest=?)" in step for step in steps)

@@ -462,3 +462,14 @@ def test_a_keeper_goes_on_after_an_error_until_it_is_stopped(monkeypatch: pytest
     assert called.acquire(timeout=60)
     assert called.acquire(timeout=60)
     keeper.stop()
+
+
+def test_a_search_reads_pages_of_the_index_by_their_key(
+    sqlite_store: Store, samples: "Samples", planned: Callable[[Callable[[], object]], list[str]]
+) -> None:
+    run = samples.run(info=INFO)
+    sqlite_store.bundles.insert(run, [entry(samples, run, 0, [reply("too warm")])])
+    assert sqlite_store.search.index.update()
+    steps = planned(lambda: find(sqlite_store, "warm"))
+    assert any("SEARCH page USING INDEX" in step and "number=?" in step for step in steps)
+    assert not [step for step in steps if step.startswith("SCAN search_pages")]
