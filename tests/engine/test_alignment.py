@@ -10,7 +10,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.engine.comparison import episodes
 from mesocosm.engine.comparison.alignment import Pairs, align, common_prefix
-from mesocosm.engine.comparison.episodes import EpisodePair, Finding, Moves, compare_episodes, read_moves
+from mesocosm.engine.comparison.episodes import EpisodePair, Moves, PairFinding, compare_episodes, read_moves
 
 Played = Sequence[tuple[Any, Any]]
 """The actions of an episode, each with what was seen after it."""
@@ -104,38 +104,38 @@ WALK = [("up", 1), ("up", 2), ("left", 3)]
 
 def test_the_same_episode_never_differs() -> None:
     found = compared(events(WALK), events(WALK))
-    assert (found.finding, found.first) == (Finding.SAME, None)
+    assert (found.finding, found.first) == (PairFinding.SAME, None)
     assert [step.change for step in found.steps] == ["same"] * 4
 
 
 def test_the_first_other_action_is_found_and_the_rest_aligned() -> None:
     found = compared(events(WALK), events([("up", 1), ("down", 0), ("up", 1), ("up", 2), ("left", 3)]))
-    assert (found.finding, found.first) == (Finding.ACTION, 2)
+    assert (found.finding, found.first) == (PairFinding.ACTION, 2)
     assert [step.change for step in found.steps] == ["same", "same", "only_b", "only_b", "same", "same"]
 
 
 def test_the_environment_is_named_where_it_answers_the_same_action_otherwise() -> None:
     found = compared(events(WALK), events([("up", 1), ("up", 9), ("down", 3)]))
-    assert (found.finding, found.first) == (Finding.ENVIRONMENT, 2)
+    assert (found.finding, found.first) == (PairFinding.ENVIRONMENT, 2)
     assert "not deterministic" in found.words
     assert "seeds differ" in compared(events(WALK), events([("up", 9), *WALK[1:]]), seed=2).words
 
 
 def test_another_reward_for_the_same_action_is_a_difference_of_the_environment() -> None:
     found = compared(events(WALK, rewards=[0, 0, 1]), events(WALK, rewards=[0, 0, 0.5]))
-    assert (found.finding, found.first) == (Finding.ENVIRONMENT, 3)
+    assert (found.finding, found.first) == (PairFinding.ENVIRONMENT, 3)
 
 
 def test_what_was_shown_first_is_step_0() -> None:
     found = compared(events(WALK, first="maze"), events(WALK, first="other maze"))
-    assert (found.finding, found.first) == (Finding.ENVIRONMENT, 0)
+    assert (found.finding, found.first) == (PairFinding.ENVIRONMENT, 0)
 
 
 def test_an_episode_that_goes_on_differs_where_the_other_ended() -> None:
     going = events([*WALK, ("left", 4), ("left", 5)])
     ended = [event for event in events(WALK) if event.payload.get("terminated") is not True]
     found = compared([*ended], [event for event in going if event.kind is not Kind.STEP_RESULT or event.step != 3])
-    assert (found.finding, found.first) == (Finding.ENDED, 4)
+    assert (found.finding, found.first) == (PairFinding.ENDED, 4)
     assert found.words == "The same until A ended; B went on for 2 steps."
 
 
@@ -143,13 +143,13 @@ def test_a_failure_is_not_another_action() -> None:
     failed = [event for event in events(WALK) if event.step < 2]
     failed.append(Event(len(failed), 2, 0.0, Kind.ERROR, {"cause": "model_unreachable", "message": "gone"}))
     found = compared(events(WALK), failed)
-    assert (found.finding, found.first) == (Finding.FAILURE, 2)
+    assert (found.finding, found.first) == (PairFinding.FAILURE, 2)
     assert "B failed (model_unreachable)" in found.words
 
 
 def test_episodes_of_other_tasks_are_not_aligned() -> None:
     found = compared(events(WALK), events(WALK), task_digest="other", task_id="seed-2")
-    assert (found.finding, found.steps) == (Finding.OTHER_TASK, ())
+    assert (found.finding, found.steps) == (PairFinding.OTHER_TASK, ())
     assert "Task seed-1 has another content" in compared(events(WALK), events(WALK), task_digest="other").words
 
 
@@ -160,7 +160,7 @@ def test_ids_of_tool_calls_and_the_order_of_arguments_are_no_difference() -> Non
         return events([({"text": "", "tool_calls": [call]}, {"messages": [reply]}), ("A: 3", None)])
 
     found = compared(called("call-1", {"x": 1, "y": 2}), called("call-2", {"y": 2, "x": 1}))
-    assert found.finding is Finding.SAME
+    assert found.finding is PairFinding.SAME
     assert found.steps[1].a is not None
     assert found.steps[1].a.action == "look(x=1, y=2)"
 
@@ -176,14 +176,14 @@ def program(*replies: str, tool: str = "3") -> list[Event]:
 
 def test_a_program_without_actions_is_compared_by_its_calls() -> None:
     found = compared(program("look", "say 3"), program("look", "say 4"))
-    assert (found.a.by, found.finding, found.first) == ("call", Finding.ACTION, 2)
+    assert (found.a.by, found.finding, found.first) == ("call", PairFinding.ACTION, 2)
     assert found.words.startswith("Call 2: ")
     assert [step.a.action for step in found.steps if step.a] == ["", "look", "say 3"]
 
 
 def test_a_tool_that_returns_something_else_is_not_the_agent() -> None:
     found = compared(program("look", "say"), program("look", "say", tool="4"))
-    assert (found.finding, found.first) == (Finding.ENVIRONMENT, 1)
+    assert (found.finding, found.first) == (PairFinding.ENVIRONMENT, 1)
 
 
 def test_of_few_possible_actions_chance_matches_are_no_alignment() -> None:

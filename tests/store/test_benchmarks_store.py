@@ -8,7 +8,7 @@ from mesocosm.core.run import RunStatus
 from mesocosm.core.score import MetricResult
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store
-from mesocosm.store.episodes import Spread
+from mesocosm.store.episodes import UsageSpread
 from mesocosm.store.filters import VisibleTo
 from mesocosm.store.run_index import key
 from mesocosm.store.run_requests import RunRequest
@@ -133,4 +133,4 @@ async def test_what_episodes_used_and_how_much_that_varies(store: Store, samples
     ]
     await samples.write(store, run.id, entries)
     found = store.episodes.spread(run.id)
-    assert (found.episodes, found.tokens, found.seconds) == (3, Spread(200.0, 100.0), Spread(2.0, 1.0))
+    assert (found.episodes, found.tokens, found.seconds) == (3, UsageSpread(200.0, 100.0), UsageSpread(2.0, 1.0))

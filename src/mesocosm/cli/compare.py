@@ -116,7 +116,10 @@ def _episodes(names: Sequence[str]) -> int | None:
     """Compare two episodes of this machine; None if the names are not those of two episodes."""
     from mesocosm.cli.episode_pair import compare_pair, named_episodes
 
-    store = command_store()
+    try:
+        store = command_store()
+    except UnknownName:  # there are no results here, which is told as of runs
+        return None
     try:
         for name in names:
             find_run(store, name)

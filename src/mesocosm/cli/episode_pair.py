@@ -12,7 +12,14 @@ from mesocosm.cli.viewer_link import page
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.one_line import answer_line, question_line
 from mesocosm.core.verdict import verdict
-from mesocosm.engine.comparison.episodes import AlignedStep, EpisodePair, Finding, Move, compare_episodes, read_moves
+from mesocosm.engine.comparison.episodes import (
+    AlignedStep,
+    EpisodePair,
+    PairFinding,
+    PlayedStep,
+    compare_episodes,
+    read_moves,
+)
 
 if TYPE_CHECKING:
     from mesocosm.core.episode import Episode
@@ -58,7 +65,7 @@ def compare_pair(store: "Store", one: "Episode", other: "Episode", differing: in
         emit(_document(store, one, other, found))
     else:
         _tell(store, one, other, found)
-    return differing if found.finding is Finding.OTHER_TASK else 0
+    return differing if found.finding is PairFinding.OTHER_TASK else 0
 
 
 def _tell(store: "Store", one: "Episode", other: "Episode", found: EpisodePair) -> None:
@@ -77,7 +84,7 @@ def _tell(store: "Store", one: "Episode", other: "Episode", found: EpisodePair) 
         ]
         click.echo(f"{letter}  " + "  ".join(filter(None, words)))
     click.echo(f"\n{found.words}")
-    if found.finding is Finding.OTHER_TASK:
+    if found.finding is PairFinding.OTHER_TASK:
         return
     place = next((place for place, step in enumerate(found.steps) if step.change != "same"), 0)
     first = max(place - 2, 0)
@@ -98,7 +105,7 @@ def _row(step: AlignedStep) -> list[str]:
     return ["/".join(numbers), _did(step.a), _SIGNS[step.change], _did(step.b)]
 
 
-def _did(move: Move | None) -> str:
+def _did(move: PlayedStep | None) -> str:
     if move is None:
         return "–"
     action = "start" if move.number == 0 and not move.action else move.action[:60]
@@ -107,7 +114,7 @@ def _did(move: Move | None) -> str:
 
 
 def _document(store: "Store", one: "Episode", other: "Episode", found: EpisodePair) -> dict[str, Any]:
-    def move(of: Move | None) -> dict[str, Any] | None:
+    def move(of: PlayedStep | None) -> dict[str, Any] | None:
         if of is None:
             return None
         return {name: getattr(of, name) for name in ("number", "step", "first_event", "action", "reward", "failure")}

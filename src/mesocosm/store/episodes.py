@@ -114,7 +114,7 @@ class PlayedTask:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class UsageSpread:
     """Mean and standard deviation of a number over episodes."""
 
     mean: float
@@ -126,8 +126,8 @@ class EpisodeSpread:
     """What an episode of a run used, over `episodes` of them: tokens and seconds."""
 
     episodes: int
-    tokens: Spread
-    seconds: Spread
+    tokens: UsageSpread
+    seconds: UsageSpread
 
 
 class Episodes:
@@ -535,12 +535,12 @@ def new_means(database: Database, run_id: str) -> dict[str, Any]:
     return database.read(compute)
 
 
-def _spread(count: int, total: float | None, squares: float | None) -> Spread:
+def _spread(count: int, total: float | None, squares: float | None) -> UsageSpread:
     if not count:
-        return Spread(0.0, 0.0)
+        return UsageSpread(0.0, 0.0)
     mean = float(total or 0.0) / count
     variance = (float(squares or 0.0) - count * mean * mean) / max(count - 1, 1)
-    return Spread(mean, math.sqrt(max(variance, 0.0)))
+    return UsageSpread(mean, math.sqrt(max(variance, 0.0)))
 
 
 def _means(connection: Connection, run_id: str) -> Select[Any]:

@@ -24,7 +24,7 @@ _IDENTITIES = frozenset({"id", "tool_call_id"})
 """Names of tool calls that a model server makes up: they differ where nothing does."""
 
 
-class Finding(StrEnum):
+class PairFinding(StrEnum):
     """What sets two episodes apart first.
 
     `action`: the agents did something else; `environment`: after equal actions something else was seen, or another
@@ -45,7 +45,7 @@ Change = Literal["same", "effect", "action", "only_a", "only_b"]
 
 
 @dataclass(slots=True)
-class Move:
+class PlayedStep:
     """A step of an episode: its action on one line, and what came of it. Number 0 is what was there at first.
 
     `action_key` and `effect_key` are equal where actions and effects are; `seen_key` is what was observed after it.
@@ -70,7 +70,7 @@ class Moves:
     `whole` unless it has more than MOST_STEPS.
     """
 
-    steps: tuple[Move, ...]
+    steps: tuple[PlayedStep, ...]
     by: Literal["step", "call"]
     whole: bool = True
 
@@ -90,8 +90,8 @@ class Moves:
 class AlignedStep:
     """A step of both episodes, or of one if the other has no counterpart."""
 
-    a: Move | None
-    b: Move | None
+    a: PlayedStep | None
+    b: PlayedStep | None
     change: Change
 
 
@@ -99,7 +99,7 @@ class AlignedStep:
 class EpisodePair:
     """Two episodes, aligned. `first` is the number of the first step that differs; None if none does."""
 
-    finding: Finding
+    finding: PairFinding
     words: str
     first: int | None
     steps: tuple[AlignedStep, ...]
@@ -131,11 +131,11 @@ class _Step:
         line = _line(action)
         self.lines.append(f"{role}: {line}" if role else line)
 
-    def move(self, number: int) -> Move:
+    def move(self, number: int) -> PlayedStep:
         """Return the step as it is compared."""
         given = [reward for reward, _over in self.rewards if isinstance(reward, int | float)]
         seen = _key(self.seen) if self.seen else ""
-        return Move(
+        return PlayedStep(
             number=number,
             step=self.step,
             first_event=self.first,
@@ -212,7 +212,7 @@ def compare_episodes(one: Episode, moves: Moves, other: Episode, other_moves: Mo
         words = "These episodes are of different tasks, so their steps are not compared."
         if same_name:
             words = f"Task {one.task_id} has another content in these episodes, so their steps are not compared."
-        return EpisodePair(Finding.OTHER_TASK, words, None, (), moves, other_moves)
+        return EpisodePair(PairFinding.OTHER_TASK, words, None, (), moves, other_moves)
     a, b = moves.steps, other_moves.steps
     steps = tuple(_aligned(None if i is None else a[i], None if j is None else b[j]) for i, j in _pairs(a, b))
     same = common_prefix([move.action_key for move in a], [move.action_key for move in b])
@@ -222,7 +222,7 @@ def compare_episodes(one: Episode, moves: Moves, other: Episode, other_moves: Mo
     return EpisodePair(finding, words, first, steps, moves, other_moves)
 
 
-def _pairs(a: Sequence[Move], b: Sequence[Move]) -> Pairs:
+def _pairs(a: Sequence[PlayedStep], b: Sequence[PlayedStep]) -> Pairs:
     """Return the alignment by actions if it finds half of the steps again, else by actions with what came of them.
 
     Of a few possible actions, any two sequences share many, in another order and in other states: that says nothing.
@@ -235,7 +235,7 @@ def _pairs(a: Sequence[Move], b: Sequence[Move]) -> Pairs:
     return align(*keys)
 
 
-def _aligned(a: Move | None, b: Move | None) -> AlignedStep:
+def _aligned(a: PlayedStep | None, b: PlayedStep | None) -> AlignedStep:
     change: Change = "same"
     if a is None or b is None:
         change = "only_b" if a is None else "only_a"
@@ -246,33 +246,35 @@ def _aligned(a: Move | None, b: Move | None) -> AlignedStep:
     return AlignedStep(a, b, change)
 
 
-def _finding(same: int, changed: int | None, a: Sequence[Move], b: Sequence[Move]) -> tuple[Finding, int | None]:
+def _finding(
+    same: int, changed: int | None, a: Sequence[PlayedStep], b: Sequence[PlayedStep]
+) -> tuple[PairFinding, int | None]:
     place = same if changed is None else changed
     if place < min(len(a), len(b)):
         if bool(a[place].failure) != bool(b[place].failure):
-            return Finding.FAILURE, a[place].number
-        return Finding.ACTION if changed is None else Finding.ENVIRONMENT, a[place].number
+            return PairFinding.FAILURE, a[place].number
+        return PairFinding.ACTION if changed is None else PairFinding.ENVIRONMENT, a[place].number
     if len(a) != len(b):
         longer = a if len(a) > len(b) else b
-        return Finding.ENDED, longer[same].number
-    return Finding.SAME, None
+        return PairFinding.ENDED, longer[same].number
+    return PairFinding.SAME, None
 
 
-def _words(finding: Finding, first: int | None, a: Moves, b: Moves, *, other_seed: bool) -> str:
+def _words(finding: PairFinding, first: int | None, a: Moves, b: Moves, *, other_seed: bool) -> str:
     unit = "Call" if a.by == b.by == "call" else "Step"
     actions = max(len(a.steps), len(b.steps)) - 1
-    if finding is Finding.SAME:
+    if finding is PairFinding.SAME:
         return "Both did the same, and the same came of it." if actions else "Neither did anything."
-    if finding is Finding.FAILURE:
+    if finding is PairFinding.FAILURE:
         failed = {name: move.failure for name, of in (("A", a), ("B", b)) for move in of.steps if move.number == first}
         side = "A" if failed["A"] else "B"
         return f"{unit} {first}: the same until here, then {side} failed ({failed[side]})."
-    if finding is Finding.ENVIRONMENT:
+    if finding is PairFinding.ENVIRONMENT:
         why = "Their seeds differ." if other_seed else "Task and seed are the same, so it is not deterministic."
         if first == 0:
             return "They began differently: not the same was shown to both before the first action."
         return f"{unit} {first}: the same action, and something else came of it. {why}"
-    if finding is Finding.ENDED:
+    if finding is PairFinding.ENDED:
         ended, went_on = ("A", "B") if len(a.steps) < len(b.steps) else ("B", "A")
         more = abs(len(a.steps) - len(b.steps))
         return f"The same until {ended} ended; {went_on} went on for {more:,} {unit.lower()}{'s' * (more > 1)}."

@@ -43,7 +43,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ModelTries:
     """The trials of one group: how many of the `judged` ones passed, and the range of their scores.
 
     `share` is None if none was judged. `given` is the most frequent answer, with how many gave it.
@@ -75,7 +75,7 @@ class TaskReading:
     of which `mixed` did not come out the same every time.
     """
 
-    tried: tuple[Tried, ...]
+    tried: tuple[ModelTries, ...]
     standing: Standing
     words: str
     models: int
@@ -93,7 +93,7 @@ def read_task(trials: Iterable[Trial], expected: str = "") -> TaskReading:
     for one in trials:
         groups.setdefault(one.group, []).append(one)
     tried = sorted(map(_tried, groups.values()), key=lambda one: (one.builtin, -(one.share.value if one.share else 0)))
-    models: dict[str, list[Tried]] = {}
+    models: dict[str, list[ModelTries]] = {}
     for group in tried:
         if not group.builtin and group.judged:
             models.setdefault(group.player, []).append(group)
@@ -105,7 +105,7 @@ def read_task(trials: Iterable[Trial], expected: str = "") -> TaskReading:
     )
 
 
-def _tried(group: Sequence[Trial]) -> Tried:
+def _tried(group: Sequence[Trial]) -> ModelTries:
     first = group[0]
     judged = [one.verdict for one in group if one.verdict in {Verdict.PASSED, Verdict.NOT_PASSED}]
     passed = judged.count(Verdict.PASSED)
@@ -114,13 +114,13 @@ def _tried(group: Sequence[Trial]) -> Tried:
     given, given_by = answers.most_common(1)[0] if answers else ("", 0)
     share = wilson(passed, len(judged)) if judged else None
     low, high = (min(scores), max(scores)) if scores else (None, None)
-    return Tried(
+    return ModelTries(
         first.group, first.player, first.builtin, len(group), passed, len(judged), share, low, high, given, given_by
     )
 
 
 def _standing(
-    models: dict[str, list[Tried]], solved: int, tried: Sequence[Tried], expected: str
+    models: dict[str, list[ModelTries]], solved: int, tried: Sequence[ModelTries], expected: str
 ) -> tuple[Standing, str]:
     count = len(models)
     if count < FEWEST:
@@ -147,7 +147,7 @@ def _standing(
     return Standing.UNSOLVED, f"Solved by {none}: too hard, or {wrong}."
 
 
-def _agreed(models: dict[str, list[Tried]]) -> tuple[str, int]:
+def _agreed(models: dict[str, list[ModelTries]]) -> tuple[str, int]:
     """Return the answer that most models give, each its most frequent one, and by how many it is given."""
     shown: dict[str, str] = {}
     votes: Counter[str] = Counter()

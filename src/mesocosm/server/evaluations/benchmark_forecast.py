@@ -16,7 +16,7 @@ from mesocosm.server.schemas.document import instant
 from mesocosm.server.schemas.run_estimate import Forecast, ForecastBasis, Likely, RunForecast
 from mesocosm.server.schemas.run_request import BenchmarkInput
 from mesocosm.server.service import Service
-from mesocosm.store.episodes import Spread
+from mesocosm.store.episodes import UsageSpread
 from mesocosm.store.workspaces import Workspace
 
 Earlier = Callable[[str, str], Run | None]
@@ -133,7 +133,7 @@ def _forecast(
     )
 
 
-def _likely(spread: Spread, episodes: int, planned: int) -> Likely:
+def _likely(spread: UsageSpread, episodes: int, planned: int) -> Likely:
     """Return the sum over `planned` episodes, with the range of such sums: from how episodes vary, and from how well
     `episodes` of them say what is usual.
     """

@@ -6,7 +6,7 @@ from mesocosm.core.episode import FINISHED, EpisodeStatus
 from mesocosm.core.failure import InvalidInput, Problem, UnknownName
 from mesocosm.core.run import Run
 from mesocosm.core.verdict import Verdict
-from mesocosm.engine.comparison.one_task import Trial, Tried, read_task
+from mesocosm.engine.comparison.one_task import ModelTries, Trial, read_task
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
 from mesocosm.server.runs.documents import episode_detail, episode_summary, score_name
 from mesocosm.server.runs.run_list import summaries
@@ -168,7 +168,7 @@ def _settings(run: Run) -> str:
     return f"{run.signature} {run.player or run.agent}"
 
 
-def _tried(one: Tried, run: Run) -> TriedDocument:
+def _tried(one: ModelTries, run: Run) -> TriedDocument:
     share = one.share
     return TriedDocument(
         name=discreet(" · ".join(filter(None, (one.player, run.differs)))),

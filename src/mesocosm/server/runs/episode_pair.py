@@ -2,7 +2,7 @@
 
 from mesocosm.core.failure import UsageError
 from mesocosm.engine.comparison import episodes
-from mesocosm.engine.comparison.episodes import AlignedStep, Move, Moves, read_moves
+from mesocosm.engine.comparison.episodes import AlignedStep, Moves, PlayedStep, read_moves
 from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.schemas.comparison import (
@@ -51,7 +51,7 @@ def _aligned(step: AlignedStep) -> AlignedStepDocument:
     return AlignedStepDocument(a=_move(step.a), b=_move(step.b), change=step.change)
 
 
-def _move(move: Move | None) -> MoveDocument | None:
+def _move(move: PlayedStep | None) -> MoveDocument | None:
     if move is None:
         return None
     return MoveDocument(
