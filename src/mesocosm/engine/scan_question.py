@@ -5,8 +5,7 @@ close its part and pose as instructions. An answer counts only if it has the req
 in the step it names.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -14,6 +13,7 @@ import msgspec
 
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ids import digest, digest_bytes
+from mesocosm.core.json_reply import object_in
 from mesocosm.core.message import Message
 from mesocosm.core.score import Metric, Score
 
@@ -154,7 +154,7 @@ class ScanQuestion:
 
         It is one JSON object, with or without a fence, with the fields of the schema.
         """
-        said = _object(reply)
+        said = object_in(reply)
         answer, step, quote, reasoning = (said.get(name) for name in ("answer", "step", "quote", "reasoning"))
         if self.number:
             if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 <= answer <= 1:
@@ -255,29 +255,6 @@ def quoted_in(quote: str, texts: Iterable[str]) -> bool:
     words = " ".join(quote.split())
     folded = [" ".join(text.split()) for text in texts]
     return words in folded or (len(words) >= SHORTEST_QUOTE and any(words in text for text in folded))
-
-
-def _object(reply: str) -> Mapping[str, Any]:
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
-        text = text[3:-3].strip().removeprefix("json")
-    try:
-        said = json.loads(text, object_pairs_hook=_once)
-    except RecursionError:
-        raise ValueError("it nests too deep") from None
-    except ValueError as error:
-        raise ValueError(f"it is not JSON ({error})") from None
-    if not isinstance(said, dict):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004 -- the reply is invalid
-    return said
-
-
-def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of an object. Raise ValueError if one is there twice: which of them is meant is not known."""
-    found = dict(members)
-    if len(found) < len(members):
-        raise ValueError("a member is there twice")
-    return found
 
 
 def passages_of(said: Iterable[tuple[int, str, str]]) -> Iterator[TranscriptPassage]:

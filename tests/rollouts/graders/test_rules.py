@@ -338,4 +338,4 @@ def test_the_rules_need_no_more_than_the_sdk() -> None:
         "print(*sorted(name for name in sys.modules if name.startswith('mesocosm.') and 'rollouts' not in name))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert said == ["mesocosm.core", "mesocosm.core.number"]
+    assert said == ["mesocosm.core", "mesocosm.core.json_reply", "mesocosm.core.number"]

@@ -222,14 +222,6 @@ def last_json(text: str) -> str:
     return last
 
 
-def members_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the members of a JSON object. Raises ValueError for a duplicate name."""
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a name stands twice in one object")
-    return members
-
-
 def _all(text: str) -> str:
     return text
 

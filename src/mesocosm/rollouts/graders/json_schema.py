@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from pydantic import Field, field_validator, model_validator
 
-from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels, members_once
+from mesocosm.core.json_reply import members_once
+from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, fenced, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
 
 if TYPE_CHECKING:

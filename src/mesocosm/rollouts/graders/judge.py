@@ -16,7 +16,8 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, members_once, task_text
+from mesocosm.core.json_reply import object_in
+from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels, task_text
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, ReadyGrader
 from mesocosm.rollouts.sdk.context import GraderContext
 
@@ -234,7 +235,7 @@ class JudgeRule:
 
     def read(self, reply: str) -> Opinion:
         """Return the opinion in a reply. Raises ValueError with the problem if it is not in the requested form."""
-        said = _object_of(reply)
+        said = object_in(reply)
         given: Any = said.get("scores") if self.config.criteria else {"": said.get("score")}
         if not isinstance(given, dict):
             raise ValueError('"scores" is not an object')  # noqa: TRY004 -- the judge's reply is invalid
@@ -251,22 +252,6 @@ class JudgeRule:
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
-def _object_of(reply: str) -> dict[str, Any]:
-    """Return the one JSON object in a reply, with or without a fence. Raises ValueError."""
-    text = reply.strip()
-    if text.startswith("```") and text.endswith("```") and text.count("```") == 2:
-        text = text[3:-3].strip().removeprefix("json")
-    try:
-        said = json.loads(text, object_pairs_hook=members_once)
-    except RecursionError:
-        raise ValueError("it nests too deep") from None
-    except ValueError as error:
-        raise ValueError(f"it is not JSON ({error})") from None
-    if not isinstance(said, dict):
-        raise ValueError("it is not a JSON object")  # noqa: TRY004 -- the same
-    return said
 
 
 class JudgeGrader(ReadyGrader[JudgeConfig]):
