@@ -74,7 +74,7 @@ def watch(page: Page, server: Server, begin: Begin, name: str, episodes: int) ->
     expect(page.get_by_role("heading", level=1)).to_be_visible()
     mark(page)
     process = begin(server, name, episodes)
-    page.get_by_role("link", name=name).click()
+    page.get_by_role("link", name=name).click(timeout=SLOW_MS)
     expect(done(page)).to_be_visible(timeout=SLOW_MS)
     return process
 
@@ -132,7 +132,7 @@ def test_a_killed_run_shows_as_interrupted_and_a_button_finishes_it(page: Page, 
 def test_an_episode_that_is_being_played_grows_under_the_readers_eyes(page: Page, shared: Server, begin: Begin) -> None:
     page.goto(shared.url)
     begin(shared, "growing", 40, "slower-tiny")
-    page.get_by_role("link", name="growing").click()
+    page.get_by_role("link", name="growing").click(timeout=SLOW_MS)
     row = page.get_by_role("grid", name="Episodes").get_by_role("row").filter(has_text="running").first
     row.get_by_role("link").click(timeout=SLOW_MS)
     expect(page.get_by_text("In progress. New events appear here.")).to_be_visible()

@@ -19,7 +19,7 @@ export function useRunChanges(search: RunsSearch, readAt: number): { arrived: re
       patchLists(client, change)
       const gone = new Set(change.deleted)
       const wanted = { ...change, runs: change.runs.filter((run) => matches(run, search)) }
-      const fresh = arrivals(wanted, known, readAt - CLOCKS)
+      const fresh = arrivals(wanted, known, readAt - UNSEEN)
       setArrived((before) => {
         const next = [...new Set([...before, ...fresh])].filter((id) => !gone.has(id))
         return next.length === before.length && next.every((id, index) => id === before[index]) ? before : next
@@ -32,5 +32,9 @@ export function useRunChanges(search: RunsSearch, readAt: number): { arrived: re
   return { arrived, forget }
 }
 
-/** How much the clocks of page and server may differ, ms: they are on one machine, or nearly. */
-const CLOCKS = 2_000
+/**
+ * How long before a list arrived a run may have begun that the list does not know, ms. The list was read before it
+ * arrived, a run is recorded after it began, and both take seconds on a busy machine; clocks differ, too.
+ * A run of this time that is on a page which is not held costs one more reading of the list.
+ */
+const UNSEEN = 60_000
