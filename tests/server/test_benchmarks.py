@@ -2,6 +2,7 @@
 
 import gc
 import shutil
+import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,8 +16,10 @@ from mesocosm.core.ids import digest, new_id
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.usage import Usage
+from mesocosm.server import serving
 from mesocosm.server.permissions.benchmark_records import local_records
 from mesocosm.server.runs.benchmark_index import EmptyBenchmarkIndex
+from mesocosm.server.runs.benchmark_list import read_ahead
 from mesocosm.server.runs.benchmark_overview import READINGS, overview_of
 from mesocosm.server.schemas.benchmark import BenchmarkDetail, BenchmarkPage
 from mesocosm.stats import wilson
@@ -24,7 +27,7 @@ from mesocosm.store import Store, open_store
 from mesocosm.store.benchmarks import LATEST, BenchmarkCounts, Benchmarks, ChangedRun
 
 if TYPE_CHECKING:
-    from tests.server.conftest import ApiClient, OpenClient, Records
+    from tests.server.conftest import ApiClient, OpenClient, Records, Serve
 
 INFO: dict[str, Any] = {
     "description": "Guess the word.",
@@ -330,6 +333,36 @@ def test_benchmarks_whose_runs_did_not_change_are_not_read_again(api: "ApiClient
         page(api)
         page(api)
     assert read == [["two"]]
+
+
+def test_a_server_that_has_read_ahead_reads_no_lines_for_its_first_caller(
+    shelf: Store, add: Add, serve: "Serve", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("x/a", 50)
+    monkeypatch.setattr(serving, "_AHEAD_S", 0.0)
+    done = threading.Event()
+    monkeypatch.setattr(serving, "read_ahead", lambda *given: (read_ahead(*given), done.set()))
+    with serve(shelf, benchmark_index=EmptyBenchmarkIndex()) as running:
+        assert done.wait(20)
+        with patch.object(Benchmarks, "lines", side_effect=AssertionError):
+            assert running.get("/api/benchmarks").json()["items"][0]["runs"] == 1
+
+
+def test_what_cannot_be_read_ahead_is_logged_and_the_server_goes_on(
+    shelf: Store, serve: "Serve", monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "_AHEAD_S", 0.0)
+    asked = threading.Event()
+
+    def broken(*_given: object) -> None:
+        asked.set()
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(serving, "read_ahead", broken)
+    with serve(shelf, benchmark_index=EmptyBenchmarkIndex()) as running:
+        assert asked.wait(20)
+        assert running.get("/api/health").status_code == 200
+    assert "was not read ahead" in caplog.text
 
 
 def test_lines_of_many_benchmarks_are_those_of_each(add: Add, shelf: Store) -> None:

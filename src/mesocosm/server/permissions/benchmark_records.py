@@ -99,7 +99,11 @@ class BenchmarkRecords(GrantedObject):
             raise Refusal(403, "only administrators see what is about all runs; look at runs of your own instead")
 
 
+def server_records(service: Service) -> BenchmarkRecords:
+    """Return the benchmark records of a server with full access."""
+    return BenchmarkRecords(service, service.viewer(SERVER))
+
+
 def local_records(store: Store) -> BenchmarkRecords:
     """Return the benchmark records of a store with full access."""
-    service = local_service(store)
-    return BenchmarkRecords(service, service.viewer(SERVER))
+    return server_records(local_service(store))

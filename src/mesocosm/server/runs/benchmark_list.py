@@ -60,6 +60,12 @@ def benchmark_page(
     return BenchmarkPage(items=_summaries(overview, index, page), cursor=more)
 
 
+def read_ahead(records: BenchmarkRecords, index: BenchmarkIndex) -> None:
+    """Compute the overview of all benchmarks, so that the first caller of the list does not wait for it."""
+    overview = overview_of(records)
+    _summaries(overview, index, _listed(overview, index))
+
+
 def read_benchmark(records: BenchmarkRecords, index: BenchmarkIndex, benchmark_id: str) -> BenchmarkDetail:
     """Return a benchmark with its leaderboard and the history of its scores. Raises UnknownName."""
     overview = overview_of(records)
