@@ -10,10 +10,11 @@ import msgspec
 import pytest
 from sqlalchemy import func, select
 
-from mesocosm.core.entry import Chunk, Entry
+from mesocosm.core.entry import Blob, Chunk, Entry
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, UsageError
+from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
 from mesocosm.core.score import Score
 from mesocosm.store import Store, search, search_blocks
@@ -416,6 +417,48 @@ def test_what_is_masked_for_a_reader_is_not_found(store: Store, write: Write) ->
     for _ in range(2):
         assert indexes(find(store, "secretplace", sight=lambda _run: sight)) == [1]
         assert indexes(find(store, "there", sight=lambda _run: sight)) == [0]
+        assert store.search.index.update()
+
+
+def large(store: Store, samples: "Samples", *content: Blob) -> Run:
+    """Store a run with one episode whose observation is a reference to this content."""
+    run = samples.run(info=INFO)
+    told = [
+        reply("look"),
+        *((Kind.OBSERVATION, {"data": {"$blob": one.digest, "bytes": len(one.data)}}) for one in content),
+        (Kind.OBSERVATION, {"data": {"$blob": "0" * 64, "bytes": 3}}),
+    ]
+    stored = entry(samples, run, 0, told)
+    store.bundles.insert(run, [Entry(stored.episode, stored.chunks, content)])
+    return run
+
+
+def text_of(text: str, content_type: str = "text/plain") -> Blob:
+    return Blob(digest_bytes(text.encode()), content_type, text.encode())
+
+
+def test_large_content_is_searched_in_its_place(store: Store, samples: "Samples") -> None:
+    page = "lorem ipsum\n" * 2_000
+    large(
+        store, samples, text_of(page + "Größe 42"), text_of('{"state": "a\\nwon\\u0021", "at": 3}', "application/json")
+    )
+
+    assert both(store, 'in:observation "ipsum lorem" größe') == [0]
+    assert both(store, '"state: a won!"') == [0]
+    assert both(store, "in:reply größe") == []
+    where = find(store, "größe").hits[0].where
+    assert (where.seq, "Größe 42" in where.snippet) == (1, True)
+
+
+def test_large_content_is_hidden_from_outsiders_and_masked_as_the_rest(store: Store, samples: "Samples") -> None:
+    large(store, samples, text_of("the secretplace is here"))
+    masked = Sight(redact=lambda raw: raw.replace(b"secretplace", b"..."), hides=lambda word: word in "secretplace")
+
+    for _ in range(2):
+        assert find(store, "here", sight=lambda _run: Sight(outside=True)).episodes == 0
+        assert find(store, "secretplace", sight=lambda _run: masked).episodes == 0
+        (hit,) = find(store, "here", sight=lambda _run: masked).hits
+        assert hit.where.snippet == "the ... is here"
         assert store.search.index.update()
 
 

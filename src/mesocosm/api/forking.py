@@ -13,6 +13,7 @@ import msgspec
 
 from mesocosm.api.experiments import Arguments, settled_model
 from mesocosm.api.running import Work
+from mesocosm.core.entry import whole
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -40,7 +41,6 @@ from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.engine.plan import planned
-from mesocosm.interop.replay import whole
 from mesocosm.models.inprocess import spoken
 
 if TYPE_CHECKING:

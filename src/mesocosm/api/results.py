@@ -239,8 +239,6 @@ class Episode:
         return f"<Episode {self.task} {self.status} score={score}>"
 
     def _whole(self, value: Any) -> Any:
-        from mesocosm.interop.replay import whole
-
         return whole(value, self._run._store.blobs)  # noqa: SLF001
 
     def _first(self) -> Any:

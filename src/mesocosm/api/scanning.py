@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from mesocosm.api.experiments import Arguments, chosen_model
 from mesocosm.api.running import Work
 from mesocosm.api.scan_benchmark import ScanAgent, ScanBenchmark
-from mesocosm.core.entry import Chunk
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
@@ -22,7 +19,6 @@ from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selecti
 from mesocosm.core.task import Task
 from mesocosm.engine.scan_question import SCAN, ScanQuestion, TranscriptPassage, passages_of
 from mesocosm.engine.scanning import EPISODE, check_name
-from mesocosm.interop.replay import inline
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -107,21 +103,14 @@ def episodes_to_scan(store: "Store", run: Run, where: Sequence[str], limit: int 
 
 def transcript(store: "Store", episode_id: str) -> list[TranscriptPassage]:
     """Return what was said in an episode, as search finds it, large content included."""
-    from mesocosm.store.search_words import utterances
+    from mesocosm.store.search_words import utterances, with_content
 
-    chunks = (_whole(chunk, store) for chunk in store.traces.chunks(episode_id))
+    chunks = with_content(store.traces.chunks(episode_id), store.blobs)
     said = (
         (one.step, one.said.word, f"{one.tool}({one.text})" if one.tool and one.said.word == "call" else one.text)
         for one in utterances(chunks)
     )
     return list(passages_of(said))
-
-
-def _whole(chunk: Chunk, store: "Store") -> Chunk:
-    if b'"$blob"' not in chunk.raw:
-        return chunk
-    lines = (inline(msgspec.json.decode(line), store.blobs) for line in chunk.raw.split(b"\n") if line)
-    return replace(chunk, raw=b"\n".join(map(msgspec.json.encode, lines)))
 
 
 def estimate(store: "Store", episodes: Sequence[Episode], model: ModelSettings, most: int) -> ScanEstimate:

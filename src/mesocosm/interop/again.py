@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from mesocosm.core.entry import whole
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
@@ -17,7 +18,6 @@ from mesocosm.core.message import Message, Role
 from mesocosm.core.model import EpisodeView, ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import BlobStore, Model
 from mesocosm.core.registry import MODELS
-from mesocosm.interop.replay import whole
 from mesocosm.interop.wire import whole_body
 
 _MOST_MESSAGES, _PATIENCE_S = 20_000, 10.0

@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.entry import whole
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.message import Message
 from mesocosm.core.ports import BlobStore
 from mesocosm.core.task import Task
-from mesocosm.interop.replay import inline, whole
+from mesocosm.interop.replay import inline
 from mesocosm.models.chat_completions import wire_messages
 
 __all__ = ["RecordedTask", "read_task"]

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import msgspec
 
-from mesocosm.core.entry import is_reference
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import Cause, UnknownName
@@ -197,23 +196,6 @@ def inline(payload: Any, blobs: BlobStore) -> Any:
     if isinstance(payload, list):
         return [inline(value, blobs) for value in payload]
     return payload
-
-
-def whole(value: Any, blobs: BlobStore) -> Any:
-    """Return a recorded value with references replaced; a value that was stored as JSON text is decoded."""
-    if is_reference(value):
-        with suppress(UnknownName):
-            blob = blobs.get(value["$blob"])
-            text = blob.data.decode("utf-8", "replace")
-            if blob.content_type != "application/json":
-                return text
-            with suppress(msgspec.DecodeError):
-                return msgspec.json.decode(text)
-            return text
-        return value
-    if isinstance(value, dict):
-        return {key: whole(item, blobs) for key, item in value.items()}
-    return [whole(item, blobs) for item in value] if isinstance(value, list) else value
 
 
 def turns(events: Iterable[JSON]) -> list[JSON]:

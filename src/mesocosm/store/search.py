@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import UsageError
 from mesocosm.core.score import Metric
+from mesocosm.store.blobs import Blobs
 from mesocosm.store.database import Database
 from mesocosm.store.episode_lists import episodes_by_id
 from mesocosm.store.filters import RunFilter
@@ -36,7 +37,7 @@ from mesocosm.store.search_index import (
     verdict_sets,
 )
 from mesocosm.store.search_query import Heard, Occurrence, SearchQuery
-from mesocosm.store.search_words import ALL, OPEN, SaidIn, tool_key, utterances
+from mesocosm.store.search_words import ALL, OPEN, SaidIn, tool_key, utterances, with_content
 from mesocosm.store.traces import Traces
 
 Item = TypeVar("Item")
@@ -197,6 +198,7 @@ class _Work:
         end: float,
     ) -> None:
         self._database = database
+        self._blobs = Blobs(database)
         self._query = query
         self._scope = scope
         self._sight = sight
@@ -397,7 +399,9 @@ class _Work:
         """Yield episodes of a run with what the reader may see of what was said, and the same folded."""
         sight = self._sight_of(run_id)
         for item, chunks in read_traces(Traces(self._database, sight.redact), items, id_of):
-            said = utterances(chunks, spoken=not sight.outside)
+            # Outsiders may not read content that is kept apart.
+            shown = chunks if sight.outside else with_content(chunks, self._blobs, sight.redact)
+            said = utterances(shown, spoken=not sight.outside)
             allowed = OPEN if sight.outside else ALL
             yield item, self._query.heard(one for one in said if one.said & allowed)
 

@@ -20,11 +20,12 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import Boundary, Cause, Failure, InfrastructureError, MesocosmError, UnknownName
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.verdict import Verdict, verdict
+from mesocosm.store.blobs import Blobs
 from mesocosm.store.database import Database, batches
 from mesocosm.store.rows import run_from
 from mesocosm.store.schema import episodes, runs, search_blocks, search_pages, search_pending
 from mesocosm.store.search_blocks import SIZE, BlockBuilder, bits
-from mesocosm.store.search_words import indexed_words, utterances
+from mesocosm.store.search_words import indexed_words, utterances, with_content
 from mesocosm.store.traces import Traces
 
 _log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class SearchIndex:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._traces = Traces(database)
+        self._blobs = Blobs(database)
 
     def update(
         self, run_id: str = "", *, end: float = float("inf"), indexed: Callable[[int], None] | None = None
@@ -136,7 +138,7 @@ class SearchIndex:
         made: list[tuple[BlockBuilder, Sequence[IndexedEpisode]]] = []
         builder, start = BlockBuilder(), 0
         for number, (episode, chunks) in enumerate(read_traces(self._traces, found, lambda one: one.id), 1):
-            builder.add(episode.id, indexed_words(utterances(chunks)))
+            builder.add(episode.id, indexed_words(utterances(with_content(chunks, self._blobs))))
             if builder.full:
                 made.append((builder, found[start:number]))
                 builder, start = BlockBuilder(), number

@@ -2,15 +2,17 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from enum import IntFlag
 from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
 
-from mesocosm.core.entry import Chunk
+from mesocosm.core.entry import Chunk, whole
 from mesocosm.core.event import Kind
+from mesocosm.core.ports import BlobStore
 
 
 class SaidIn(IntFlag):
@@ -90,6 +92,30 @@ def utterances(chunks: Iterable[Chunk], *, spoken: bool = True) -> Iterator[Utte
             if spoken or event.kind not in _SPOKEN:
                 yield from _said(event, replies, tools, asked=asked)
             asked = asked or event.kind in {Kind.MODEL_CALL, Kind.ACTION}
+
+
+def with_content(
+    chunks: Iterable[Chunk], blobs: BlobStore, redact: Callable[[bytes], bytes] | None = None
+) -> Iterator[Chunk]:
+    """Yield chunks with large content in place of the references to it, redacted as the rest.
+
+    References to content that is gone stay. Raises InfrastructureError if it is in an object store that cannot be read.
+    """
+    for chunk in chunks:
+        if b'"$blob"' not in chunk.raw:
+            yield chunk
+            continue
+        lines = [_with_content(line, blobs) if b'"$blob"' in line else line for line in chunk.raw.split(b"\n")]
+        raw = b"\n".join(lines)
+        yield replace(chunk, raw=raw if redact is None else redact(raw))
+
+
+def _with_content(line: bytes, blobs: BlobStore) -> bytes:
+    try:
+        event = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return line
+    return msgspec.json.encode(whole(event, blobs))
 
 
 def _said(event: _Event, replies: set[str], tools: dict[str, str], *, asked: bool) -> Iterator[Utterance]:

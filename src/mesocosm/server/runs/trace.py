@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import asdict
 
+from mesocosm.core.entry import whole
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.interop.again import NewAnswer
-from mesocosm.interop.replay import whole
 from mesocosm.interop.wire import as_curl, as_python, whole_body
 from mesocosm.server.permissions.visible_runs import VisibleEpisode
 from mesocosm.server.schemas.document import shortened
