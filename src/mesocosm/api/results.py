@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, overload
 
 from mesocosm.api.places import named_run, store_at
 from mesocosm.api.values import Table, Value, cell, value_of
-from mesocosm.core.entry import is_reference
+from mesocosm.core.entry import is_reference, whole
 from mesocosm.core.episode import SCOREABLE, EpisodeStatus
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.event import Event, Kind
