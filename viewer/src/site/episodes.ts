@@ -109,11 +109,16 @@ function fits(row: Row, query: Filter): boolean {
     (!query.task || row.task_digest === query.task) &&
     (!query.mistake || row.mistake === query.mistake) &&
     (!query.behaviour || row.behaviour === query.behaviour) &&
-    (!query.label || Object.entries(row.labels).some(([name, value]) => `${name}=${value}` === query.label)) &&
+    (!query.label || groupsOf(row).some(([name, value]) => `${name}=${value}` === query.label)) &&
     (low === null || low === undefined || (row.score !== null && row.score >= low)) &&
     (high === null || high === undefined || (row.score !== null && row.score <= high)) &&
     seen.includes((query.q ?? '').trim().toLowerCase())
   )
+}
+
+/** The labels of an episode, and its trial, which counts from 1. */
+function groupsOf({ labels, trial }: Row): [string, string][] {
+  return Object.entries({ trial: String(trial + 1), ...labels })
 }
 
 function hasOutcome(row: Row, outcome: string, primary: Primary): boolean {

@@ -109,7 +109,7 @@ def _results_document(found: RunResults) -> RunResultsDocument:
         cost_usd=usage.cost_usd,
         failures=list(map(FailureCountDocument.of, found.failures)),
         metrics=list(map(MetricDocument.of, found.metrics)),
-        labels=[LabelDocument(name=discreet(one.name), values=one.values, exact=one.exact) for one in found.labels],
+        labels=[LabelDocument(name=discreet(one.name), values=one.values) for one in found.labels],
     )
 
 

@@ -76,7 +76,9 @@ function nothingWords(run: Schema<'RunDetail'>, { measured }: Schema<'WrongAnswe
 
 function By({ run, by, onChange }: { run: WrongPanelProps['run']; by: string; onChange: (by: string) => void }) {
   const { data } = useQuery(resultsQuery(run.id))
-  const labels = (data?.labels ?? []).map(({ name }) => ({ value: `label:${name}`, label: name }))
+  const labels = (data?.labels ?? []).flatMap(({ name }) =>
+    name === 'trial' ? [] : [{ value: `label:${name}`, label: name }],
+  )
   return <Select quiet label="by" options={[...GROUPINGS, ...labels]} value={by} onChange={onChange} />
 }
 
