@@ -24,7 +24,6 @@ from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
 from mesocosm.stats import usable
 
-
 LONGEST_FACT = 80
 """Maximum length of a text in the metadata of a task that becomes a label."""
 

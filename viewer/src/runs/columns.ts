@@ -71,7 +71,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     priority: 7,
     empty: ({ primary }) => primary?.value == null,
   }),
-  column('n', 'n', 'Scored episodes, of the planned ones where some are missing', 84, { numeric: true, priority: 5 }),
+  column('n', 'n', 'Scored episodes, of the planned ones where some are missing', 104, { numeric: true, priority: 5 }),
   column('baseline', 'To baseline', 'Difference to the baseline of the benchmark, over the same tasks', 94, {
     numeric: true,
     priority: 3,

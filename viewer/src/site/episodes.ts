@@ -66,6 +66,20 @@ export async function getNeighbours(id: string, query: Filter = {}): Promise<Sch
   return { previous: rows[place - 1]?.id ?? null, next: rows[place + 1]?.id ?? null }
 }
 
+/** Answer `/api/benchmarks/{id}/tasks/{digest}`. */
+export function getTask(benchmark: string, digest: string): Promise<Schema<'TaskDetail'>> {
+  return readFile(`tasks/${fileName(benchmark)}/${fileName(digest)}`)
+}
+
+/** Answer `/api/episodes/{id}/attempts`: the trials of its task. */
+export async function getAttempts(id: string): Promise<Schema<'TaskAttempts'>> {
+  const { run, task_digest: digest } = await getEpisode(id)
+  const { items, tried, whole } = await getTask(run.benchmark, digest)
+  const models = tried.filter(({ builtin }) => !builtin)
+  const sum = (part: 'passed' | 'judged') => models.reduce((all, one) => all + one[part], 0)
+  return { items, passed: sum('passed'), judged: sum('judged'), whole }
+}
+
 /** Read the first file of an episode. */
 export function episodeFile(id: string): Promise<EpisodeFile> {
   return readFile<EpisodeFile>(`episodes/${fileName(id)}`)
