@@ -39,7 +39,10 @@ function Distribution({
   search,
   onSearch,
 }: DistributionPanelProps & { histogram: Schema<'HistogramDocument'> | null }) {
-  if (histogram === null) {
+  if (
+    histogram === null ||
+    (histogram.counts.every((some) => some === 0) && histogram.worst + histogram.missing === 0)
+  ) {
     return (
       <p className="muted">
         No {unitOf(run)} has a score{isGoing(run) ? ' yet' : ''}.

@@ -62,7 +62,8 @@ def _wrong_document(run: VisibleRun, by: str, reader: RunReader, beside: list[st
     return WrongAnswersDocument(
         by=by,
         wrong=found.wrong,
-        measured=found.wrong if primary is None else primary.n_scored,
+        # While a run goes on, its score is read at another moment than its wrong answers.
+        measured=found.wrong if primary is None else max(primary.n_scored, found.wrong),
         other_wrong=found.other_wrong,
         kinds=[
             WrongKindDocument(

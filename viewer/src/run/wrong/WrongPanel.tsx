@@ -42,7 +42,7 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
   return (
     <Panel
       title="Wrong answers"
-      note={data === undefined ? undefined : wrongNote(data)}
+      note={data === undefined || data.measured === 0 ? undefined : wrongNote(data)}
       actions={
         data !== undefined &&
         data.wrong > 0 && (
