@@ -123,7 +123,7 @@ def test_a_finished_run_cannot_be_stopped(run: "Invoke") -> None:
 
 def test_logs_tell_of_failures_with_their_traceback(run: "Invoke") -> None:
     outcome = run("eval", "logs", "first", "--failed")
-    assert "row 2 trial 0 · failed" in outcome.out
+    assert "row 2 trial 1 · failed" in outcome.out
     assert "workflow_failed: RuntimeError: too hard" in outcome.out
     assert "main.py" in outcome.out
     assert "row 0" not in outcome.out

@@ -404,8 +404,8 @@ def test_logs_name_what_the_grader_did_and_do_not_take_skipped_samples_for_faile
     workspace.rows("1", "skipped", "no number")
     workspace.run("--name", "mixed")
     told = workspace.eval("logs", "mixed").out
-    assert "row 1 trial 0 · skipped" in told
-    assert "row 2 trial 0 · completed · no score" in told
+    assert "row 1 trial 1 · skipped" in told
+    assert "row 2 trial 1 · completed · no score" in told
     assert "grader_error: ValueError: could not convert" in told
     assert "main.py" in told
     failed = workspace.eval("logs", "mixed", "--failed").out

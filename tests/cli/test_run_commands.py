@@ -105,7 +105,7 @@ def test_lists_can_be_narrowed(mesocosm: "Invoke", played: "Played", words: str,
 def test_logs_show_one_task_in_full(mesocosm: "Invoke", played: "Played") -> None:
     shown = mesocosm("run", "logs", played.run_id, "--task", "seed-1", *played.there).out
     other = mesocosm("run", "logs", played.run_id, "--task", "nothing", *played.there)
-    assert shown.count(" trial 0 · completed · ") == 1
+    assert shown.count(" trial 1 · completed · ") == 1
     assert "… (" not in shown
     assert (other.code, "has no episode of task 'nothing'" in other.err) == (2, True)
 
@@ -230,7 +230,7 @@ def test_episodes_are_a_table_when_plain_text_is_asked_for(mesocosm: "Invoke", p
 def test_traces_are_a_timeline_when_plain_text_is_asked_for(mesocosm: "Invoke", played: "Played") -> None:
     told = mesocosm("run", "episodes", "last", "--traces", "--limit", "1", "--plain", *played.there).out
 
-    assert "seed-0 trial 0 · completed" in told
+    assert "seed-0 trial 1 · completed" in told
     assert '   0  observation   {"low":1,"high":50,"answer":null,"guesses_left":6}\n' in told
     assert "   1  action        25\n" in told
     assert "\x1b" not in told

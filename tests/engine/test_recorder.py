@@ -9,7 +9,10 @@ from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Event, Kind
 from mesocosm.core.message import Image, Message, Text
+from mesocosm.core.ports import Planned
 from mesocosm.core.redact import Redactor
+from mesocosm.core.task import Task
+from mesocosm.engine.episode import begun
 from mesocosm.engine.recorder import BLOB_BYTES, CHUNK_BYTES, CHUNK_EVENTS, Recorder
 
 
@@ -52,6 +55,14 @@ def test_labels_are_redacted_and_the_episode_that_is_played_keeps_its_own(kept: 
     Recorder(episode, kept, Redactor(["hunter2-hunter2"])).finish()
     assert kept.entries[-1].episode.labels == {"source": "see [redacted]", "level": "5"}
     assert episode.labels == labels
+
+
+def test_what_the_metadata_of_a_task_says_in_a_few_words_is_a_label() -> None:
+    metadata = {"category": "simple", "item": True, "empty": "", "long": "x" * 81, "record": {}}
+
+    for labels, expected in (({}, {"category": "simple"}), ({"category": "own"}, {"category": "own"})):
+        task = Task("a", metadata=metadata, labels=labels)
+        assert begun("r", Planned(task, task.digest(), 0, 0)).labels == expected
 
 
 def test_a_short_episode_is_one_entry(kept: Kept) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import comb
@@ -184,12 +185,40 @@ def test_failures_are_listed_by_cause_the_most_frequent_first() -> None:
     ]
 
 
-def test_labels_are_listed_with_how_many_values_they_have() -> None:
-    samples = [(str(n), 1.0, {"id": str(n), "level": str(n % 3)}) for n in range(1_200)]
+def test_labels_are_listed_with_how_many_values_they_have_unless_they_tell_tasks_apart() -> None:
+    samples = [(str(n), 1.0, {"id": str(n), "area": str(n % 100), "level": str(n % 3)}) for n in range(1_200)]
 
     found = Recorded(samples).results().labels
 
-    assert [(one.name, one.values, one.exact) for one in found] == [("id", 1_000, False), ("level", 3, True)]
+    assert [(one.name, one.values) for one in found] == [("area", 100), ("level", 3)]
+
+
+@dataclass
+class Repeated(Recorded):
+    """Samples of which each task's second is its second trial, and so on."""
+
+    def result_rows(self, run_id: str, primary: str) -> Iterator[ResultRow]:
+        played: Counter[str] = Counter()
+        for row in super().result_rows(run_id, primary):
+            yield row._replace(trial=played[row.task])
+            played[row.task] += 1
+
+
+def test_trials_are_groups_where_there_are_several_and_count_from_1() -> None:
+    samples = Repeated([("a", 1.0, {}), ("a", 0.0, {}), ("b", 0.0, {}), ("b", Cause.GRADER_ERROR, {})])
+
+    assert [(one.name, one.values) for one in samples.results().labels] == [("trial", 2)]
+    assert [(one.value, one.reward.value, one.missing) for one in samples.slices("trial").slices] == [
+        ("1", 0.5, 0),
+        ("2", 0.0, 1),
+    ]
+
+
+def test_a_label_called_trial_wins() -> None:
+    samples = Repeated([("a", 1.0, {"trial": "phase III"}), ("a", 0.0, {"trial": "phase III"})])
+
+    assert [(one.name, one.values) for one in samples.results().labels] == [("trial", 1)]
+    assert [one.value for one in samples.slices("trial").slices] == ["phase III"]
 
 
 LEVELS: list[tuple[str, Became, dict[str, str]]] = [
@@ -258,10 +287,10 @@ def test_trials_of_one_task_are_one_cluster_of_a_slice() -> None:
     assert together.slices("x").slices[0].reward.method == "clustered"
 
 
-def test_many_values_are_cut_to_fifty() -> None:
-    found = Recorded([(str(n), 1.0, {"id": str(n)}) for n in range(60)]).slices("id")
+def test_many_values_are_cut_to_a_hundred() -> None:
+    found = Recorded([(str(n), 1.0, {"id": str(n)}) for n in range(110)]).slices("id")
 
-    assert (len(found.slices), found.more) == (50, 10)
+    assert (len(found.slices), found.more) == (100, 10)
 
 
 def test_a_label_that_no_sample_has_is_unknown() -> None:

@@ -1,7 +1,7 @@
 """Labels of tasks stand beside their episodes, whatever way these come in."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import text
 
@@ -85,3 +85,17 @@ async def test_episodes_are_chosen_by_one_label(store: Store, samples: "Samples"
     assert chosen("a=b=c=d") == [4]
     assert chosen("level=") == []
     assert chosen("hard") == []
+
+
+async def test_episodes_are_chosen_by_trial_from_1_unless_they_have_a_label_of_this_name(
+    store: Store, samples: "Samples"
+) -> None:
+    run = samples.held(store)
+    given: list[dict[str, Any]] = [{}, {"trial": 1}, {"trial": 1, "labels": {"trial": "1"}}]
+    await samples.write(store, run.id, [samples.entry(run.id, place, **one) for place, one in enumerate(given)])
+
+    def chosen(label: str) -> list[int]:
+        return [item.index for item in store.episodes.search(run.id, EpisodeFilter(label=label)).items]
+
+    assert chosen("trial=1") == [0, 2]
+    assert chosen("trial=2") == [1]

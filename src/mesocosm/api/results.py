@@ -399,7 +399,7 @@ class Run:
                 return
 
     def by(self, label: str) -> Table:
-        """Return the score for each value of a label of its tasks. Raises UnknownName."""
+        """Return the score for each value of a label of its tasks, or for each `trial`, from 1. Raises UnknownName."""
         from mesocosm.engine.slices import slices
 
         found = slices(self._stored, self._store.episodes, label)

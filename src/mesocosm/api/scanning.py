@@ -155,7 +155,7 @@ def scan_work(
 
 def _tasks(episodes: Sequence[Episode]) -> Iterator[Task]:
     for episode in episodes:
-        trial = f" trial {episode.trial}" if episode.trial else ""
+        trial = f" trial {episode.trial + 1}" if episode.trial else ""
         asked = question_line(episode.input)
         yield Task(
             f"{episode.task_id}{trial}",

@@ -157,7 +157,7 @@ def _table(listed: Iterator[Episode]) -> None:
 def _timeline(store: "Store", episode: Episode, *, whole: bool = False) -> None:
     from mesocosm.interop.replay import trace
 
-    click.secho(f"\n{episode.task_id} trial {episode.trial} · {episode.status} · {episode.id}", bold=True)
+    click.secho(f"\n{episode.task_id} trial {episode.trial + 1} · {episode.status} · {episode.id}", bold=True)
     shown: Any = None
     for event in trace(episode, store.traces.events(episode.id), store.blobs):
         payload = event["payload"]

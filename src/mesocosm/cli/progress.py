@@ -200,7 +200,7 @@ def episode_line(episode: Episode, unit: str = "task") -> str:
 
     A task without its first score shows that instead of another number. Rows have no steps.
     """
-    trial = f" trial={episode.trial}" if episode.trial else ""
+    trial = f" trial={episode.trial + 1}" if episode.trial else ""
     seeded = episode.seed is not None and episode.task_id == f"seed-{episode.seed}"
     name = f"seed={episode.seed}" if seeded else f"{unit}={episode.task_id}"
     if episode.status not in SCOREABLE:

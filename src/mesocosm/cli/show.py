@@ -49,7 +49,7 @@ MOST_SEEDS = 12
 @click.argument("run_id", metavar="RUN")
 @click.option("--wrong", is_flag=True, help="Instead list the episodes that were graded as wrong.")
 @click.option("--failed", is_flag=True, help="Instead list the episodes that failed, with the reason.")
-@click.option("--by", metavar="LABEL", default="", help="Instead show the score for each value of a label.")
+@click.option("--by", metavar="LABEL", default="", help="Instead show the score for each value of a label, or `trial`.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Episodes that are listed.")
 @remote_option
 def show(run_id: str, by: str, limit: int, *, wrong: bool, failed: bool, remote: bool) -> None:
@@ -86,7 +86,7 @@ def _show_episodes(run_id: str, outcome: Literal["fail", ""], limit: int) -> Non
         return
     read = ReadRun(store, run)
     for episode in page.items:
-        trial = f" trial {episode.trial}" if episode.trial else ""
+        trial = f" trial {episode.trial + 1}" if episode.trial else ""
         click.secho(f"{episode.task_id}{trial}  {', '.join(_scores(episode, run))}", bold=True)
         for line in _facts(ReadEpisode(read, episode), episode):
             click.echo(f"  {line}")

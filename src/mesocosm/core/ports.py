@@ -503,7 +503,7 @@ class ResultRow(NamedTuple):
     """Summary of a finished episode: `score` and `outcome` belong to the score that the primary metric reads.
 
     The outcome is scored, worst, missing or skipped. `failure` is the cause of the episode's failure, `missing` the
-    cause of the missing score. `duration` is in seconds; `labels` is JSON text.
+    cause of the missing score. `duration` is in seconds; `labels` is JSON text; `trial` counts from 0.
     """
 
     task: str
@@ -514,6 +514,7 @@ class ResultRow(NamedTuple):
     missing: str | None
     duration: float | None
     labels: str | None
+    trial: int = 0
 
 
 class RunStore(Protocol):

@@ -24,6 +24,9 @@ from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers
 from mesocosm.stats import usable
 
+LONGEST_FACT = 80
+"""Maximum length of a text in the metadata of a task that becomes a label."""
+
 
 class Player:
     """Runs episodes of one run, many concurrently."""
@@ -183,16 +186,19 @@ def begun(run_id: str, planned: Planned) -> Episode:
         seed=task.seed,
         index=planned.index,
         cluster=task.cluster or "",
-        labels=task.labels or _category(task),
+        labels=_facts(task) | task.labels,
         status=EpisodeStatus.RUNNING,
         started_at=time.time(),
     )
 
 
-def _category(task: Task) -> dict[str, str]:
-    """Return the category that a benchmark computes its further metrics by, as a label."""
-    found = task.metadata.get("category")
-    return {"category": found} if isinstance(found, str) else {}
+def _facts(task: Task) -> dict[str, str]:
+    """Return what the metadata of a task says in a few words, as labels: its category, area, mode."""
+    return {
+        name: value
+        for name, value in task.metadata.items()
+        if isinstance(value, str) and 0 < len(value) <= LONGEST_FACT and value.isprintable()
+    }
 
 
 async def record_lost(session: ExecutorSession, planned: Planned, error: EpisodeError) -> Episode:

@@ -26,8 +26,11 @@ from mesocosm.stats import Interval, Spread, pass_at_k, pass_hat_k, spread, usab
 PASS_RATE = "pass_rate"  # noqa: S105 - no password
 """The name of the metric whose threshold defines a pass."""
 
-NAMES, VALUES = 100, 1_000
-"""Maximum labels to list, and maximum distinct values to count for each."""
+TRIAL = "trial"
+"""Episodes are grouped by it as by a label of their tasks; it counts from 1. A label of this name wins."""
+
+NAMES, VALUES = 100, 100
+"""Maximum labels to list, and maximum distinct values of a listed one: with more it tells tasks apart, not groups."""
 
 UNEXPLAINED = "worst_score"
 """Cause of a sample without a failure that its grader scored as worst."""
@@ -200,11 +203,10 @@ class FailureCount:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label of samples and its number of values; if not `exact`, there may be more."""
+    """A label to group samples by, and its number of values."""
 
     name: str
     values: int
-    exact: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +240,7 @@ class _Seen:
 
     done: int = 0
     skipped: int = 0
+    trial: int = 0
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
     durations: "array[float]" = field(default_factory=lambda: array("d"))
     trials: Trials = field(default_factory=Trials)
@@ -277,7 +280,7 @@ def results(run: Run, episodes: Samples, metrics: Sequence[MetricResult]) -> Run
         tokens_per_sample=run.usage.total / seen.done if seen.done else None,
         failures=_failures(seen.causes),
         metrics=tuple(result for result in metrics if result is not shown and result.name != PASS_RATE),
-        labels=tuple(Label(name, len(values), len(values) < VALUES) for name, values in sorted(seen.labels.items())),
+        labels=_labels_of(seen),
     )
 
 
@@ -287,7 +290,7 @@ def _rate(rows: Iterable[ResultRow], bar: Metric, planned: int) -> MetricResult:
         ScoreRow(
             task, cluster, 0, bar.score, score, None if outcome == "worst" else missing or failure, outcome == "worst"
         )
-        for task, cluster, score, outcome, failure, missing, _, _ in rows
+        for task, cluster, score, outcome, failure, missing, _, _, _ in rows
     )
     return measure([bar], scored, planned)[0]
 
@@ -330,8 +333,9 @@ def stage_of(cause: str) -> str:
 def _read(rows: Iterable[ResultRow]) -> _Seen:
     seen = _Seen()
     place_of = seen.trials.place
-    for task, cluster, score, outcome, failure, missing, duration, labels in rows:
+    for task, cluster, score, outcome, failure, missing, duration, labels, trial in rows:
         seen.done += 1
+        seen.trial = max(seen.trial, trial)
         if duration is not None:
             seen.durations.append(duration)
         if labels:
@@ -357,8 +361,16 @@ def _note(known: dict[str, set[str]], labels: dict[str, str]) -> None:
             if len(known) >= NAMES:
                 continue
             values = known[name] = set()
-        if len(values) < VALUES:
+        if len(values) <= VALUES:
             values.add(value)
+
+
+def _labels_of(seen: _Seen) -> tuple[Label, ...]:
+    """Return what the samples can be grouped by: labels with few values, and the trial if there are several."""
+    found = [Label(name, len(values)) for name, values in sorted(seen.labels.items()) if len(values) <= VALUES]
+    if seen.trial and TRIAL not in seen.labels:
+        found.append(Label(TRIAL, seen.trial + 1))
+    return tuple(found)
 
 
 def _tally(run: Run, seen: _Seen, passed: int | None) -> SampleCounts:

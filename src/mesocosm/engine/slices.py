@@ -1,4 +1,4 @@
-"""Results of a run split by one label of its tasks."""
+"""Results of a run split by one label of its tasks, or by trial."""
 
 from array import array
 from collections import Counter
@@ -12,10 +12,10 @@ from mesocosm.core.ports import ResultRow, ScoreRow
 from mesocosm.core.run import Run
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.metrics import declared_worst, measure
-from mesocosm.engine.results import Samples, declared_metrics, pass_metric
+from mesocosm.engine.results import TRIAL, VALUES, Samples, declared_metrics, pass_metric
 from mesocosm.stats import usable
 
-SHOWN = 50
+SHOWN = VALUES
 """Maximum values of a label to show: those with the most samples."""
 
 _labels = msgspec.json.Decoder(dict[str, str])
@@ -63,10 +63,10 @@ class _Seen:
 
 
 def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> Slices:
-    """Return the results for each value of the label `by`, the 50 with the most samples, or only for the value `only`.
+    """Return the results for each value of the label `by`, the 100 with the most samples, or only for the value `only`.
 
-    Intervals are clustered by task. Raises UnknownName if no stored sample has the label, or the run has no primary
-    metric.
+    `by` may be `trial`, which counts from 1. Intervals are clustered by task. Raises UnknownName if no stored sample
+    has the label, or the run has no primary metric.
     """
     primary = next((metric for metric in declared_metrics(run) if metric.primary), None)
     if primary is None:
@@ -98,8 +98,10 @@ def slices(run: Run, episodes: Samples, by: str, *, only: str | None = None) -> 
 def _read(rows: Iterable[ResultRow], by: str) -> _Seen:
     seen = _Seen()
     values, clusters = seen.values, seen.clusters
-    for task, cluster, score, outcome, _, _, _, labels in rows:
+    for task, cluster, score, outcome, _, _, _, labels, trial in rows:
         named = _labels.decode(labels) if labels else {}
+        if by == TRIAL:
+            named.setdefault(TRIAL, str(trial + 1))
         if named.keys() - seen.names and len(seen.names) < 1_000:
             seen.names.update(named)
         if by in named:

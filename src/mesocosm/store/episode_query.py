@@ -1,5 +1,6 @@
 """Episode filters as SQL: conditions on columns, and the indexes that can narrow down the search."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    not_,
     or_,
     select,
     union_all,
@@ -35,6 +37,7 @@ _ALL = 1_000_000_000
 """A limit without effect on results; it keeps the query planner from using the index of the order instead."""
 
 _RULES = {cause.value: rule for cause, rule in RULES.items()}
+_TRIAL = re.compile(r"trial=([1-9][0-9]{0,8})")
 _UNSCORED = frozenset({"worst", "missing", "skipped"})
 
 Columns = ReadOnlyColumnCollection[str, Any]
@@ -215,7 +218,12 @@ def _label(label: str, column: Columns, *, postgres: bool) -> ColumnElement[bool
     ends = [place for place, sign in enumerate(label) if sign == "="]
     pairs = [f"{json_text(label[:end])}:{json_text(label[end + 1 :])}" for end in ends]
     place = func.strpos if postgres else func.instr
-    return or_(false(), *(place(column.labels, f"{before}{pair}") > 0 for pair in pairs for before in "{,"))
+    found = [place(column.labels, f"{before}{pair}") > 0 for pair in pairs for before in "{,"]
+    if (trial := _TRIAL.fullmatch(label)) is not None:
+        # A label of this name wins, as in groups.
+        named = place(func.coalesce(column.labels, ""), '"trial":') > 0
+        found.append(and_(column.trial == int(trial[1]) - 1, not_(named)))
+    return or_(false(), *found)
 
 
 def _leads(wanted: EpisodeFilter, threshold: float) -> list[Lead]:

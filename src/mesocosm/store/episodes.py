@@ -487,6 +487,7 @@ class Episodes:
                 case((column.outcome == "missing", cause)),
                 column.duration,
                 column.labels,
+                column.trial,
             )
             .where(column.run_id == run_id, column.status.in_(_FINISHED))
             .order_by(column.position, column.task_digest, column.trial)

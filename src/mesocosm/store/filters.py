@@ -145,7 +145,8 @@ class EpisodeFilter:
     the case of ASCII letters. `outcome` is that of the score the primary metric reads: `scored`, `missing`, `skipped`
     (by its grader), `worst` (a failure of the agent), `pass` (above the threshold of the run's pass rate, else of its
     metric, else 0), `fail` (scored but not above it, or worst). `score_low` and `score_high` bound that score,
-    inclusively. `task` is a task digest, `label` a task label with its value: `difficulty=hard`.
+    inclusively. `task` is a task digest, `label` a task label with its value: `difficulty=hard`, or
+    `trial=2`, which counts from 1.
     `mistake` and `behaviour` are those of the episode (core.episode).
     """
 

@@ -67,4 +67,6 @@ def _shown(by: str, stored: Any) -> str | None:
         return None
     if by.startswith(LABEL):
         return labels_from(stored).get(by.removeprefix(LABEL))
+    if by == "trial":
+        return str(stored + 1)
     return answer_line(msgspec.json.decode(stored)) if by == "answer" else str(stored)

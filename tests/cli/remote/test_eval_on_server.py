@@ -261,13 +261,13 @@ def test_a_failed_sample_is_named_with_its_row_in_results_and_log(busy: "Platfor
         assert words in seen.out
     assert "mesocosm eval logs broken --failed" in seen.out
     failed = busy("eval", "logs", "broken", "--failed").out
-    assert "row 0 trial 0 · failed" in failed
+    assert "row 0 trial 1 · failed" in failed
     assert "main.py" in failed
     assert "row 1" not in failed
     chosen = busy("eval", "logs", "broken", "--rows", "1,3", "--json").document["items"]
     assert [(one["row"], one["reward"], one["cause"]) for one in chosen] == [("1", 0.0, None), ("3", 1.0, None)]
     whole = busy("eval", "logs", "broken").out
-    assert "row 3 trial 0 · completed · score 1.0000" in whole
+    assert "row 3 trial 1 · completed · score 1.0000" in whole
     assert "asked 3?" in whole
 
 
@@ -284,7 +284,7 @@ def test_code_that_fails_before_a_model_is_asked_is_told_once_and_is_to_be_mende
     assert "mesocosm eval submit configs/eval/sums.toml --upload" in shown
     assert "run resume" not in shown
     log = busy("eval", "logs", "broken").out
-    assert "row 0 trial 0 · failed, not counted, still pending" in log
+    assert "row 0 trial 1 · failed, not counted, still pending" in log
     assert log.count("workflow_failed: as in row 0") == 2
     assert log.count("error: workflow_failed") == 1
 

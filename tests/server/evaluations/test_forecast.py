@@ -120,3 +120,39 @@ def test_a_private_server_plays_all_of_gsm8k_with_32_at_once(team: Team) -> None
     wanted = {"benchmark": "gsm8k", "parameters": {"data_path": "dataset:gsm8k"}, "parallel": 32}
     (one,) = forecast(team, wanted)["runs"]
     assert (one["refused"], one["episodes"], one["parallel"]) == ("", 1_319, 32)
+
+
+def rollout(team: Team, **given: Any) -> dict[str, Any]:
+    """Return a run of the team's rollout."""
+    return {"kind": "rollout", "workspace": team.workspace, "configuration": "configs/eval/sums.toml", **given}
+
+
+def test_a_rollout_is_estimated_from_its_last_run_of_the_model_and_has_its_command(team: Team) -> None:
+    before = team.submitted(name="before")["id"]
+    team.work()
+    chosen = {
+        "assignments": {"experiment.model_path": "openai/judge"},
+        "limit": 2,
+        "name": "other",
+        "from_run": "before",
+    }
+    answer = team.owner.post(
+        "/api/runs/forecast", {"runs": [rollout(team, snapshot=team.snapshot), rollout(team, **chosen)]}
+    )
+    assert answer.status_code == 200, answer.text
+    mine, other = answer.json()["runs"]
+    assert (mine["model"], mine["basis"]["run_id"], mine["refused"]) == ("openai/tiny", before, "")
+    assert mine["tokens"]["low"] <= mine["tokens"]["value"] <= mine["tokens"]["high"]
+    assert (other["model"], other["tasks"], other["basis"]) == ("openai/judge", 2, None)
+    assert mine["command"] == ""
+    assert other["command"] == (
+        "mesocosm eval submit --workspace reefs --from before --limit 2 --name other "
+        "--set experiment.model_path=openai/judge"
+    )
+
+
+def test_a_run_of_an_environment_that_would_be_refused_says_why_and_at_which_field(team: Team) -> None:
+    body = {"domain_id": "nothing", "binding_vow_version": "1.0.0", "agent_config": {"model": "openai/tiny"}}
+    (one,) = team.owner.post("/api/runs/forecast", {"runs": [body]}).json()["runs"]
+    assert "nothing" in one["refused"]
+    assert (one["model"], one["episodes"], one["usd"]) == ("openai/tiny", 0, None)

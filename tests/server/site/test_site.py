@@ -121,6 +121,13 @@ def test_an_episode_has_its_events_and_its_outline(site: str, client: Any, episo
     assert file["steps"] == client.get(f"/api/episodes/{episode_id}/steps?limit=500").json()
 
 
+def test_the_task_of_an_episode_is_there_over_all_runs(site: str, client: Any, episode_id: str) -> None:
+    found = client.get(f"/api/episodes/{episode_id}").json()
+    benchmark, digest = found["run"]["benchmark"], found["task_digest"]
+    told = read(site, f"tasks/{file_name(benchmark)}/{file_name(digest)}")
+    assert told == client.get(f"/api/benchmarks/{benchmark}/tasks/{digest}").json()
+
+
 def test_every_two_runs_are_compared(site: str, client: Any) -> None:
     ids = [run["id"] for run in read(site, "runs")["items"]]
     for first, a in enumerate(ids):

@@ -2,7 +2,7 @@
 import { compareEpisodes } from '../site/against'
 import { getBenchmark, listBenchmarks } from '../site/benchmarks'
 import { compareRuns } from '../site/compare'
-import { getEpisode, getNeighbours, listEpisodes } from '../site/episodes'
+import { getAttempts, getEpisode, getNeighbours, getTask, listEpisodes } from '../site/episodes'
 import { absent, fileName, readFile } from '../site/files'
 import { allRuns, listRuns } from '../site/runs'
 import { getCall, listEvents, listSteps } from '../site/trace'
@@ -25,6 +25,7 @@ const ROUTES: Routes = {
     readWrong(await runName(run_id), query?.by ?? 'mistake'),
   '/api/runs/{run_id}/episodes': ({ run_id }, query) => listEpisodes(run_id, query),
   '/api/episodes/{episode_id}': ({ episode_id }) => getEpisode(episode_id),
+  '/api/episodes/{episode_id}/attempts': ({ episode_id }) => getAttempts(episode_id),
   '/api/episodes/{episode_id}/neighbours': ({ episode_id }, query) => getNeighbours(episode_id, query),
   '/api/episodes/{episode_id}/events': ({ episode_id }, query) => listEvents(episode_id, query),
   '/api/episodes/{episode_id}/steps': ({ episode_id }, query) => listSteps(episode_id, query),
@@ -33,6 +34,8 @@ const ROUTES: Routes = {
   '/api/compare': (_params, query) => compareRuns(query?.run ?? [], query?.metric),
   '/api/benchmarks': (_params, query) => listBenchmarks(query),
   '/api/benchmarks/{benchmark_id}': ({ benchmark_id }) => getBenchmark(benchmark_id),
+  '/api/benchmarks/{benchmark_id}/tasks/{task_digest}': ({ benchmark_id, task_digest }) =>
+    getTask(benchmark_id, task_digest),
 }
 
 /** Return what the files of a run are called, by its id or a unique beginning of it. */

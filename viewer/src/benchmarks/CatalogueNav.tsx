@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router'
+import { SubNav } from '../parts/SubNav'
 import { place } from '../place'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
-import styles from '../workspaces/WorkspaceNav.module.css'
 
 /** What can be run on a server: benchmarks, and environments that people submitted, with their public boards. */
 export function CatalogueNav() {
@@ -10,7 +10,7 @@ export function CatalogueNav() {
   if (place.mode !== 'server' || !member) return null
   const options = { exact: true, includeSearch: false }
   return (
-    <nav aria-label="What can be run" className={styles.nav}>
+    <SubNav label="What can be run">
       <Link to="/benchmarks" activeOptions={options}>
         Benchmarks
       </Link>
@@ -20,6 +20,6 @@ export function CatalogueNav() {
       <Link to="/domains" activeOptions={options}>
         Leaderboards
       </Link>
-    </nav>
+    </SubNav>
   )
 }

@@ -9,6 +9,7 @@ import { bytes, count, plural, sentence } from '../format'
 import { Button } from '../parts/Button'
 import { CopyButton } from '../parts/CopyButton'
 import { Icon } from '../parts/Icon'
+import { LinkButton } from '../parts/LinkButton'
 import linkStyles from '../parts/LinkButton.module.css'
 import { Loaded } from '../parts/Loaded'
 import { Page } from '../parts/Page'
@@ -90,6 +91,20 @@ function DatasetView({ workspace, dataset }: DatasetProps) {
               <Icon name="download" />
               Download
             </a>
+          )}
+          {works && current.status === 'uploaded' && (
+            <LinkButton
+              to="/new-run"
+              search={{
+                kind: 'rollout',
+                workspace: workspace.id,
+                dataset: dataset.id,
+                version: String(current.version),
+              }}
+              icon="play"
+            >
+              Evaluate
+            </LinkButton>
           )}
           {works && !uploads && (
             <Button icon="arrowUp" onClick={() => setUploads(true)}>

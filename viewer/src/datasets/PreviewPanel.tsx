@@ -4,6 +4,8 @@ import { count } from '../format'
 import { Loaded } from '../parts/Loaded'
 import { Panel } from '../parts/Panel'
 import { RowsTable } from '../renderers/RowsTable'
+import { SolvedBy } from './SolvedBy'
+import { useSolved } from './solved'
 
 const ROWS = 20
 
@@ -14,7 +16,7 @@ interface PreviewPanelProps {
   version: number
 }
 
-/** The first rows of a version. */
+/** The first rows of a version, and who solves them. */
 export function PreviewPanel({ workspaceId, datasetId, version }: PreviewPanelProps) {
   const params = { workspace: workspaceId, dataset: datasetId }
   const preview = useDocument('/api/workspaces/{workspace}/datasets/{dataset}/preview', {
@@ -22,10 +24,23 @@ export function PreviewPanel({ workspaceId, datasetId, version }: PreviewPanelPr
     query: { version, limit: ROWS },
   })
   const found = preview.data
+  const solved = useSolved(workspaceId, datasetId, version)
   return (
     <Panel title="Rows" note={found && noteOf(found)}>
       <Loaded query={preview} title="The rows could not be loaded">
-        {(rows) => <RowsTable rows={tableOf(rows)} />}
+        {(rows) => (
+          <RowsTable
+            rows={tableOf(rows)}
+            further={
+              solved.size > 0
+                ? {
+                    title: 'Solved by',
+                    cell: (line) => <SolvedBy row={solved.get(String(rows.items[line]?.row))} />,
+                  }
+                : undefined
+            }
+          />
+        )}
       </Loaded>
     </Panel>
   )

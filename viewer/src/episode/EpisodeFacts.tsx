@@ -60,7 +60,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             <span className={styles.seed}>{episode.seed ?? '–'}</span>
           </Fact>
         )}
-        <Fact label="Trial">{episode.trial}</Fact>
+        <Fact label="Trial">{episode.trial + 1}</Fact>
         <Fact label="Started">
           <When at={episode.started_at} />
         </Fact>

@@ -72,7 +72,7 @@ export function EpisodeView({ episode, search, change }: EpisodeViewProps) {
       {view === 'conversation' && (
         <div className={answerStyles.columns}>
           <div className={answerStyles.main}>
-            <OneTurn episode={episode} onCall={openCall} />
+            <OneTurn episode={episode} highlight={search.q} onCall={openCall} />
             <Against episode={episode} />
             <Attempts episode={episode} />
           </div>

@@ -44,7 +44,7 @@ export function usePlace(
     const place = hits.items.length ? (at + hits.items.length) % hits.items.length : -1
     const hit = hits.items[place]
     setHitAt(place)
-    if (hit) toEvent(hit.seq, hit.step)
+    if (hit && !(view === 'conversation' && toMark(place))) toEvent(hit.seq, hit.step)
   }
   const toError = async () => {
     const seq = await errorIn(episode.id, episode.events)
@@ -67,6 +67,13 @@ export function usePlace(
   // Once there will be no newer step, there is none to follow.
   const following = growing ? follow : undefined
   return { step, setStep, lastStep, toStep, hits, hitAt, toHit, toEvent, toError, view, follow: following, setFollow }
+}
+
+/** Scroll to a marked word of the conversation; false where none is marked, as when only the grader said it. */
+function toMark(place: number): boolean {
+  const marks = document.querySelectorAll('article mark')
+  marks[place % marks.length]?.scrollIntoView({ block: 'center' })
+  return marks.length > 0
 }
 
 interface Ways {

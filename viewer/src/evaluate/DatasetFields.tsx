@@ -72,6 +72,15 @@ export function DatasetFields({ draft, set, problems, configured }: PartProps & 
             problem={problems.rows}
           />
         )}
+        <TextField
+          label="Tries per row"
+          optional
+          inputMode="numeric"
+          placeholder="as configured"
+          value={draft.trials}
+          onChange={(trials) => set({ trials })}
+          problem={problems.trials}
+        />
       </Row>
     </>
   )

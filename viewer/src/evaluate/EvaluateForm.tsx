@@ -3,34 +3,32 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { post } from '../api/client'
 import { ApiError } from '../api/error'
-import { documentQuery } from '../api/query'
+import { documentQuery, useDocument } from '../api/query'
 import type { Schema } from '../api/types'
-import { Form } from '../form/Form'
-import { type Submitted, submitAll } from '../launch/benchmark/draft'
-import { StartedBefore } from '../launch/benchmark/StartedBefore'
+import { TextArea } from '../form/TextArea'
+import { plural } from '../format'
+import styles from '../launch/launch.module.css'
+import { ModelChoice } from '../launch/ModelChoice'
+import { NameFields } from '../launch/NameFields'
+import { RunsForm } from '../launch/RunsForm'
+import { useRuns } from '../launch/runs'
 import type { LaunchSearch } from '../launch/search'
-import { Button } from '../parts/Button'
-import styles from '../parts/panels.module.css'
-import { useChange } from '../parts/useChange'
+import { Panel } from '../parts/Panel'
 import { CodeFields } from './CodeFields'
 import { DatasetFields } from './DatasetFields'
-import { EvaluateSide } from './EvaluateSide'
+import { EstimateFacts } from './EstimateFacts'
 import {
+  bodiesOf,
   configuredIn,
   type Draft,
-  draftBody,
   draftOf,
   draftProblems,
-  draftsOf,
   FRESH,
   type Problems,
   placed,
   withDefaults,
 } from './evaluation'
-import { ModelFields } from './ModelFields'
-import { NameFields } from './NameFields'
 import { useEstimate } from './useEstimate'
 
 /** What can be chosen from, and what is chosen already. */
@@ -59,83 +57,76 @@ export function EvaluateForm({ workspaces, search, earlier }: EvaluateFormProps)
   const known = codes.data ?? []
   const shown = withDefaults(draft, known)
   const own = draftProblems(shown)
-  const body = Object.keys(own).length === 0 ? draftBody(shown, known, earlier) : undefined
-  const estimate = useEstimate(body)
-  const [others, setOthers] = useState<string[]>([])
-  const [before, setBefore] = useState<Submitted>()
-  const drafts = draftsOf(shown, others)
-  const open = (id: string) => void navigate({ to: '/runs/$runId', params: { runId: id } })
-  const start = useChange(() => post('/api/runs', { body: draftBody(shown, known, earlier) }), {
-    silent: true,
-    done: 'Evaluation queued.',
-    after: ({ id }) => open(id),
+  const ready = Object.keys(own).length === 0
+  const bodies = ready ? bodiesOf(shown, known, earlier) : []
+  const estimate = useEstimate(bodies[0]?.body as Schema<'RolloutInput'> | undefined)
+  const limits = useDocument('/api/limits').data
+  const models = useDocument('/api/models').data?.models ?? []
+  const runs = useRuns(bodies, {
+    ready,
+    onRefused: (refused) => set({ models: refused.filter(Boolean) }),
+    onStarted: ([id, ...others]) => {
+      if (id && others.length === 0) void navigate({ to: '/runs/$runId', params: { runId: id } })
+      else
+        void navigate({ to: '/', search: { configuration: shown.configuration ? [shown.configuration] : undefined } })
+    },
   })
-  const startAll = useChange(
-    () => submitAll(drafts, (one) => post('/api/runs', { body: draftBody(one, known, earlier) })),
-    {
-      after: (found) => {
-        setBefore(found)
-        if (found.refused.length === 0)
-          void navigate({ to: '/', search: { configuration: shown.configuration ? [shown.configuration] : undefined } })
-      },
-    },
-  )
-  const refused = start.error ?? estimate.error
-  const told = placed(refused instanceof ApiError ? refused.fields : {}, shown)
-  const part: PartProps = {
-    draft: shown,
-    problems: { ...told.at, ...(tried ? own : {}) },
-    set: (change) => {
-      start.reset()
-      setDraft((before) => ({ ...before, ...change }))
-    },
+  const set = (change: Partial<Draft>) => {
+    runs.start.reset()
+    setDraft((before) => ({ ...before, ...change }))
   }
-  const submit = () => {
-    setTried(true)
-    if (Object.keys(own).length > 0) return
-    if (drafts.length > 1) startAll.mutate(undefined)
-    else start.mutate(undefined)
-  }
-  const said = Object.keys(told.at).length > 0 && told.rest.length === 0
+  const told = placed(estimate.error instanceof ApiError ? estimate.error.fields : {}, shown)
+  const part: PartProps = { draft: shown, problems: { ...told.at, ...(tried ? own : {}) }, set }
+  const configured = configuredIn(shown, known)
   return (
-    <div className={styles.form}>
-      <Form
-        label="New evaluation"
-        onSubmit={submit}
-        error={said ? undefined : start.error}
-        title="The evaluation could not be started"
-        actions={
-          <>
-            <Button type="submit" look="primary" icon="play" busy={start.isPending || startAll.isPending}>
-              {drafts.length > 1 ? `Start ${drafts.length} evaluations` : 'Start evaluation'}
-            </Button>
-            <span role="status" className="muted">
-              {tried && Object.keys(own).length > 0 && 'Some fields are invalid.'}
-            </span>
-          </>
-        }
-      >
-        <CodeFields {...part} workspaces={workspaces} codes={codes} earlier={earlier} />
-        <ModelFields
-          {...part}
-          configured={configuredIn(shown, known)?.model}
-          others={others}
-          onOthers={(models) => {
-            setBefore(undefined)
-            setOthers(models)
-          }}
+    <RunsForm
+      label="New evaluation"
+      onTry={() => setTried(true)}
+      runs={runs}
+      tried={tried}
+      workspace={shown.workspace}
+      limits={limits}
+      waits="Choose code and configuration."
+      side={<EstimateFacts ready={ready} estimate={estimate} />}
+    >
+      <Panel title="What">
+        <div className={styles.fields}>
+          <CodeFields {...part} workspaces={workspaces} codes={codes} earlier={earlier} />
+          <DatasetFields {...part} configured={configured?.dataset} />
+        </div>
+      </Panel>
+      <Panel title="Models" note={modelsWords(shown.models.length, configured?.model)} flush>
+        <ModelChoice
+          chosen={shown.models}
+          onChange={(chosen) => set({ models: chosen })}
+          problem={part.problems.models}
+          workspace={shown.workspace}
+          models={models}
+          forecast={runs.found}
         />
-        <DatasetFields {...part} configured={configuredIn(shown, known)?.dataset} />
-        <NameFields {...part} />
-        {before && <StartedBefore before={before} />}
-      </Form>
-      <EvaluateSide
-        ready={body !== undefined}
-        estimate={estimate}
-        others={body === undefined ? [] : drafts.slice(1).map((one) => draftBody(one, known, earlier))}
-      />
-    </div>
+      </Panel>
+      <Panel title="Name">
+        <div className={styles.fields}>
+          <NameFields {...part} name={shown.name} tags={shown.tags} usual="made from the configuration" />
+          <TextArea
+            label="Settings"
+            optional
+            rows={3}
+            hint="In place of those of the configuration, one in a line: evaluation.pass_threshold = 0.5"
+            placeholder="evaluation.pass_threshold = 0.5"
+            value={shown.settings}
+            onChange={(settings) => set({ settings })}
+            problem={part.problems.settings}
+          />
+        </div>
+      </Panel>
+    </RunsForm>
   )
+}
+
+function modelsWords(chosen: number, configured: string | undefined): string {
+  if (chosen === 0) return configured ? `as configured: ${configured}` : 'as configured'
+  return `${plural(chosen, 'model')} chosen, one run each`
 }
 
 function begin(
@@ -153,6 +144,6 @@ function begin(
     configuration: search.configuration ?? '',
     dataset: search.dataset ?? '',
     version: search.version ?? '',
-    model: search.model ?? '',
+    models: search.model ? [search.model] : [],
   }
 }

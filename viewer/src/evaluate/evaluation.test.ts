@@ -1,17 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { Schema } from '../api/types'
-import {
-  type Code,
-  codeKey,
-  codeLabel,
-  draftBody,
-  draftOf,
-  draftProblems,
-  draftsOf,
-  FRESH,
-  placed,
-  tagList,
-} from './evaluation'
+import { bodiesOf, type Code, codeKey, codeLabel, draftOf, draftProblems, FRESH, placed, tagList } from './evaluation'
+
+type Body = Schema<'RolloutInput'>
+
+function draftBody(...given: Parameters<typeof bodiesOf>): Body {
+  return bodiesOf(...given)[0]?.body as Body
+}
 
 const MAIN = { kind: 'commit', branch: 'main', commit: 'c'.repeat(40), snapshot: '', dirty: false } as Code
 const UPLOAD = { ...MAIN, kind: 'upload', snapshot: 's1', dirty: true, author: 'ada' } as Code
@@ -38,7 +33,7 @@ describe('a fresh form', () => {
     expect(draftProblems({ ...CHOSEN, choice: 'first', first: '0' }).first).toMatch('at least 1')
     expect(draftProblems({ ...CHOSEN, choice: 'chosen' }).rows).toMatch('3, 7')
     expect(draftProblems({ ...CHOSEN, trials: 'two' }).trials).toMatch('whole number')
-    expect(draftProblems({ ...CHOSEN, model: 'openai/*' }).model).toMatch('*')
+    expect(draftProblems({ ...CHOSEN, models: Array.from({ length: 21 }, String) }).models).toMatch('20')
     expect(draftProblems({ ...CHOSEN, settings: 'nonsense' }).settings).toMatch('no setting')
   })
 
@@ -49,16 +44,16 @@ describe('a fresh form', () => {
   })
 
   it('is sent once for each of several models, under names of their own', () => {
-    const drafts = draftsOf({ ...CHOSEN, model: 'openai/b', name: 'try' }, ['house/c:7', 'openai/b'])
-    expect(drafts.map(({ model, name }) => [model, name])).toEqual([
-      ['openai/b', 'try'],
+    const bodies = bodiesOf({ ...CHOSEN, models: ['openai/b', 'house/c:7'], name: 'try' }, [MAIN])
+    expect(bodies.map(({ model, body }) => [model, (body as Body).name])).toEqual([
+      ['openai/b', 'try-b'],
       ['house/c:7', 'try-c-7'],
     ])
-    expect(draftsOf(CHOSEN, [])).toEqual([CHOSEN])
+    expect(bodiesOf(CHOSEN, [MAIN])).toHaveLength(1)
   })
 
   it('sends what is chosen', () => {
-    const draft = { ...CHOSEN, model: ' openai/b ', trials: '3', settings: 'grader.use = exact', version: '2' }
+    const draft = { ...CHOSEN, models: ['openai/b'], trials: '3', settings: 'grader.use = exact', version: '2' }
     const body = draftBody({ ...draft, choice: 'chosen', rows: '1,3', tags: 'a, b,a' }, [MAIN])
     expect(body.assignments).toEqual({
       'grader.use': 'exact',
@@ -82,7 +77,7 @@ describe('a run again', () => {
   const draft = draftOf(EVALUATION, ['base'])
 
   it('begins with what it was submitted with', () => {
-    expect(draft).toMatchObject({ model: 'openai/a', trials: '2', choice: 'first', first: '10', tags: 'base' })
+    expect(draft).toMatchObject({ models: ['openai/a'], trials: '2', choice: 'first', first: '10', tags: 'base' })
     expect(draft).toMatchObject({ code: 'same', dataset: 'd1', version: '3', name: '' })
     expect(draft.settings).toBe('evaluation.pass_threshold = 0.5')
   })
@@ -108,7 +103,7 @@ describe('what the server refuses', () => {
       { 'experiment.model_path': 'unknown', 'evaluation.n': 'too many', 'rollout.name': 'bad' },
       CHOSEN,
     )
-    expect(told).toEqual({ at: { model: 'unknown', trials: 'too many', name: 'bad' }, rest: [] })
+    expect(told).toEqual({ at: { models: 'unknown', trials: 'too many', name: 'bad' }, rest: [] })
   })
 
   it('stands at the settings if it is one of them', () => {

@@ -1,6 +1,6 @@
 /** What the form for an evaluation of a rollout holds, what is sent, and where a refusal belongs. */
 import type { Schema } from '../api/types'
-import { slug } from '../launch/benchmark/draft'
+import { modelsProblem, nameOf, type Wanted } from '../launch/runs'
 import { readSettings, settingsText } from './settings'
 
 export type Code = Schema<'CodeDocument'>
@@ -15,7 +15,8 @@ export interface Draft {
   /** The code, as `codeKey` names it; `same`: that of the run that is repeated. */
   code: string
   configuration: string
-  model: string
+  /** Each has a run of its own; none: the configured one. */
+  models: readonly string[]
   dataset: string
   /** A version of the dataset; empty: the newest. */
   version: string
@@ -33,7 +34,7 @@ export const FRESH: Draft = {
   workspace: '',
   code: '',
   configuration: '',
-  model: '',
+  models: [],
   dataset: '',
   version: '',
   choice: 'configured',
@@ -77,7 +78,7 @@ export function draftOf(evaluation: Evaluation, tags: readonly string[]): Draft 
     workspace: evaluation.workspace,
     code: SAME,
     configuration: evaluation.configuration,
-    model: typeof model === 'string' ? model : '',
+    models: typeof model === 'string' ? [model] : [],
     dataset: evaluation.dataset_id,
     version: String(evaluation.dataset_version),
     choice,
@@ -95,7 +96,8 @@ export function draftProblems(draft: Draft): Problems {
   if (draft.workspace === '') found.workspace = 'Choose a workspace.'
   if (draft.code === '') found.code = 'Choose the code.'
   if (draft.configuration === '' && draft.code !== SAME) found.configuration = 'Choose a configuration.'
-  if (draft.model.includes('*')) found.model = 'Replace the * with the full name.'
+  const models = draft.models.length === 0 ? undefined : modelsProblem(draft.models)
+  if (models) found.models = models
   if (draft.choice === 'first' && !whole(draft.first)) found.first = 'Enter a whole number of at least 1.'
   if (draft.choice === 'chosen' && draft.rows.trim() === '') found.rows = 'Enter rows, such as 3, 7, 10-20.'
   if (draft.trials.trim() !== '' && !whole(draft.trials)) found.trials = 'Enter a whole number of at least 1.'
@@ -107,16 +109,24 @@ export function draftProblems(draft: Draft): Problems {
   return found
 }
 
-/** The form for each of several models: as it is, and with each of the others in place of its model. */
-export function draftsOf(draft: Draft, others: readonly string[]): Draft[] {
-  const name = draft.name.trim()
-  const more = others.filter((model) => model !== draft.model.trim())
-  return [draft, ...more.map((model) => ({ ...draft, model, name: name && `${name}-${slug(model)}` }))]
+/** What is sent for each of the models, or once for the configured one. */
+export function bodiesOf(
+  draft: Draft,
+  codes: readonly Code[],
+  earlier?: Pick<Schema<'RunSummary'>, 'id' | 'request'>,
+): Wanted[] {
+  const several = draft.models.length > 1
+  const models = draft.models.length === 0 ? [''] : draft.models
+  return models.map((model) => ({
+    model,
+    body: draftBody({ ...draft, name: nameOf(draft.name, model, several) }, model, codes, earlier),
+  }))
 }
 
 /** What is sent. `earlier` is the run that is repeated: with the same code it gives the configuration as it was. */
-export function draftBody(
+function draftBody(
   draft: Draft,
+  model: string,
   codes: readonly Code[],
   earlier?: Pick<Schema<'RunSummary'>, 'id' | 'request'>,
 ): Schema<'RolloutInput'> {
@@ -127,8 +137,8 @@ export function draftBody(
     kind: 'rollout' as const,
     workspace: draft.workspace,
     configuration: draft.configuration,
-    assignments: assignments(draft),
-    name: draft.name.trim(),
+    assignments: assignments(draft, model),
+    name: draft.name,
     tags: tagList(draft.tags),
     rows: draft.choice === 'chosen' ? draft.rows.trim() : '',
     limit: draft.choice === 'all' ? 0 : draft.choice === 'first' ? Number(draft.first) : null,
@@ -142,9 +152,9 @@ export function draftBody(
   return given as Schema<'RolloutInput'>
 }
 
-function assignments(draft: Draft): Record<string, unknown> {
+function assignments(draft: Draft, model: string): Record<string, unknown> {
   const found = readSettings(draft.settings)
-  if (draft.model.trim() !== '') found[MODEL] = draft.model.trim()
+  if (model !== '') found[MODEL] = model
   if (draft.trials.trim() !== '') found[TRIALS] = Number(draft.trials)
   return found
 }
@@ -160,8 +170,8 @@ const PLACES: Record<string, keyof Draft> = {
   configuration: 'configuration',
   'experiment.rollout': 'configuration',
   'experiment.entrypoint': 'configuration',
-  [MODEL]: 'model',
-  model: 'model',
+  [MODEL]: 'models',
+  model: 'models',
   dataset: 'dataset',
   'experiment.dataset': 'dataset',
   dataset_version: 'version',

@@ -1,41 +1,13 @@
-import type { Schema } from '../api/types'
 import { Row } from '../form/Row'
-import { SelectField } from '../form/SelectField'
 import { TextArea } from '../form/TextArea'
 import { TextField } from '../form/TextField'
 import type { PartProps } from './LaunchForm'
-import { modelOptions, patternOf } from './models'
 import { TechniqueFields } from './TechniqueFields'
 
-/** Who plays. */
-export function AgentFields({
-  request,
-  set,
-  problems,
-  models,
-  guest,
-}: PartProps & { models: readonly Schema<'OfferedModel'>[]; guest: boolean }) {
-  const pattern = patternOf(models, request.model)
+/** How the models play. */
+export function AgentFields({ request, set, problems }: PartProps) {
   return (
     <>
-      <SelectField
-        label="Model"
-        hint="Unavailable models are listed with the reason."
-        value={pattern?.name ?? request.model}
-        onChange={(model) => set({ model })}
-        options={modelOptions(models, request.model, guest)}
-        problem={pattern ? undefined : problems.model}
-      />
-      {pattern && (
-        <TextField
-          label="Model name"
-          hint={`The full name, in place of ${pattern.name}.`}
-          spellCheck={false}
-          value={request.model}
-          onChange={(model) => set({ model })}
-          problem={problems.model}
-        />
-      )}
       {!request.official && (
         <Row>
           <TextField

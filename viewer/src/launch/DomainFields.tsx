@@ -1,5 +1,4 @@
 import type { Schema } from '../api/types'
-import { Row } from '../form/Row'
 import { SelectField } from '../form/SelectField'
 import { TextField } from '../form/TextField'
 import type { PartProps } from './LaunchForm'
@@ -26,24 +25,14 @@ export function DomainFields({
           ...domains.map((one) => ({ value: one.id, label: one.name })),
         ]}
       />
-      <Row>
-        <TextField
-          label="Vow version"
-          hint="The current version of the rules."
-          spellCheck={false}
-          value={request.version}
-          onChange={(version) => set({ version })}
-          problem={problems.version}
-        />
-        <TextField
-          label="Run name"
-          optional
-          maxLength={200}
-          value={request.name}
-          onChange={(name) => set({ name })}
-          problem={problems.name}
-        />
-      </Row>
+      <TextField
+        label="Vow version"
+        hint="The current version of the rules."
+        spellCheck={false}
+        value={request.version}
+        onChange={(version) => set({ version })}
+        problem={problems.version}
+      />
     </>
   )
 }

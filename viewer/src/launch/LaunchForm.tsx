@@ -1,19 +1,20 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { post } from '../api/client'
-import { ApiError } from '../api/error'
 import type { Schema } from '../api/types'
-import { Form } from '../form/Form'
-import { Button } from '../parts/Button'
-import styles from '../parts/panels.module.css'
-import { useChange } from '../parts/useChange'
+import { plural } from '../format'
+import { Panel } from '../parts/Panel'
 import { isMember, type Me } from '../session/person'
 import { AgentFields } from './AgentFields'
 import { DomainFields } from './DomainFields'
 import { EpisodeFields } from './EpisodeFields'
+import styles from './launch.module.css'
 import { episodesProblem } from './limits'
+import { ModelChoice } from './ModelChoice'
+import { NameFields } from './NameFields'
 import { OfficialField } from './OfficialField'
-import { FRESH, type Problems, placed, type RunRequest, requestBody, requestProblems } from './runRequest'
+import { RunsForm } from './RunsForm'
+import { bodiesOf, FRESH, type Problems, placed, type RunRequest, requestProblems } from './runRequest'
+import { useRuns } from './runs'
 import { Summary } from './Summary'
 import type { LaunchSearch } from './search'
 import { useLimits } from './useLimits'
@@ -37,70 +38,84 @@ export interface PartProps {
 
 /** The fields of a run and a summary beside them. */
 export function LaunchForm({ domains, models, search, me }: LaunchFormProps) {
-  const [request, setRequest] = useState<RunRequest>(() => begin(domains, models, search, me))
+  const [request, setRequest] = useState<RunRequest>(() => begin(domains, search, me))
   const [tried, setTried] = useState(false)
   const navigate = useNavigate()
-  const start = useChange(() => post('/api/runs', { body: requestBody(request) }), {
-    silent: true,
-    done: 'Run queued.',
-    after: ({ id }) => void navigate({ to: '/runs/$runId', params: { runId: id } }),
-  })
   const { limits, reason } = useLimits(request.team)
   const many = episodesProblem(Number(request.episodes), limits)
   const own = {
     ...requestProblems(request),
     ...(many && request.seeds.trim() === '' && !request.official ? { episodes: many } : {}),
   }
-  const told = placed(start.error instanceof ApiError ? start.error.fields : {})
+  const ready = Object.keys(own).length === 0
+  const runs = useRuns(bodiesOf(request), {
+    ready,
+    onRefused: (models) => setRequest((before) => ({ ...before, models })),
+    onStarted: ([id, ...others]) => {
+      if (id && others.length === 0) void navigate({ to: '/runs/$runId', params: { runId: id } })
+      else void navigate({ to: '/', search: { benchmark: [request.domain] } })
+    },
+  })
+  const refused = (runs.found?.runs ?? []).filter(({ field }) => field !== '')
+  const told = placed(Object.fromEntries(refused.map((one) => [one.field, one.refused])))
   const problems = { ...told.at, ...(tried ? own : {}) }
   const offered = limits?.domains ? domains.filter(({ id }) => limits.domains?.includes(id)) : domains
   const domain = domains.find((one) => one.id === request.domain)
   const part: PartProps = { request, problems, set: (change) => setRequest((before) => ({ ...before, ...change })) }
-  const submit = () => {
-    setTried(true)
-    if (Object.keys(own).length === 0) start.mutate(undefined)
-  }
-  const said = Object.keys(told.at).length > 0 && told.rest.length === 0
+  const guest = !isMember(me)
   return (
-    <div className={styles.form}>
-      <Form
-        label="New run"
-        onSubmit={submit}
-        error={said ? undefined : start.error}
-        title="The run could not be started"
-        actions={
-          <>
-            <Button type="submit" look="primary" icon="play" busy={start.isPending}>
-              Start run
-            </Button>
-            <span role="status" className="muted">
-              {tried && Object.keys(own).length > 0 ? 'Some fields are invalid.' : reason}
-            </span>
-          </>
-        }
-      >
-        <DomainFields {...part} domains={offered} onDomain={(id) => setRequest(withDomain(request, domains, id))} />
-        {isMember(me) && <OfficialField {...part} />}
-        <AgentFields {...part} models={models} guest={!isMember(me)} />
-        <EpisodeFields {...part} most={limits?.episodes_per_run} />
-        <WhoseFields {...part} guest={!isMember(me)} />
-      </Form>
-      <Summary request={request} domain={domain} limits={limits} />
-    </div>
+    <RunsForm
+      label="New run"
+      onTry={() => setTried(true)}
+      runs={runs}
+      tried={tried}
+      workspace=""
+      limits={limits}
+      reason={reason}
+      waits="Choose a domain and models."
+      side={<Summary request={request} domain={domain} limits={limits} />}
+    >
+      <Panel title="What">
+        <div className={styles.fields}>
+          <DomainFields {...part} domains={offered} onDomain={(id) => setRequest(withDomain(request, domains, id))} />
+          {!guest && <OfficialField {...part} />}
+          <EpisodeFields {...part} most={limits?.episodes_per_run} />
+        </div>
+      </Panel>
+      <Panel title="Models" note={`${plural(request.models.length, 'model')} chosen, one run each`} flush>
+        <ModelChoice
+          chosen={request.models}
+          onChange={(chosen) => part.set({ models: chosen })}
+          problem={problems.models}
+          workspace=""
+          models={guest ? models.map(forGuests) : models}
+          forecast={runs.found}
+        />
+      </Panel>
+      <Panel title="Agent">
+        <div className={styles.fields}>
+          <AgentFields {...part} />
+        </div>
+      </Panel>
+      <Panel title="Name">
+        <div className={styles.fields}>
+          <NameFields {...part} name={request.name} tags={request.tags} usual="made from domain and model" />
+          <WhoseFields {...part} guest={guest} />
+        </div>
+      </Panel>
+    </RunsForm>
   )
 }
 
-function begin(
-  domains: readonly Schema<'Domain'>[],
-  models: readonly Schema<'OfferedModel'>[],
-  search: LaunchSearch,
-  me: Me,
-): RunRequest {
-  const usable = models.find((one) => one.available && !one.name.endsWith('*') && (isMember(me) || one.guests))
+function forGuests(model: Schema<'OfferedModel'>): Schema<'OfferedModel'> {
+  return model.available && !model.guests ? { ...model, available: false, reason: 'for members' } : model
+}
+
+function begin(domains: readonly Schema<'Domain'>[], search: LaunchSearch, me: Me): RunRequest {
   const only = domains.length === 1 ? domains[0]?.id : undefined
   const request: RunRequest = {
     ...FRESH,
-    model: search.model ?? usable?.name ?? '',
+    models: search.model ? [search.model] : [],
     environment: search.environment ?? '',
     team: search.team ?? '',
     visibility: isMember(me) ? 'private' : 'gallery_public',

@@ -7,11 +7,11 @@ import { LinkButton } from '../parts/LinkButton'
 import { Loaded } from '../parts/Loaded'
 import { Page } from '../parts/Page'
 import { PageSkeleton } from '../parts/PageSkeleton'
+import { SubNav } from '../parts/SubNav'
 import { writeSearch } from '../search'
 import { isMember, type Me } from '../session/person'
 import { useMe } from '../session/useMe'
 import { mayAs } from '../workspaces/roles'
-import navStyles from '../workspaces/WorkspaceNav.module.css'
 import { BenchmarkForm } from './benchmark/BenchmarkForm'
 import { LaunchForm } from './LaunchForm'
 import { isBenchmark, isEvaluation, type LaunchSearch } from './search'
@@ -178,7 +178,7 @@ function KindNav() {
     },
   ] as const
   return (
-    <nav aria-label="What to run" className={navStyles.nav}>
+    <SubNav label="What to run">
       {kinds.map(({ label, search: to, here }) => (
         <Link
           key={label}
@@ -190,7 +190,7 @@ function KindNav() {
           {label}
         </Link>
       ))}
-    </nav>
+    </SubNav>
   )
 }
 

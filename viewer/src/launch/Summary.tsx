@@ -1,13 +1,12 @@
 import type { Schema } from '../api/types'
 import { compact, count } from '../format'
-import { Command } from '../parts/Command'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
 import { LimitsPanel } from './LimitsPanel'
 import type { Limits } from './limits'
-import { mostOf, type RunRequest, requestCommand } from './runRequest'
+import { mostOf, type RunRequest } from './runRequest'
 
-/** What the run will be: how much it needs at most, what is measured, and the command that starts the same. */
+/** What is measured, how much a run needs at most, and what one may do. */
 export function Summary({
   request,
   domain,
@@ -20,8 +19,8 @@ export function Summary({
   const steps = domain?.binding_vow.episode.max_steps
   const most = mostOf(request, steps)
   return (
-    <div className={styles.stack}>
-      <Panel title="Estimated usage">
+    <>
+      <Panel title="At most">
         <div className={styles.stack}>
           {domain ? (
             <dl className={styles.terms}>
@@ -31,7 +30,7 @@ export function Summary({
               <dd className="number">{stepsWords(steps, limits)}</dd>
               {most && (
                 <>
-                  <dt>Model calls</dt>
+                  <dt>Model calls of a run</dt>
                   <dd className="number">at most {count(most.calls)}</dd>
                   <dt>Completion tokens</dt>
                   <dd className="number" data-tip={count(most.tokens)}>
@@ -39,10 +38,6 @@ export function Summary({
                   </dd>
                 </>
               )}
-              <dt>Model</dt>
-              <dd>
-                <bdi>{request.model || '–'}</bdi>
-              </dd>
             </dl>
           ) : (
             <p className="muted">Choose a domain.</p>
@@ -53,10 +48,7 @@ export function Summary({
         </div>
       </Panel>
       {limits && <LimitsPanel limits={limits} />}
-      <Panel title="In the terminal">
-        <Command>{requestCommand(request)}</Command>
-      </Panel>
-    </div>
+    </>
   )
 }
 

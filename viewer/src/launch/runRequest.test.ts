@@ -1,13 +1,24 @@
 import { expect, it } from 'vitest'
-import { FRESH, mostOf, placed, requestBody, requestCommand, requestProblems } from './runRequest'
+import type { Schema } from '../api/types'
+import { bodiesOf, FRESH, mostOf, placed, type RunRequest, requestProblems } from './runRequest'
 
-const FULL = { ...FRESH, domain: 'd1', version: '1.0.0', model: 'openai/gpt-4o-mini' }
+const FULL = { ...FRESH, domain: 'd1', version: '1.0.0', models: ['openai/gpt-4o-mini'] }
+
+function requestBody(request: RunRequest) {
+  return bodiesOf(request)[0]?.body as Schema<'RunInput'>
+}
 
 it('names what is missing or wrong', () => {
   expect(requestProblems(FULL)).toEqual({})
-  expect(Object.keys(requestProblems(FRESH))).toEqual(['domain', 'model'])
-  const wrong = { ...FULL, episodes: '0', temperature: '3', seeds: 'x', maxTokens: '1.5', model: 'openai/*' }
-  expect(Object.keys(requestProblems(wrong)).sort()).toEqual(['episodes', 'maxTokens', 'model', 'seeds', 'temperature'])
+  expect(Object.keys(requestProblems(FRESH))).toEqual(['domain', 'models'])
+  const wrong = { ...FULL, episodes: '0', temperature: '3', seeds: 'x', maxTokens: '1.5', models: [] }
+  expect(Object.keys(requestProblems(wrong)).sort()).toEqual([
+    'episodes',
+    'maxTokens',
+    'models',
+    'seeds',
+    'temperature',
+  ])
 })
 
 it('names a technique whose parameters are no object', () => {
@@ -33,16 +44,9 @@ it('sends the techniques that are on', () => {
 
 it('puts what the server said at the fields', () => {
   expect(placed({ 'agent_config.model': 'no', 'seed_set.2': 'too large', other: 'odd' })).toEqual({
-    at: { model: 'no', seeds: 'too large' },
+    at: { models: 'no', seeds: 'too large' },
     rest: ['other: odd'],
   })
-})
-
-it('tells the command that does the same', () => {
-  expect(requestCommand({ ...FULL, systemPrompt: 'Be brief', team: 't1', parallel: '1' })).toBe(
-    'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --episodes 5 --max-tokens 4096 ' +
-      "--system-prompt 'Be brief' --team t1 --visibility private",
-  )
 })
 
 it('tells how much a run needs at most', () => {
@@ -54,15 +58,26 @@ const OFFICIAL = { ...FULL, official: true, seeds: '1, 2', temperature: 'x', epi
 
 it('sends of an official run only what the protocol leaves open', () => {
   const body = requestBody({ ...OFFICIAL, systemPrompt: 'Be brief' })
-  expect(Object.keys(body).sort()).toEqual(
-    ['agent_config', 'binding_vow_version', 'domain_id', 'kind', 'max_parallel', 'name', 'official', 'team_id'].sort(),
-  )
+  expect(Object.keys(body).sort()).toEqual([
+    'agent_config',
+    'binding_vow_version',
+    'domain_id',
+    'kind',
+    'max_parallel',
+    'name',
+    'official',
+    'tags',
+    'team_id',
+  ])
   expect(Object.keys(body.agent_config).sort()).toEqual(['model', 'system_prompt', 'techniques'])
   expect(requestProblems(OFFICIAL)).toEqual({})
 })
 
-it('tells the command of an official run', () => {
-  expect(requestCommand(OFFICIAL)).toBe(
-    'mesocosm run create --domain d1 --vow-version 1.0.0 --model openai/gpt-4o-mini --official --parallel 2 --solo',
-  )
+it('is sent once for each of several models, under names of their own', () => {
+  const bodies = bodiesOf({ ...FULL, models: ['openai/a', 'house/b:7'], name: 'try', tags: 'x, y' })
+  expect(bodies.map(({ model }) => model)).toEqual(['openai/a', 'house/b:7'])
+  expect(bodies.map(({ body }) => body)).toMatchObject([
+    { agent_config: { model: 'openai/a' }, name: 'try-a', tags: ['x', 'y'] },
+    { agent_config: { model: 'house/b:7' }, name: 'try-b-7' },
+  ])
 })

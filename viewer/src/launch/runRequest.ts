@@ -1,7 +1,8 @@
 /** What the form for a run holds, what is sent, and the command that does the same. */
 import type { Schema } from '../api/types'
+import { tagList } from '../evaluate/evaluation'
+import { modelsProblem, nameOf, type Wanted } from './runs'
 import { readSeeds } from './seeds'
-import { shellWord } from './shell'
 
 /** A technique of the vow and how it was set; `params` is JSON. */
 export interface ChosenTechnique {
@@ -15,7 +16,7 @@ export interface RunRequest {
   domain: string
   environment: string
   version: string
-  model: string
+  models: readonly string[]
   episodes: string
   parallel: string
   seeds: string
@@ -26,6 +27,7 @@ export interface RunRequest {
   team: string
   visibility: 'private' | 'gallery_public'
   name: string
+  tags: string
   /** Played by the protocol of the domain: what that fixes is not sent. */
   official: boolean
 }
@@ -35,7 +37,7 @@ export const FRESH: RunRequest = {
   domain: '',
   environment: '',
   version: '',
-  model: '',
+  models: [],
   episodes: '5',
   parallel: '2',
   seeds: '',
@@ -46,6 +48,7 @@ export const FRESH: RunRequest = {
   team: '',
   visibility: 'private',
   name: '',
+  tags: '',
   official: false,
 }
 
@@ -58,8 +61,8 @@ export type Problems = Partial<
 export function requestProblems(request: RunRequest): Problems {
   const found: Problems = {}
   if (request.domain === '') found.domain = 'Choose a domain.'
-  if (request.model.trim() === '') found.model = 'Choose a model.'
-  else if (request.model.includes('*')) found.model = 'Replace the * with the full name.'
+  const models = modelsProblem(request.models)
+  if (models) found.models = models
   if (!whole(request.parallel, 1)) found.parallel = 'Enter a whole number of at least 1.'
   if (!request.official) Object.assign(found, termProblems(request))
   for (const one of request.techniques) {
@@ -83,10 +86,19 @@ function termProblems(request: RunRequest): Problems {
   return found
 }
 
+/** What is sent, a run for each model. */
+export function bodiesOf(request: RunRequest): Wanted[] {
+  const several = request.models.length > 1
+  return request.models.map((model) => ({
+    model,
+    body: requestBody({ ...request, name: nameOf(request.name, model, several) }, model),
+  }))
+}
+
 /** What is sent; of an official run what the protocol leaves open. */
-export function requestBody(request: RunRequest): Schema<'RunInput'> {
+function requestBody(request: RunRequest, model: string): Schema<'RunInput'> {
   if (request.official) {
-    const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(request)
+    const { temperature: _temperature, max_tokens: _tokens, ...agent } = agentOf(request, model)
     const open = {
       kind: 'environment',
       domain_id: request.domain,
@@ -94,7 +106,8 @@ export function requestBody(request: RunRequest): Schema<'RunInput'> {
       agent_config: agent,
       max_parallel: Number(request.parallel),
       team_id: request.team || null,
-      name: request.name.trim(),
+      name: request.name,
+      tags: tagList(request.tags),
       official: true,
     }
     // Fields with a default need not be sent; the type of a document has all of them.
@@ -105,7 +118,7 @@ export function requestBody(request: RunRequest): Schema<'RunInput'> {
     kind: 'environment',
     domain_id: request.domain,
     binding_vow_version: request.version,
-    agent_config: agentOf(request),
+    agent_config: agentOf(request, model),
     official: false,
     num_episodes: seeds?.length ?? Number(request.episodes),
     max_parallel: Number(request.parallel),
@@ -113,15 +126,15 @@ export function requestBody(request: RunRequest): Schema<'RunInput'> {
     env_id: request.environment || null,
     team_id: request.team || null,
     visibility: request.visibility,
-    name: request.name.trim(),
-    tags: [],
+    name: request.name,
+    tags: tagList(request.tags),
     trials: 1,
   }
 }
 
-function agentOf(request: RunRequest): Schema<'AgentInput'> {
+function agentOf(request: RunRequest, model: string): Schema<'AgentInput'> {
   return {
-    model: request.model.trim(),
+    model,
     temperature: Number(request.temperature),
     max_tokens: Number(request.maxTokens),
     system_prompt: request.systemPrompt.trim() || null,
@@ -135,7 +148,7 @@ function agentOf(request: RunRequest): Schema<'AgentInput'> {
 const PLACES: Record<string, Exclude<keyof RunRequest, 'techniques' | 'official'>> = {
   domain_id: 'domain',
   binding_vow_version: 'version',
-  'agent_config.model': 'model',
+  'agent_config.model': 'models',
   'agent_config.temperature': 'temperature',
   'agent_config.max_tokens': 'maxTokens',
   'agent_config.system_prompt': 'systemPrompt',
@@ -146,6 +159,7 @@ const PLACES: Record<string, Exclude<keyof RunRequest, 'techniques' | 'official'
   team_id: 'team',
   visibility: 'visibility',
   name: 'name',
+  tags: 'tags',
 }
 
 /** Problems that the server told, at the fields of the form; the rest by their own names. */
@@ -158,30 +172,6 @@ export function placed(fields: Readonly<Record<string, string>>): { at: Problems
     else rest.push(`${place}: ${words}`)
   }
   return { at, rest }
-}
-
-/** The command that starts the same run. */
-export function requestCommand(request: RunRequest): string {
-  const seeds = quietly(() => readSeeds(request.seeds))
-  const words = [
-    'mesocosm run create',
-    `--domain ${shellWord(request.domain || 'DOMAIN')}`,
-    `--vow-version ${shellWord(request.version || 'VERSION')}`,
-    `--model ${shellWord(request.model.trim() || 'MODEL')}`,
-  ]
-  if (request.official) words.push('--official')
-  else words.push(`--episodes ${seeds?.length ?? (request.episodes || '1')}`)
-  if (seeds && !request.official) words.push(`--seeds ${seeds.join(' ')}`)
-  if (request.parallel !== '1') words.push(`--parallel ${request.parallel}`)
-  if (!request.official) {
-    if (Number(request.temperature) !== 0) words.push(`--temperature ${request.temperature}`)
-    words.push(`--max-tokens ${request.maxTokens || '4096'}`)
-  }
-  if (request.systemPrompt.trim()) words.push(`--system-prompt ${shellWord(request.systemPrompt.trim())}`)
-  if (request.environment && !request.official) words.push(`--env-id ${shellWord(request.environment)}`)
-  words.push(request.team ? `--team ${shellWord(request.team)}` : '--solo')
-  if (!request.official) words.push(`--visibility ${request.visibility}`)
-  return words.join(' ')
 }
 
 /** Model calls and tokens that a run needs at most, in words; nothing while the numbers are not known. */

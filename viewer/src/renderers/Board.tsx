@@ -2,6 +2,7 @@ import { useMemo } from 'react'
 import styles from './board.module.css'
 import { changes, type Grid, toneOf } from './grid'
 import { Marked } from './Marked'
+import { ScrollBox } from './ScrollBox'
 import { TileMark } from './TileMark'
 import { tileOf } from './tiles'
 
@@ -22,7 +23,7 @@ export function Board({ grid, before, large = false }: BoardProps) {
   const size = letterSize(width, widest, large)
   const told = `Board of ${grid.length} × ${width} cells${changed.size ? `, ${changed.size} changed` : ''}`
   return (
-    <div className={styles.scroll}>
+    <ScrollBox className={styles.scroll} label="Board">
       <table className={styles.board} style={{ fontSize: size }} aria-label={told} dir="ltr">
         <tbody>
           {grid.map((row, y) => (
@@ -46,7 +47,7 @@ export function Board({ grid, before, large = false }: BoardProps) {
           ))}
         </tbody>
       </table>
-    </div>
+    </ScrollBox>
   )
 }
 

@@ -1,4 +1,4 @@
-import { useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { count } from '../format'
 import { TextButton } from '../parts/TextButton'
 import { Marked } from './Marked'
@@ -9,8 +9,15 @@ import { ScrollBox } from './ScrollBox'
 
 const PAGE = 100
 
+interface RowsTableProps {
+  rows: Rows
+  highlight?: string
+  /** A column behind those of the rows. */
+  further?: { title: string; cell: (line: number) => ReactNode }
+}
+
 /** Rows with named columns; long tables are shown a hundred rows at a time. */
-export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: string }) {
+export function RowsTable({ rows, highlight = '', further }: RowsTableProps) {
   const [shown, setShown] = useState(PAGE)
   const numeric = rows.columns.map((_, column) => rows.rows.slice(0, 50).every((row) => isNumber(row[column])))
   return (
@@ -25,6 +32,7 @@ export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: st
                   <Marked text={name} highlight={highlight} />
                 </th>
               ))}
+              {further && <th scope="col">{further.title}</th>}
             </tr>
           </thead>
           <tbody>
@@ -41,6 +49,7 @@ export function RowsTable({ rows, highlight = '' }: { rows: Rows; highlight?: st
                     )}
                   </td>
                 ))}
+                {further && <td>{further.cell(line)}</td>}
               </tr>
             ))}
           </tbody>

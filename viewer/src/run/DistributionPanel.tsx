@@ -1,6 +1,7 @@
 /** How the primary score is spread over the episodes; a click shows those of one bar. */
 
 import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import type { Schema } from '../api/types'
 import { Histogram } from '../charts/Histogram'
 import { count, measure } from '../format'
@@ -18,12 +19,13 @@ interface DistributionPanelProps {
   run: Schema<'RunDetail'>
   search: RunSearch
   onSearch: (search: RunSearch) => void
+  actions?: ReactNode
 }
 
-export function DistributionPanel({ run, search, onSearch }: DistributionPanelProps) {
+export function DistributionPanel({ run, search, onSearch, actions }: DistributionPanelProps) {
   const { data, error, refetch } = useQuery(seriesQuery(run.id))
   return (
-    <Panel title="Distribution" note={sampleWords(data)}>
+    <Panel title="Distribution" note={sampleWords(data)} actions={actions}>
       {error !== null && data === undefined && <Failure error={error} onRetry={() => void refetch()} />}
       {error === null && data === undefined && <Skeleton height="9rem" />}
       {data !== undefined && <Distribution run={run} histogram={data.histogram} search={search} onSearch={onSearch} />}
@@ -37,7 +39,10 @@ function Distribution({
   search,
   onSearch,
 }: DistributionPanelProps & { histogram: Schema<'HistogramDocument'> | null }) {
-  if (histogram === null) {
+  if (
+    histogram === null ||
+    (histogram.counts.every((some) => some === 0) && histogram.worst + histogram.missing === 0)
+  ) {
     return (
       <p className="muted">
         No {unitOf(run)} has a score{isGoing(run) ? ' yet' : ''}.

@@ -12,6 +12,7 @@ import { type Segment, Segments } from '../parts/Segments'
 import { Select } from '../parts/Select'
 import { keysOf } from '../search'
 import styles from './EpisodeFilters.module.css'
+import { isGoing } from './headline'
 import { isRollout, thresholdOf, unitOf } from './results/rollout'
 import { justBelow } from './results/words'
 import { compact, isFiltered, type Outcome, type RunSearch, readRunSearch, unfiltered } from './search'
@@ -102,7 +103,12 @@ function Verdicts({ run, search, onSearch }: Pick<EpisodeFiltersProps, 'run' | '
     { value: 'missing', label: 'Errors', icon: 'warning', tone: 'warn', count: counts?.error },
   ]
   if ((counts?.missing ?? 0) > 0) {
-    segments.push({ value: 'pending', label: 'Missing', icon: 'dash', count: counts?.missing })
+    segments.push({
+      value: 'pending',
+      label: isGoing(run) ? 'Still to play' : 'Missing',
+      icon: 'dash',
+      count: counts?.missing,
+    })
   }
   return (
     <Segments

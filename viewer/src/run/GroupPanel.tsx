@@ -1,4 +1,4 @@
-/** The score of a run taken apart by a label of its tasks: the values in order, each filters the table. */
+/** The score of a run taken apart: by a label of its tasks or by trial, where each row filters the table, or as it is spread. */
 
 import { useQuery } from '@tanstack/react-query'
 import type { Schema } from '../api/types'
@@ -8,8 +8,10 @@ import { IntervalBar } from '../parts/IntervalBar'
 import { Panel } from '../parts/Panel'
 import { Select } from '../parts/Select'
 import { Skeleton } from '../parts/Skeleton'
+import { DistributionPanel } from './DistributionPanel'
 import styles from './GroupPanel.module.css'
 import { slicesQuery } from './results/resultsQuery'
+import { groupedBy, SCORE } from './results/slices'
 import type { Label } from './results/types'
 import { compact, type RunSearch, readRunSearch } from './search'
 
@@ -23,24 +25,23 @@ interface GroupPanelProps {
 const SHOWN = 9
 
 export function GroupPanel({ run, labels, search, onSearch }: GroupPanelProps) {
-  const by = search.slice ?? labels[0]?.name ?? ''
-  const { data, error, refetch } = useQuery({ ...slicesQuery(run.id, by), enabled: by !== '' })
-  const options = labels.map(({ name }) => ({ value: name }))
-  if (!labels.some(({ name }) => name === by)) options.push({ value: by })
+  const by = groupedBy(labels, search.slice, run.counts.done)
+  const { data, error, refetch } = useQuery({ ...slicesQuery(run.id, by), enabled: by !== SCORE })
+  const options = [{ value: SCORE, label: 'score' }, ...labels.map(({ name }) => ({ value: name, label: name }))]
+  if (!options.some(({ value }) => value === by)) options.push({ value: by, label: by })
+  const choice = labels.length > 0 && (
+    <Select
+      quiet
+      label="Group by"
+      hideLabel
+      options={options}
+      value={by}
+      onChange={(slice) => onSearch(readRunSearch({ ...search, slice }))}
+    />
+  )
+  if (by === SCORE) return <DistributionPanel run={run} search={search} onSearch={onSearch} actions={choice} />
   return (
-    <Panel
-      title="Group by"
-      actions={
-        <Select
-          quiet
-          label="Label"
-          hideLabel
-          options={options}
-          value={by}
-          onChange={(slice) => onSearch(readRunSearch({ ...search, slice }))}
-        />
-      }
-    >
+    <Panel title="Group by" actions={choice}>
       {error !== null && data === undefined && <Failure error={error} onRetry={() => void refetch()} />}
       {error === null && data === undefined && <Skeleton height="11rem" />}
       {data !== undefined && <Groups data={data} run={run} search={search} onSearch={onSearch} />}

@@ -46,8 +46,16 @@ export function RunFigures({ run }: { run: Schema<'RunDetail'> }) {
           <strong>
             {count(counts.done)} of {count(counts.planned)}
           </strong>{' '}
-          done · <span data-some={failed > 0 || undefined}>{count(failed)} failed</span> · {count(counts.owed)} pending
-          {again > 0 && `, ${count(again)} of them tried in vain`}
+          done
+          {failed > 0 && (
+            <>
+              {' · '}
+              <span data-some>{plural(failed, 'error')}</span>
+            </>
+          )}
+          {' · '}
+          {count(counts.owed)} pending
+          {again > 0 && `, ${count(again)} of them after an error`}
         </p>
       </div>
       <dl className={styles.list}>

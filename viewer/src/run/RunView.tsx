@@ -16,7 +16,6 @@ import { SaidHead, SaidList } from '../said/SaidList'
 import { useSaid } from '../said/useSaid'
 import { Charts } from './Charts'
 import { Configuration } from './Configuration'
-import { DistributionPanel } from './DistributionPanel'
 import { EpisodeFilters } from './EpisodeFilters'
 import { EpisodeTable } from './EpisodeTable'
 import { GroupPanel } from './GroupPanel'
@@ -126,11 +125,10 @@ export function RunView({ run, onStarted }: { run: Schema<'RunDetail'>; onStarte
   )
 }
 
-/** The score by a label of the tasks; where they have none, how it is spread. */
+/** The score by what the episodes can be grouped by, else how it is spread. */
 function ByLabel({ run, search, onSearch }: ContentProps) {
   const { data } = useQuery(resultsQuery(run.id))
   if (data === undefined) return <Skeleton height="14rem" />
-  if (data.labels.length === 0) return <DistributionPanel run={run} search={search} onSearch={onSearch} />
   return <GroupPanel run={run} labels={data.labels} search={search} onSearch={onSearch} />
 }
 

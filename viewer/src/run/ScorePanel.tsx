@@ -9,7 +9,7 @@ import { SourceLink } from '../parts/SourceLink'
 import { distanceOf } from '../runs/published'
 import { EpisodeLink } from './EpisodeLink'
 import { gist } from './gist'
-import { aggregationWords, hasTwoReadings, headline, methodWords } from './headline'
+import { aggregationWords, hasTwoReadings, headline, isGoing, methodWords } from './headline'
 import { unitOf } from './results/rollout'
 import styles from './ScorePanel.module.css'
 import { Tally } from './Tally'
@@ -71,7 +71,7 @@ function Outcomes({ run }: { run: Schema<'RunDetail'> }) {
   const series = useQuery(seriesQuery(run.id))
   const { data } = useQuery(wrongQuery(run.id, 'mistake'))
   if (data === undefined || !hasVerdicts(run, series.data?.histogram ?? null)) return null
-  return <Tally counts={verdictCounts(run, data)} />
+  return <Tally counts={verdictCounts(run, data)} going={isGoing(run)} />
 }
 
 /** Why a metric lacks values that the one that ranks has, as when only one of two graders failed. */

@@ -9,7 +9,8 @@ export type Counts = Record<VerdictName, number>
 
 const ORDER: readonly VerdictName[] = ['passed', 'not_passed', 'error', 'missing']
 
-export function Tally({ counts }: { counts: Counts }) {
+/** Of a run that goes on, what is missing is still to play. */
+export function Tally({ counts, going = false }: { counts: Counts; going?: boolean }) {
   const total = ORDER.reduce((sum, name) => sum + counts[name], 0)
   if (total === 0) return null
   const some = ORDER.filter((name) => counts[name] > 0)
@@ -23,7 +24,8 @@ export function Tally({ counts }: { counts: Counts }) {
       <ul className={styles.words}>
         {some.map((name) => (
           <li key={name} data-verdict={name}>
-            <Icon name={VERDICTS[name].icon} size={13} /> {count(counts[name])} {VERDICTS[name].words.toLowerCase()}
+            <Icon name={VERDICTS[name].icon} size={13} /> {count(counts[name])}{' '}
+            {going && name === 'missing' ? 'still to play' : VERDICTS[name].words.toLowerCase()}
           </li>
         ))}
       </ul>

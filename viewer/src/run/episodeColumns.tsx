@@ -131,11 +131,11 @@ function identity({ filter, samples }: EpisodeColumnsProps): Column<Row>[] {
     {
       key: 'trial',
       header: 'Trial',
-      title: 'Repetition of the task, starting at 0',
+      title: 'Repetition of the task',
       width: 56,
       align: 'end',
       priority: 5,
-      render: played(({ trial }) => trial),
+      render: played(({ trial }) => trial + 1),
     },
     {
       key: 'seed',

@@ -67,11 +67,11 @@ export const COLUMNS: readonly ColumnFacts[] = [
   column('outcome', 'Outcome', 'Episodes passed, not passed, with an error, missing', 132, { priority: 2 }),
   column('score', 'Score', 'Primary metric', 74, { sort: 'score', numeric: true, priority: 1 }),
   column('interval', '95 % interval', 'Interval of the primary metric', 116, { priority: 4 }),
-  column('scale', '0 [ floor, ceiling ] 1', 'Score between what built-in agents reach, on a scale for all runs', 150, {
+  column('scale', '0 [ floor, ceiling ] 1', 'Score between what built-in agents reach, on a scale for all runs', 134, {
     priority: 7,
     empty: ({ primary }) => primary?.value == null,
   }),
-  column('n', 'n', 'Scored episodes, of the planned ones where some are missing', 84, { numeric: true, priority: 5 }),
+  column('n', 'n', 'Scored episodes, of the planned ones where some are missing', 116, { numeric: true, priority: 5 }),
   column('baseline', 'To baseline', 'Difference to the baseline of the benchmark, over the same tasks', 94, {
     numeric: true,
     priority: 3,
@@ -97,7 +97,7 @@ export const COLUMNS: readonly ColumnFacts[] = [
     numeric: true,
     priority: 8,
   }),
-  column('created_at', 'Started', 'When the run started', 92, { sort: 'created_at', numeric: true, priority: 5 }),
+  column('created_at', 'Started', 'When the run started', 108, { sort: 'created_at', numeric: true, priority: 5 }),
   column('attempt', 'Attempt', 'Number of the attempt with exactly these settings', 80, {
     sort: 'attempt',
     numeric: true,

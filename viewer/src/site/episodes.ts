@@ -66,6 +66,20 @@ export async function getNeighbours(id: string, query: Filter = {}): Promise<Sch
   return { previous: rows[place - 1]?.id ?? null, next: rows[place + 1]?.id ?? null }
 }
 
+/** Answer `/api/benchmarks/{id}/tasks/{digest}`. */
+export function getTask(benchmark: string, digest: string): Promise<Schema<'TaskDetail'>> {
+  return readFile(`tasks/${fileName(benchmark)}/${fileName(digest)}`)
+}
+
+/** Answer `/api/episodes/{id}/attempts`: the trials of its task. */
+export async function getAttempts(id: string): Promise<Schema<'TaskAttempts'>> {
+  const { run, task_digest: digest } = await getEpisode(id)
+  const { items, tried, whole } = await getTask(run.benchmark, digest)
+  const models = tried.filter(({ builtin }) => !builtin)
+  const sum = (part: 'passed' | 'judged') => models.reduce((all, one) => all + one[part], 0)
+  return { items, passed: sum('passed'), judged: sum('judged'), whole }
+}
+
 /** Read the first file of an episode. */
 export function episodeFile(id: string): Promise<EpisodeFile> {
   return readFile<EpisodeFile>(`episodes/${fileName(id)}`)
@@ -109,11 +123,16 @@ function fits(row: Row, query: Filter): boolean {
     (!query.task || row.task_digest === query.task) &&
     (!query.mistake || row.mistake === query.mistake) &&
     (!query.behaviour || row.behaviour === query.behaviour) &&
-    (!query.label || Object.entries(row.labels).some(([name, value]) => `${name}=${value}` === query.label)) &&
+    (!query.label || groupsOf(row).some(([name, value]) => `${name}=${value}` === query.label)) &&
     (low === null || low === undefined || (row.score !== null && row.score >= low)) &&
     (high === null || high === undefined || (row.score !== null && row.score <= high)) &&
     seen.includes((query.q ?? '').trim().toLowerCase())
   )
+}
+
+/** The labels of an episode, and its trial, which counts from 1. */
+function groupsOf({ labels, trial }: Row): [string, string][] {
+  return Object.entries({ trial: String(trial + 1), ...labels })
 }
 
 function hasOutcome(row: Row, outcome: string, primary: Primary): boolean {

@@ -1,19 +1,12 @@
 import { Link } from '@tanstack/react-router'
-import { useLayoutEffect, useRef } from 'react'
-import styles from './WorkspaceNav.module.css'
+import { SubNav } from '../parts/SubNav'
 
-/** The pages of a workspace; where there is no room for all, that which is shown is in view. */
+/** The pages of a workspace. */
 export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
   const params = { workspaceId }
-  const nav = useRef<HTMLElement>(null)
-  useLayoutEffect(() => {
-    const here = nav.current?.querySelector<HTMLElement>('[aria-current=page]')
-    // Not scrollIntoView, which may also scroll the page.
-    if (nav.current && here) nav.current.scrollLeft = here.offsetLeft + (here.offsetWidth - nav.current.clientWidth) / 2
-  }, [])
   const options = { exact: true, includeSearch: false }
   return (
-    <nav ref={nav} aria-label="Workspace" className={styles.nav}>
+    <SubNav label="Workspace">
       <Link to="/workspaces/$workspaceId" params={params} activeOptions={options}>
         Overview
       </Link>
@@ -38,6 +31,6 @@ export function WorkspaceNav({ workspaceId }: { workspaceId: string }) {
       <Link to="/workspaces/$workspaceId/members" params={params} activeOptions={options}>
         Members
       </Link>
-    </nav>
+    </SubNav>
   )
 }

@@ -424,7 +424,9 @@ class RemoteSamples:
                 (None if one.failure is None else one.failure.cause),
             )
             labels = msgspec.json.encode(one.labels).decode() if one.labels else None
-            yield ResultRow(one.task_digest, one.cluster, value, outcome, cause, missing, one.duration_s, labels)
+            yield ResultRow(
+                one.task_digest, one.cluster, value, outcome, cause, missing, one.duration_s, labels, one.trial
+            )
 
 
 def run_of(detail: "RunDetail") -> Run:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @gate_options()
 @click.command(cls=MesocosmCommand)
 @click.argument("name")
-@click.option("--by", "label", default="", metavar="LABEL", help="Slice the results by a column or metadata field.")
+@click.option(
+    "--by", "label", default="", metavar="LABEL", help="Slice the results by a column, metadata field, or `trial`."
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write metrics.json into this directory.")
 @server_option
 def info(name: str, label: str, output: Path | None, remote: bool, workspace: str | None) -> int:

@@ -202,7 +202,7 @@ def _show(samples: Sequence[dict[str, Any]]) -> None:
         reward = f" · score {number(sample['reward'])}" if sample["reward"] is not None else ""
         if sample["cause"] and sample["status"] == EpisodeStatus.COMPLETED:
             reward = " · no score"
-        click.secho(f"row {sample['row']} trial {sample['trial']} · {_status(sample)}{reward}", bold=True)
+        click.secho(f"row {sample['row']} trial {sample['trial'] + 1} · {_status(sample)}{reward}", bold=True)
         for line in sample["log"]:
             click.echo(f"  {line}")
         if not sample["cause"]:

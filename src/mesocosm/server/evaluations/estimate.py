@@ -39,7 +39,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
     planned = plan_evaluation(service, viewer, workspace, wanted)
     request, run, version = planned.request, planned.run, planned.data.version
     price = service.catalogue.resolve(request.model, viewer.caller, workspace).price
-    basis = _basis(service, planned)
+    basis = basis_of(service, planned)
     spec = run.spec
     return RunEstimate(
         workspace=workspace.id,
@@ -75,7 +75,7 @@ def estimate_evaluation(service: Service, viewer: Viewer, workspace: Workspace, 
     )
 
 
-def _basis(service: Service, planned: PlannedEvaluation) -> Run | None:
+def basis_of(service: Service, planned: PlannedEvaluation) -> Run | None:
     """Return the last finished run of the configuration, with the same model if there is one."""
     requests = service.store.run_requests
     now = msgspec.structs.replace(planned.request, created_at=time.time())

@@ -31,7 +31,7 @@ from mesocosm.server.auth.redaction import (
     redact_line,
     redact_run,
 )
-from mesocosm.server.evaluations.benchmark_forecast import forecast_runs
+from mesocosm.server.evaluations.run_forecast import forecast_runs
 from mesocosm.server.permissions import GrantedObject
 from mesocosm.server.permissions.workspaces import VisibleWorkspace, WorkingWorkspace
 from mesocosm.server.refusal import Refusal
@@ -577,7 +577,7 @@ class VisibleRuns(GrantedObject):
         }
 
     def forecast(self, wanted: ForecastInput) -> Forecast:
-        """Return what runs of benchmarks would come to, from earlier ones of these; nothing is submitted."""
+        """Return what runs would come to, from earlier ones of these; nothing is submitted."""
 
         def workspace_of(reference: str) -> Workspace | None:
             return WorkingWorkspace.find(self._service, self._viewer, reference).record if reference else None

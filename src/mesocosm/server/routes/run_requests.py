@@ -71,9 +71,9 @@ def estimate_run(body: RolloutInput, grant: Granted) -> RunEstimate:
     return grant.working_workspace(body.workspace).estimate(body)
 
 
-@router.post("/api/runs/forecast", response_model=Forecast, responses=refused(403, 409), **access(Access.MEMBER))
+@router.post("/api/runs/forecast", response_model=Forecast, responses=refused(409), **access(Access.GUEST))
 def forecast_runs(body: ForecastInput, grant: Granted) -> Forecast:
-    """Return what runs of benchmarks would come to: episodes, tokens, cost and time, from earlier runs of their models.
+    """Return what runs would come to: episodes, tokens, cost and time, from earlier runs of their models.
 
     Nothing is submitted. A run that would be refused says why, and the others are estimated all the same.
     """

@@ -101,11 +101,11 @@ def get_results(run_id: str, request: Request, grant: Granted) -> Response:
 @router.get("/{run_id}/slices", response_model=RunSlices, responses=TAGGED, **access(Access.READER))
 def get_slices(
     run_id: str,
-    by: Annotated[str, Query(min_length=1, max_length=200, description="Name of a label.")],
+    by: Annotated[str, Query(min_length=1, max_length=200, description="Name of a label, or `trial`.")],
     request: Request,
     grant: Granted,
 ) -> Response:
-    """Return the results of a run for each value of a label."""
+    """Return the results of a run for each value of a label, or for each trial, counted from 1."""
     run = grant.run(run_id)
     found = read_slices(run, by)
     return answer(found) if run.record.status in GOING else settled(request, found)

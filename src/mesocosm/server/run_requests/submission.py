@@ -129,21 +129,23 @@ def over_budget(service: Service, request: RunRequest) -> str:
 # ---- submission -----------------------------------------------------------------------------------------------------
 
 
-def submit_run(
-    service: Service,
-    viewer: Viewer,
-    wanted: RunInput,
-    *,
-    purpose: str = "run",
-    job_id: str | None = None,
-    env_url: str | None = None,
-    cooldown: bool = True,
-) -> RunRequest:
-    """Queue a run and return its request. Raises Refusal.
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """A run that can be queued: what is asked, after a protocol has fixed its part, and what it comes to."""
 
-    `purpose` is run, test or full_bench. `env_url` replaces the URL of the domain's environment; the caller of this
-    function has checked permission for that. Without `cooldown` the run may follow another at once.
-    """
+    wanted: RunInput
+    run: Run
+    model: ServedModel
+    domain: DomainRow
+    location: EnvironmentLocation
+    protocol: OfficialProtocol | None
+    team_id: str | None
+
+
+def plan_run(
+    service: Service, viewer: Viewer, wanted: RunInput, *, purpose: str = "run", env_url: str | None = None
+) -> PlannedRun:
+    """Return the run that a request would queue; nothing is stored. Raises as `submit_run`, but for the queue."""
     if service.local:
         raise Refusal(409, "runs of this machine are started with `mesocosm run local` or `mesocosm bench run`")
     if viewer.caller.anonymous:
@@ -168,13 +170,39 @@ def submit_run(
     if protocol is None:
         location = _location(service, viewer, domain, wanted, environment=environment, env_url=env_url)
     run = _planned(service, viewer, wanted, location, model, protocol)
+    return PlannedRun(wanted, run, model, domain, location, protocol, team_id)
+
+
+def submit_run(
+    service: Service,
+    viewer: Viewer,
+    wanted: RunInput,
+    *,
+    purpose: str = "run",
+    job_id: str | None = None,
+    env_url: str | None = None,
+    cooldown: bool = True,
+) -> RunRequest:
+    """Queue a run and return its request. Raises Refusal.
+
+    `purpose` is run, test or full_bench. `env_url` replaces the URL of the domain's environment; the caller of this
+    function has checked permission for that. Without `cooldown` the run may follow another at once.
+    """
+    planned = plan_run(service, viewer, wanted, purpose=purpose, env_url=env_url)
+    wanted, run, domain, location, protocol = (
+        planned.wanted,
+        planned.run,
+        planned.domain,
+        planned.location,
+        planned.protocol,
+    )
     # Runs of guests are public: that is the purpose of guest access.
     declared = PUBLIC if viewer.caller.guest else wanted.visibility or PRIVATE
     request = RunRequest(
         run_id=run.id,
         actor=viewer.caller.actor,
         actor_name=viewer.caller.username or ("guest" if viewer.caller.guest else ""),
-        team_id=team_id,
+        team_id=planned.team_id,
         domain_id=domain.id,
         environment_id=location.environment_id,
         environment_version=location.version,

@@ -62,7 +62,8 @@ def _wrong_document(run: VisibleRun, by: str, reader: RunReader, beside: list[st
     return WrongAnswersDocument(
         by=by,
         wrong=found.wrong,
-        measured=found.wrong if primary is None else primary.n_scored,
+        # While a run goes on, its score is read at another moment than its wrong answers.
+        measured=found.wrong if primary is None else max(primary.n_scored, found.wrong),
         other_wrong=found.other_wrong,
         kinds=[
             WrongKindDocument(
@@ -109,7 +110,7 @@ def _results_document(found: RunResults) -> RunResultsDocument:
         cost_usd=usage.cost_usd,
         failures=list(map(FailureCountDocument.of, found.failures)),
         metrics=list(map(MetricDocument.of, found.metrics)),
-        labels=[LabelDocument(name=discreet(one.name), values=one.values, exact=one.exact) for one in found.labels],
+        labels=[LabelDocument(name=discreet(one.name), values=one.values) for one in found.labels],
     )
 
 

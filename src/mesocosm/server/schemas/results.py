@@ -95,11 +95,10 @@ class FailureCountDocument(Document):
 
 
 class LabelDocument(Document):
-    """A label of samples, and the number of its values; a lower bound unless `exact`."""
+    """A label to group samples by, or `trial`, and the number of its values: at most 100."""
 
     name: str
     values: int
-    exact: bool
 
 
 class RunResultsDocument(Document):

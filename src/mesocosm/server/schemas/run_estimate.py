@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from mesocosm.server.schemas.document import Document
-from mesocosm.server.schemas.run_request import BenchmarkInput
+from mesocosm.server.schemas.run_request import RunBody
 
 _FORECAST_EXAMPLE: dict[str, Any] = {
     "runs": [
@@ -83,11 +83,11 @@ class RunEstimate(Document):
 
 
 class ForecastInput(BaseModel):
-    """Runs of benchmarks to estimate, such as one for each of several models."""
+    """Runs to estimate, such as one for each of several models."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_FORECAST_EXAMPLE]})
 
-    runs: list[BenchmarkInput] = Field(min_length=1, max_length=20, description="The runs, as they would be submitted.")
+    runs: list[RunBody] = Field(min_length=1, max_length=20, description="The runs, as they would be submitted.")
 
 
 class Likely(Document):

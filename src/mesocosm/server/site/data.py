@@ -19,7 +19,7 @@ from mesocosm.server.runs.benchmark_list import benchmark_page, read_benchmark
 from mesocosm.server.runs.commands import repeat_command
 from mesocosm.server.runs.comparison import compare_visible
 from mesocosm.server.runs.documents import episode_summary, score_name
-from mesocosm.server.runs.episode_list import read_episode
+from mesocosm.server.runs.episode_list import read_episode, read_task_detail
 from mesocosm.server.runs.outline import step_page
 from mesocosm.server.runs.results import read_results, read_slices, read_wrong_answers
 from mesocosm.server.runs.run_detail import read_run, read_series
@@ -83,13 +83,18 @@ def write_data(granted: Grant, run_ids: Sequence[str], put: Put, progress: Calla
     put("data/runs.json", _json(page))
     put("data/facets.json", _json(facets(runs)))
     written = 0
+    tasks: dict[tuple[str, str], None] = {}
     for run_id in run_ids:
         run = runs.get(run_id)
-        written += _write_run(runs, run, put, partial(_add, progress, written))
+        written += _write_run(runs, run, tasks, put, partial(_add, progress, written))
         for blob in run.blobs():
             content = content_of(blob)
             put(f"data/blobs/{blob.digest}", content.data, text=content.media_type.startswith("text/"))
     _write_benchmarks(granted, put)
+    for benchmark, digest in tasks:
+        with suppress(UnknownName):
+            found = read_task_detail(benchmark, digest, runs)
+            put(f"data/tasks/{file_name(benchmark)}/{file_name(digest)}.json", _json(found))
     _write_comparisons(granted, [run.id for run in page.items], put)
     return written
 
@@ -102,7 +107,10 @@ def _json(document: Document) -> bytes:
     return document.__pydantic_serializer__.to_json(document)
 
 
-def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[[int], None]) -> int:
+def _write_run(
+    runs: VisibleRuns, run: VisibleRun, tasks: dict[tuple[str, str], None], put: Put, progress: Callable[[int], None]
+) -> int:
+    """Write the documents of a run, and add its tasks to `tasks`. Return the number of its episodes."""
     place = f"data/runs/{file_name(run.id)}"
     put(f"{place}/detail.json", _json(_detached(read_run(run), run.record)))
     put(f"{place}/series.json", _json(read_series(run, curves=True)))
@@ -112,6 +120,7 @@ def _write_run(runs: VisibleRuns, run: VisibleRun, put: Put, progress: Callable[
     for episode in run.all_episodes():
         rows.append(episode_summary(episode, name, passing))
         _write_episode(runs, run.episode(episode.id), put)
+        tasks[run.record.benchmark, episode.task_digest] = None
         count += 1
         if len(rows) == ROWS:
             put(f"{place}/episodes-{number}.json", _rows(rows, more=True))

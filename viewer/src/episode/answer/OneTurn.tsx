@@ -27,10 +27,11 @@ const NAMES: Record<string, string> = { user: 'User', assistant: 'Assistant', sy
 
 interface OneTurnProps {
   episode: Schema<'EpisodeDetail'>
+  highlight?: string
   onCall: (seq: number) => void
 }
 
-export function OneTurn({ episode, onCall }: OneTurnProps) {
+export function OneTurn({ episode, highlight = '', onCall }: OneTurnProps) {
   const { seq, call, error, waiting } = useLastCall(episode)
   const talks = useMemo(() => talksOf(call), [call])
   return (
@@ -52,8 +53,14 @@ export function OneTurn({ episode, onCall }: OneTurnProps) {
         <p className={styles.none}>No model was asked. The timeline shows what was done.</p>
       )}
       {talks.map((talk, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: messages have no other identity
-        <Said key={index} talk={talk} episode={episode} usage={usageOf(call, talk, index, talks.length)} />
+        <Said
+          // biome-ignore lint/suspicious/noArrayIndexKey: messages have no other identity
+          key={index}
+          talk={talk}
+          episode={episode}
+          highlight={highlight}
+          usage={usageOf(call, talk, index, talks.length)}
+        />
       ))}
     </Panel>
   )
@@ -96,40 +103,49 @@ function usageOf(call: Schema<'CallDocument'> | undefined, { role }: Talk, index
   return typeof part === 'number' && part > 0 ? part : null
 }
 
-function Said({ talk, episode, usage }: { talk: Talk; episode: Schema<'EpisodeDetail'>; usage: number | null }) {
+interface SaidProps {
+  talk: Talk
+  episode: Schema<'EpisodeDetail'>
+  highlight: string
+  usage: number | null
+}
+
+function Said({ talk, episode, highlight, usage }: SaidProps) {
   return (
     <article className={styles.said} aria-label={`Message of ${talk.role}`}>
       <header>
         <strong>{NAMES[talk.role] ?? talk.role}</strong>
         {usage !== null && <span className="muted">{count(usage)} tokens</span>}
       </header>
-      <div>{contentOf(talk, episode)}</div>
+      <div>{contentOf(talk, episode, highlight)}</div>
     </article>
   )
 }
 
-/** What was said. The question stands on top of the page, so it is only referred to. */
-function contentOf(talk: Talk, episode: Schema<'EpisodeDetail'>): ReactNode {
+/** What was said. The question stands on top of the page, so it is only referred to, unless sought words are in it. */
+function contentOf(talk: Talk, episode: Schema<'EpisodeDetail'>, highlight: string): ReactNode {
   const plain =
     talk.parts.every(({ kind }) => kind === 'text') && talk.calls.length === 0 && talk.reasoning === undefined
   const text = saidIn(talk)
   const question = questionText(episode.input).trim()
-  if (plain && talk.role === 'user' && question !== '' && text.includes(question)) {
+  const sought = highlight !== '' && question.toLowerCase().includes(highlight.toLowerCase())
+  if (plain && talk.role === 'user' && question !== '' && text.includes(question) && !sought) {
     const [before = '', after = ''] = [
       text.slice(0, text.indexOf(question)),
       text.slice(text.indexOf(question) + question.length),
     ]
     return (
       <p className={styles.words}>
-        <Marked text={before} />
-        <span className={styles.chip}>the question, as above</span> <Marked text={after.trimStart()} />
+        <Marked text={before} highlight={highlight} />
+        <span className={styles.chip}>the question, as above</span>{' '}
+        <Marked text={after.trimStart()} highlight={highlight} />
       </p>
     )
   }
   if (plain && talk.role === 'assistant' && text.includes('<<')) {
     return (
       <p className={styles.words}>
-        <Marked text={withoutMarks(text)} />
+        <Marked text={withoutMarks(text)} highlight={highlight} />
       </p>
     )
   }
@@ -138,13 +154,13 @@ function contentOf(talk: Talk, episode: Schema<'EpisodeDetail'>): ReactNode {
     <>
       {talk.reasoning !== undefined && (
         <div className={styles.reasoning}>
-          <TextView text={talk.reasoning} lines={6} />
+          <TextView text={talk.reasoning} lines={6} highlight={highlight} />
         </div>
       )}
       {talk.parts.map((part, index) =>
         part.kind === 'text' ? (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
-          <Prose key={index} text={part.text ?? ''} open={open} lines={6} />
+          <Prose key={index} text={part.text ?? ''} open={open} lines={6} highlight={highlight} />
         ) : (
           // biome-ignore lint/suspicious/noArrayIndexKey: parts have no other identity
           <ContentView key={index} data={part.kind === 'image' ? part.image : part.value} type={part.type ?? ''} />
@@ -152,7 +168,7 @@ function contentOf(talk: Talk, episode: Schema<'EpisodeDetail'>): ReactNode {
       )}
       {talk.calls.map((call, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
-        <ToolCallView key={index} call={call} />
+        <ToolCallView key={index} call={call} highlight={highlight} />
       ))}
     </>
   )

@@ -12,10 +12,13 @@ export function isOneTurn({ question, steps, run }: Schema<'EpisodeDetail'>): bo
 /** The agent of benchmarks that play by themselves: their calls are many, and not one conversation. */
 const PROGRAM = 'program'
 
-/** What the page shows: what its address says; else the conversation of one turn, unless a step or words are sought. */
+/**
+ * What the page shows: what its address says; else the conversation of one turn, which also shows words that are sought,
+ * unless a step or kinds of events are.
+ */
 export function viewOf(episode: Schema<'EpisodeDetail'>, { view, step, q, kind }: EpisodeSearch): EpisodeView {
   const oneTurn = isOneTurn(episode)
   if (view !== undefined && (view !== 'conversation' || oneTurn)) return view
-  const sought = step !== undefined || q !== undefined || kind !== undefined
+  const sought = kind !== undefined || (step !== undefined && q === undefined)
   return oneTurn && !(sought && view === undefined) ? 'conversation' : 'timeline'
 }

@@ -3,22 +3,19 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { post } from '../../api/client'
 import { documentQuery, useDocument } from '../../api/query'
 import type { Schema } from '../../api/types'
+import { TextField } from '../../form/TextField'
 import { plural } from '../../format'
 import { Panel } from '../../parts/Panel'
-import panels from '../../parts/panels.module.css'
-import { useChange } from '../../parts/useChange'
 import { useMe } from '../../session/useMe'
 import { mayAs } from '../../workspaces/roles'
+import { ModelChoice } from '../ModelChoice'
+import { NameFields } from '../NameFields'
+import { RunsForm } from '../RunsForm'
+import { useRuns } from '../runs'
 import type { LaunchSearch } from '../search'
-import styles from './benchmark.module.css'
-import { type BenchmarkDraft, bodiesOf, draftProblems, FRESH, type Submitted, settable, submitAll } from './draft'
-import { ForecastSide } from './ForecastSide'
-import { ModelChoice } from './ModelChoice'
-import { NameFields } from './NameFields'
-import { useForecast } from './useForecast'
+import { type BenchmarkDraft, bodiesOf, draftProblems, FRESH, settable } from './draft'
 import { WhatFields } from './WhatFields'
 
 interface BenchmarkFormProps {
@@ -35,14 +32,11 @@ export interface PartProps {
   problems: Partial<Record<string, string>>
 }
 
-const NOTHING: Submitted = { runs: [], refused: [] }
-
 export function BenchmarkForm({ benchmarks, models, workspaces, search }: BenchmarkFormProps) {
   const me = useMe()
   const working = workspaces.filter((one) => mayAs('member', one, me))
   const [draft, setDraft] = useState<BenchmarkDraft>(() => begin(benchmarks, working, search))
   const [tried, setTried] = useState(false)
-  const [before, setBefore] = useState(NOTHING)
   const navigate = useNavigate()
   const detail = useQuery({
     ...documentQuery('/api/benchmarks/{benchmark_id}', { params: { benchmark_id: draft.benchmark } }),
@@ -52,62 +46,55 @@ export function BenchmarkForm({ benchmarks, models, workspaces, search }: Benchm
   const own = draftProblems(draft, settable(parameters))
   const ready = Object.keys(own).length === 0
   const bodies = bodiesOf(draft, parameters)
-  const forecast = useForecast(ready ? bodies : [])
   const limits = useDocument('/api/limits').data
-  const start = useChange(() => submitAll(bodies, (body) => post('/api/runs', { body })), {
-    silent: true,
-    after: (found) => {
-      setBefore(found)
-      // What was refused stays chosen, to be mended and started again.
-      if (found.refused.length > 0) set({ models: found.refused.map(({ model }) => model) })
-      else if (found.runs.length === 1 && found.runs[0])
-        void navigate({ to: '/runs/$runId', params: { runId: found.runs[0].id } })
+  const runs = useRuns(bodies, {
+    ready,
+    onRefused: (models) => set({ models }),
+    onStarted: ([id, ...others]) => {
+      if (id && others.length === 0) void navigate({ to: '/runs/$runId', params: { runId: id } })
       else void navigate({ to: '/', search: { benchmark: [draft.benchmark] } })
     },
   })
   const set = (change: Partial<BenchmarkDraft>) => setDraft((now) => ({ ...now, ...change }))
   const part: PartProps = { draft, problems: tried ? own : visible(own), set }
-  const submit = () => {
-    setTried(true)
-    if (ready && !start.isPending) start.mutate(undefined)
-  }
   return (
-    <form
-      aria-label="New runs of a benchmark"
-      className={styles.form}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault()
-        submit()
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-        event.preventDefault()
-        submit()
-      }}
+    <RunsForm
+      label="New runs of a benchmark"
+      onTry={() => setTried(true)}
+      runs={runs}
+      tried={tried}
+      workspace={draft.workspace}
+      limits={limits}
+      waits="Choose a benchmark and models."
+      stop={
+        <TextField
+          label="Stop each run at (USD)"
+          optional
+          inputMode="decimal"
+          placeholder="what is left of the budgets"
+          value={draft.stop}
+          onChange={(stop) => set({ stop })}
+          problem={part.problems.stop}
+        />
+      }
     >
-      <div className={panels.stack}>
-        <Panel title="What">
-          <WhatFields {...part} benchmarks={benchmarks} workspaces={working} detail={detail.data} />
-        </Panel>
-        <Panel title="Models" note={`${plural(draft.models.length, 'model')} chosen, one run each`} flush>
-          <ModelChoice {...part} models={models} forecast={forecast.data} />
-        </Panel>
-        <Panel title="Name">
-          <NameFields {...part} />
-        </Panel>
-      </div>
-      <ForecastSide
-        {...part}
-        ready={ready}
-        tried={tried}
-        forecast={forecast}
-        limits={limits}
-        busy={start.isPending}
-        error={start.error}
-        before={before}
-      />
-    </form>
+      <Panel title="What">
+        <WhatFields {...part} benchmarks={benchmarks} workspaces={working} detail={detail.data} />
+      </Panel>
+      <Panel title="Models" note={`${plural(draft.models.length, 'model')} chosen, one run each`} flush>
+        <ModelChoice
+          chosen={draft.models}
+          onChange={(models) => set({ models })}
+          problem={part.problems.models}
+          workspace={draft.workspace}
+          models={models}
+          forecast={runs.found}
+        />
+      </Panel>
+      <Panel title="Name">
+        <NameFields {...part} name={draft.name} tags={draft.tags} usual="made from benchmark and model" />
+      </Panel>
+    </RunsForm>
   )
 }
 

@@ -7,8 +7,8 @@ import { SelectField } from '../../form/SelectField'
 import { TextField } from '../../form/TextField'
 import { count, plural } from '../../format'
 import { Button } from '../../parts/Button'
+import own from '../launch.module.css'
 import type { PartProps } from './BenchmarkForm'
-import own from './benchmark.module.css'
 import { settable } from './draft'
 
 type Parameter = Schema<'ParameterDocument'>

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Schema } from '../../api/types'
-import { bodiesOf, draftProblems, FRESH, GENERAL, settable, submitAll, totalOf, valueIn } from './draft'
+import { nameOf, submitAll, totalOf } from '../runs'
+import { bodiesOf, draftProblems, FRESH, GENERAL, settable, valueIn } from './draft'
 
 const PARAMETERS = [
   { ...GENERAL[0], name: 'data_path', type: 'path' },
@@ -11,7 +12,10 @@ const DRAFT = { ...FRESH, benchmark: 'gsm8k', models: ['openai/a', 'house/b:7'] 
 
 test('a run is sent for each model, with what was typed as values', () => {
   const settings = { seed: '3', data_path: 'dataset:gsm8k', temperature: '0.5' }
-  const [first, second] = bodiesOf({ ...DRAFT, tasks: '200', stop: '1.5', settings, name: 'try-{model}' }, PARAMETERS)
+  const [first, second] = bodiesOf(
+    { ...DRAFT, tasks: '200', stop: '1.5', settings, name: 'try-{model}' },
+    PARAMETERS,
+  ).map(({ body }) => body as Schema<'BenchmarkInput'>)
   expect(first).toMatchObject({ model: 'openai/a', max_examples: 200, run_usd: 1.5, parallel: 32, name: 'try-a' })
   expect(first?.parameters).toEqual({ seed: 3, data_path: 'dataset:gsm8k', temperature: 0.5 })
   expect(second).toMatchObject({ model: 'house/b:7', name: 'try-b-7', trials: null })
@@ -20,7 +24,6 @@ test('a run is sent for each model, with what was typed as values', () => {
 test('what cannot be sent is told at its field', () => {
   const problems = draftProblems({ ...FRESH, tasks: '0', stop: 'much', settings: { seed: 'x' } }, settable(PARAMETERS))
   expect(Object.keys(problems).sort()).toEqual(['benchmark', 'models', 'settings.seed', 'stop', 'tasks'])
-  expect(draftProblems({ ...DRAFT, name: 'same' }, []).name).toContain('{model}')
   expect(draftProblems(DRAFT, settable(PARAMETERS))).toEqual({})
 })
 
@@ -63,4 +66,11 @@ test('a refused run does not keep the others', async () => {
     runs: [{ model: 'house/b:7', id: 'run-1' }],
     refused: [{ model: 'openai/a', why: 'the budget is used up' }],
   })
+})
+
+test('several runs of one name are told apart by their models', () => {
+  expect(nameOf(' try ', 'house/b:7', true)).toBe('try-b-7')
+  expect(nameOf('try', 'house/b:7', false)).toBe('try')
+  expect(nameOf('{model} once', 'house/b:7', true)).toBe('b-7 once')
+  expect(nameOf('', 'house/b:7', true)).toBe('')
 })

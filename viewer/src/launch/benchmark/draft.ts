@@ -1,9 +1,9 @@
 /** What the form for runs of a benchmark holds, what is sent for each model, and what all of it comes to. */
 import type { Schema } from '../../api/types'
 import { tagList } from '../../evaluate/evaluation'
+import { modelsProblem, nameOf, type Wanted } from '../runs'
 
 type Parameter = Schema<'ParameterDocument'>
-type Body = Schema<'BenchmarkInput'>
 
 /** The fields as they were typed; empty ones are those of the benchmark. */
 export interface BenchmarkDraft {
@@ -34,9 +34,6 @@ export const FRESH: BenchmarkDraft = {
   tags: '',
   settings: {},
 }
-
-/** The most models of one submission. */
-export const MOST_MODELS = 20
 
 /** Parameters of the model and the run that every benchmark takes. */
 export const GENERAL: readonly Parameter[] = [
@@ -74,13 +71,11 @@ export type DraftProblems = Partial<Record<string, string>>
 export function draftProblems(draft: BenchmarkDraft, parameters: readonly Parameter[]): DraftProblems {
   const found: DraftProblems = {}
   if (draft.benchmark === '') found.benchmark = 'Choose a benchmark.'
-  if (draft.models.length === 0) found.models = 'Choose at least one model.'
-  if (draft.models.length > MOST_MODELS) found.models = `At most ${MOST_MODELS} models at once.`
+  const models = modelsProblem(draft.models)
+  if (models) found.models = models
   for (const field of ['tasks', 'trials', 'parallel'] as const)
     if (draft[field].trim() !== '' && !whole(draft[field])) found[field] = 'Enter a whole number of at least 1.'
   if (draft.stop.trim() !== '' && !(Number(draft.stop) > 0)) found.stop = 'Enter an amount in USD, such as 10.'
-  if (draft.name.trim() !== '' && draft.models.length > 1 && !draft.name.includes('{model}'))
-    found.name = 'Several runs need different names: write {model} where the model’s name belongs.'
   for (const [name, text] of Object.entries(draft.settings)) {
     const parameter = parameters.find((one) => one.name === name)
     if (parameter !== undefined && valueIn(parameter, text) === undefined)
@@ -124,35 +119,30 @@ function parsed(text: string, type: 'list' | 'object'): unknown {
 }
 
 /** What is sent, a run for each model. */
-export function bodiesOf(draft: BenchmarkDraft, parameters: readonly Parameter[]): Body[] {
+export function bodiesOf(draft: BenchmarkDraft, parameters: readonly Parameter[]): Wanted[] {
   const known = settable(parameters)
   const settings = Object.entries(draft.settings).flatMap(([name, text]) => {
     const parameter = known.find((one) => one.name === name)
     const value = parameter && valueIn(parameter, text)
     return value === undefined ? [] : [[name, value] as const]
   })
-  return draft.models.map(
-    (model) =>
-      // Fields with a default need not be sent; the type of a document has all of them.
-      ({
-        kind: 'benchmark',
-        benchmark: draft.benchmark,
-        model,
-        parameters: Object.fromEntries(settings),
-        max_examples: numberIn(draft.tasks),
-        trials: numberIn(draft.trials),
-        parallel: numberIn(draft.parallel) ?? 4,
-        run_usd: numberIn(draft.stop),
-        workspace: draft.workspace,
-        name: draft.name.trim().replaceAll('{model}', slug(model)),
-        tags: tagList(draft.tags),
-      }) as Body,
-  )
-}
-
-/** The name of a model as a part of the name of a run. */
-export function slug(model: string): string {
-  return model.replace(/^[^/]*\//, '').replace(/[^A-Za-z0-9._-]+/g, '-')
+  return draft.models.map((model) => ({
+    model,
+    // Fields with a default need not be sent; the type of a document has all of them.
+    body: {
+      kind: 'benchmark',
+      benchmark: draft.benchmark,
+      model,
+      parameters: Object.fromEntries(settings),
+      max_examples: numberIn(draft.tasks),
+      trials: numberIn(draft.trials),
+      parallel: numberIn(draft.parallel) ?? 4,
+      run_usd: numberIn(draft.stop),
+      workspace: draft.workspace,
+      name: nameOf(draft.name, model, draft.models.length > 1),
+      tags: tagList(draft.tags),
+    } as Schema<'BenchmarkInput'>,
+  }))
 }
 
 function numberIn(text: string): number | null {
@@ -161,48 +151,4 @@ function numberIn(text: string): number | null {
 
 function whole(text: string): boolean {
   return /^\d+$/.test(text.trim()) && Number(text) >= 1
-}
-
-/** What the chosen runs come to together, as far as it is known. */
-export interface Total {
-  episodes: number
-  tokens: number | null
-  /** Of the longest run: they go on side by side where there is room. */
-  seconds: number | null
-  refused: number
-}
-
-/** Add up a forecast. */
-export function totalOf({ runs }: Schema<'Forecast'>): Total {
-  const accepted = runs.filter(({ refused }) => refused === '')
-  const tokens = accepted.flatMap((run) => (run.tokens === null ? [] : [run.tokens.value]))
-  const seconds = accepted.flatMap((run) => (run.seconds === null ? [] : [run.seconds.value]))
-  return {
-    episodes: accepted.reduce((sum, { episodes }) => sum + episodes, 0),
-    tokens: tokens.length === 0 ? null : tokens.reduce((sum, one) => sum + one, 0),
-    seconds: seconds.length === 0 ? null : Math.max(...seconds),
-    refused: runs.length - accepted.length,
-  }
-}
-
-/** Runs that are submitted, and the models whose runs the server refused, with the reason. */
-export interface Submitted {
-  runs: { model: string; id: string }[]
-  refused: { model: string; why: string }[]
-}
-
-/** Submit runs one after the other; a refused one does not keep the others. */
-export async function submitAll<Wanted extends { model: string }>(
-  wanted: readonly Wanted[],
-  submit: (one: Wanted) => Promise<{ id: string }>,
-): Promise<Submitted> {
-  const found: Submitted = { runs: [], refused: [] }
-  for (const one of wanted) {
-    try {
-      found.runs.push({ model: one.model, id: (await submit(one)).id })
-    } catch (error) {
-      found.refused.push({ model: one.model, why: error instanceof Error ? error.message : String(error) })
-    }
-  }
-  return found
 }

@@ -11,15 +11,15 @@ import type { ResultsProps } from './ResultsView'
 import styles from './results.module.css'
 import { slicesQuery } from './resultsQuery'
 import { SliceTable } from './SliceTable'
+import { groupedBy, SCORE } from './slices'
 import type { Label } from './types'
 
 export function SlicesPanel({ run, labels, search, onSearch }: ResultsProps & { labels: readonly Label[] }) {
-  const by = search.slice ?? labels[0]?.name ?? ''
+  const chosen = search.slice === SCORE ? undefined : search.slice
+  const wanted = groupedBy(labels, chosen, run.counts.done)
+  const by = wanted === SCORE ? (labels[0]?.name ?? '') : wanted
   const { data, error, refetch } = useQuery({ ...slicesQuery(run.id, by), enabled: by !== '' })
-  const options = labels.map(({ name, values, exact }) => ({
-    value: name,
-    label: `${name} (${exact ? '' : 'over '}${count(values)})`,
-  }))
+  const options = labels.map(({ name, values }) => ({ value: name, label: `${name} (${count(values)})` }))
   if (!labels.some(({ name }) => name === by)) options.push({ value: by, label: by })
   return (
     <Panel

@@ -1,7 +1,7 @@
 /** The order of slices. */
 
 import type { SliceKey, SliceSort } from '../search'
-import type { Slice } from './types'
+import type { Label, Slice } from './types'
 
 const NUMBER_IN: Record<Exclude<SliceKey, 'value'>, (slice: Slice) => number | null> = {
   episodes: ({ episodes }) => episodes,
@@ -42,4 +42,17 @@ export function nextSliceSort(now: SliceSort, key: SliceKey): SliceSort {
 export function rewardScale(slices: readonly Slice[]): readonly [number, number] {
   const values = slices.flatMap(({ reward: { value, low, high } }) => [value, low, high]).filter((one) => one !== null)
   return [Math.min(0, ...values), Math.max(1, ...values)]
+}
+
+/** What `slice` says for no label: the score as it is spread. */
+export const SCORE = '*'
+
+/**
+ * The label that episodes are grouped by: the chosen one, else the first that puts several episodes into each group.
+ * Trials are alike unless something is wrong, so they are only shown when asked for.
+ */
+export function groupedBy(labels: readonly Label[], chosen: string | undefined, episodes: number): string {
+  if (chosen !== undefined) return chosen
+  const own = labels.filter(({ name }) => name !== 'trial')
+  return (own.find(({ values }) => values > 1 && values * 2 <= episodes) ?? own[0])?.name ?? SCORE
 }

@@ -42,7 +42,7 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
   return (
     <Panel
       title="Wrong answers"
-      note={data === undefined ? undefined : wrongNote(data)}
+      note={data === undefined || data.measured === 0 ? undefined : wrongNote(data)}
       actions={
         data !== undefined &&
         data.wrong > 0 && (
@@ -76,7 +76,9 @@ function nothingWords(run: Schema<'RunDetail'>, { measured }: Schema<'WrongAnswe
 
 function By({ run, by, onChange }: { run: WrongPanelProps['run']; by: string; onChange: (by: string) => void }) {
   const { data } = useQuery(resultsQuery(run.id))
-  const labels = (data?.labels ?? []).map(({ name }) => ({ value: `label:${name}`, label: name }))
+  const labels = (data?.labels ?? []).flatMap(({ name }) =>
+    name === 'trial' ? [] : [{ value: `label:${name}`, label: name }],
+  )
   return <Select quiet label="by" options={[...GROUPINGS, ...labels]} value={by} onChange={onChange} />
 }
 

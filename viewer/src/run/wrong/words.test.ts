@@ -6,7 +6,7 @@ describe('groups of wrong answers', () => {
     expect(kindWords('mistake', 'Left out a step')).toBe('Left out a step')
     expect(kindWords('behaviour', 'cut_off')).toBe('Cut off at the limit of tokens')
     expect(kindWords('behaviour', null)).toBe('Answered, but wrong')
-    expect(kindWords('trial', '0')).toBe('Trial 1')
+    expect(kindWords('trial', '1')).toBe('Trial 1')
     expect(kindWords('answer', '')).toBe('Empty')
   })
 

@@ -24,7 +24,7 @@ export function behaviourWords(behaviour: string): string {
 export function kindWords(by: string, value: string | null): string {
   if (value === null) return by === 'behaviour' ? 'Answered, but wrong' : by === 'mistake' ? 'No reason known' : 'None'
   if (by === 'behaviour') return behaviourWords(value)
-  return by === 'trial' ? `Trial ${Number(value) + 1}` : value || 'Empty'
+  return by === 'trial' ? `Trial ${value}` : value || 'Empty'
 }
 
 /** The filter that shows the answers of a group; null where the table cannot tell them apart. */
@@ -32,6 +32,7 @@ export function kindFilter(by: string, value: string | null): Partial<RunSearch>
   if (value === null) return null
   if (by === 'mistake') return { mistake: value }
   if (by === 'behaviour') return { behaviour: value }
+  if (by === 'trial') return { label: `trial=${value}` }
   return by.startsWith('label:') ? { label: `${by.slice('label:'.length)}=${value}` } : null
 }
 

@@ -1,21 +1,20 @@
 import { useMutation } from '@tanstack/react-query'
-import { post } from '../../api/client'
-import type { Schema } from '../../api/types'
-import { duration, plural } from '../../format'
-import { Button } from '../../parts/Button'
-import { Icon } from '../../parts/Icon'
-import styles from './benchmark.module.css'
-import type { BenchmarkDraft } from './draft'
+import { post } from '../api/client'
+import type { Schema } from '../api/types'
+import { duration, plural } from '../format'
+import { Button } from '../parts/Button'
+import { Icon } from '../parts/Icon'
+import styles from './launch.module.css'
 
 interface ChecksProps {
-  draft: BenchmarkDraft
+  workspace: string
   forecast: Schema<'Forecast'>
 }
 
 /** Whether keys are there, workers are free and, once asked, the models answer. */
-export function Checks({ draft, forecast }: ChecksProps) {
-  const { workspace } = draft
-  const asked = draft.models.filter((name) => !name.startsWith('builtin/'))
+export function Checks({ workspace, forecast }: ChecksProps) {
+  const accepted = forecast.runs.filter(({ refused }) => refused === '')
+  const asked = accepted.map(({ model }) => model).filter((name) => !name.startsWith('builtin/'))
   const ask = useMutation({
     mutationFn: (models: readonly string[]) =>
       Promise.all(models.map((model) => post('/api/models/check', { body: { model, workspace } }))),
@@ -27,7 +26,7 @@ export function Checks({ draft, forecast }: ChecksProps) {
       {forecast.runs
         .filter(({ refused }) => refused !== '')
         .map(({ model, refused }) => (
-          <Line key={model} tone="bad" words={`${model}: ${refused}`} />
+          <Line key={model} tone="bad" words={model ? `${model}: ${refused}` : refused} />
         ))}
       {forecast.runs.flatMap(({ model, warnings }) =>
         warnings.map((words) => <Line key={`${model} ${words}`} tone="warn" words={`${model}: ${words}`} />),

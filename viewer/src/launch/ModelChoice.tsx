@@ -1,34 +1,37 @@
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import type { Schema } from '../../api/types'
-import { duration, money } from '../../format'
-import { Badge } from '../../parts/Badge'
-import { Button } from '../../parts/Button'
-import { PlainTable } from '../../parts/PlainTable'
-import { SearchField } from '../../parts/SearchField'
-import { When } from '../../parts/When'
-import type { PartProps } from './BenchmarkForm'
-import styles from './benchmark.module.css'
+import type { Schema } from '../api/types'
+import { duration, money } from '../format'
+import { Badge } from '../parts/Badge'
+import { Button } from '../parts/Button'
+import { PlainTable } from '../parts/PlainTable'
+import { SearchField } from '../parts/SearchField'
+import { When } from '../parts/When'
+import styles from './launch.module.css'
 
 type Model = Schema<'OfferedModel'>
 
-interface ModelChoiceProps extends PartProps {
+interface ModelChoiceProps {
+  chosen: readonly string[]
+  onChange: (models: string[]) => void
+  problem: string | undefined
+  workspace: string
   models: readonly Model[]
   forecast: Schema<'Forecast'> | undefined
 }
 
 /** The models of the server: those with a tick are run, each with what its run would come to. */
-export function ModelChoice({ draft, set, problems, models, forecast }: ModelChoiceProps) {
+export function ModelChoice({ chosen, onChange, problem, workspace, models, forecast }: ModelChoiceProps) {
   const [filter, setFilter] = useState('')
   const [named, setNamed] = useState('')
-  const here = models.filter(({ workspaces }) => workspaces == null || workspaces.includes(draft.workspace))
+  const here = models.filter(({ workspaces }) => workspaces == null || workspaces.includes(workspace))
   const patterns = here.filter(({ name }) => name.endsWith('*'))
   const listed = here.filter(({ name }) => !name.endsWith('*'))
-  const own = draft.models.filter((name) => !listed.some((one) => one.name === name))
+  const own = chosen.filter((name) => !listed.some((one) => one.name === name))
   const rows = [...listed, ...own.map((name) => ({ name, title: '', available: true, reason: '' }))]
   const shown = rows.filter(({ name, title }) => `${name} ${title}`.toLowerCase().includes(filter.toLowerCase()))
-  const choose = (name: string, chosen: boolean) =>
-    set({ models: chosen ? [...draft.models, name] : draft.models.filter((one) => one !== name) })
+  const choose = (name: string, wanted: boolean) =>
+    onChange(wanted ? [...chosen, name] : chosen.filter((one) => one !== name))
   return (
     <>
       <div className={styles.modelHead}>
@@ -57,9 +60,9 @@ export function ModelChoice({ draft, set, problems, models, forecast }: ModelCho
           </span>
         )}
       </div>
-      {problems.models && (
+      {problem && (
         <p role="alert" className={styles.problem}>
-          {problems.models}
+          {problem}
         </p>
       )}
       <PlainTable label="Models to run" className={styles.models}>
@@ -85,8 +88,9 @@ export function ModelChoice({ draft, set, problems, models, forecast }: ModelCho
             <ModelRow
               key={model.name}
               model={model}
-              chosen={draft.models.includes(model.name)}
-              onChoose={(chosen) => choose(model.name, chosen)}
+              chosen={chosen.includes(model.name)}
+              asked={chosen.length === 0 || chosen.includes(model.name)}
+              onChoose={(wanted) => choose(model.name, wanted)}
               run={forecast?.runs.find((one) => one.model === model.name)}
             />
           ))}
@@ -100,13 +104,15 @@ export function ModelChoice({ draft, set, problems, models, forecast }: ModelCho
 interface ModelRowProps {
   model: Pick<Model, 'name' | 'title' | 'available' | 'reason'>
   chosen: boolean
+  /** Whether it is run: as chosen, or as configured where none is. */
+  asked: boolean
   onChoose: (chosen: boolean) => void
   run: Schema<'RunForecast'> | undefined
 }
 
-function ModelRow({ model, chosen, onChoose, run }: ModelRowProps) {
+function ModelRow({ model, chosen, asked, onChoose, run }: ModelRowProps) {
   const { name, title, available } = model
-  const found = chosen ? run : undefined
+  const found = asked ? run : undefined
   const usd = found?.usd
   return (
     <tr data-chosen={chosen || undefined}>

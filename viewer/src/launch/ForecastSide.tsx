@@ -1,69 +1,57 @@
-import type { UseQueryResult } from '@tanstack/react-query'
-import type { Schema } from '../../api/types'
-import { TextField } from '../../form/TextField'
-import { compact, count, duration, money, plural } from '../../format'
-import { Button } from '../../parts/Button'
-import { CopyButton } from '../../parts/CopyButton'
-import { Failure } from '../../parts/Failure'
-import { Key } from '../../parts/Key'
-import { Panel } from '../../parts/Panel'
-import panels from '../../parts/panels.module.css'
-import type { Limits } from '../limits'
-import type { PartProps } from './BenchmarkForm'
-import styles from './benchmark.module.css'
+import type { ReactNode } from 'react'
+import type { Schema } from '../api/types'
+import { compact, count, duration, money, plural } from '../format'
+import { Button } from '../parts/Button'
+import { CopyButton } from '../parts/CopyButton'
+import { Failure } from '../parts/Failure'
+import { Key } from '../parts/Key'
+import { Panel } from '../parts/Panel'
+import panels from '../parts/panels.module.css'
 import { Checks } from './Checks'
-import { type Submitted, totalOf } from './draft'
+import styles from './launch.module.css'
+import type { Limits } from './limits'
+import { type Runs, totalOf } from './runs'
 import { StartedBefore } from './StartedBefore'
 
-interface ForecastSideProps extends PartProps {
-  ready: boolean
+export interface ForecastSideProps {
+  runs: Runs
+  /** Whether it was tried to send the form. */
   tried: boolean
-  forecast: UseQueryResult<Schema<'Forecast'>>
+  workspace: string
   limits: Limits | undefined
-  busy: boolean
-  error: Error | null
-  before: Submitted
+  /** Why nothing can be started now. */
+  reason?: string
+  /** What must be chosen first, in words. */
+  waits: string
+  /** A field for the cost at which runs stop. */
+  stop?: ReactNode
 }
 
 /** What all runs would come to, what stands in their way, and the button that starts them. */
-export function ForecastSide(props: ForecastSideProps) {
-  const { draft, set, problems, ready, tried, forecast, limits, busy, error, before } = props
-  const found = ready && !forecast.error ? forecast.data : undefined
-  const runs = draft.models.length
+export function ForecastSide({ runs, tried, workspace, limits, reason, waits, stop }: ForecastSideProps) {
+  const { ready, forecast, found, start, before, count: amount } = runs
   return (
-    <div className={panels.stack}>
+    <>
       <Panel title="Before it starts">
         <div className={panels.stack}>
           <div aria-live="polite" aria-busy={forecast.isFetching} className={panels.stack}>
             {forecast.error && ready && <Failure error={forecast.error} title="The server cannot estimate this" />}
-            {found ? (
-              <Numbers forecast={found} limits={limits} />
-            ) : (
-              <p className="muted">Choose a benchmark and models.</p>
-            )}
+            {found ? <Numbers forecast={found} limits={limits} /> : <p className="muted">{waits}</p>}
           </div>
-          <TextField
-            label="Stop each run at (USD)"
-            optional
-            inputMode="decimal"
-            placeholder="what is left of the budgets"
-            value={draft.stop}
-            onChange={(stop) => set({ stop })}
-            problem={problems.stop}
-          />
-          {found && <Checks draft={draft} forecast={found} />}
+          {stop}
+          {found && <Checks workspace={workspace} forecast={found} />}
           <StartedBefore before={before} />
-          {error && <Failure error={error} title="The runs could not be started" />}
-          <Button type="submit" look="primary" icon="play" busy={busy} className={styles.start}>
-            Start {runs === 1 ? '1 run' : `${runs} runs`} <Key keys="Ctrl ⏎" />
+          {start.error && <Failure error={start.error} title="The runs could not be started" />}
+          <Button type="submit" look="primary" icon="play" busy={start.isPending} className={styles.start}>
+            Start {amount === 1 ? '1 run' : `${amount} runs`} <Key keys="Ctrl ⏎" />
           </Button>
           <span role="status" className="muted">
-            {tried && !ready && 'Some fields are missing or invalid.'}
+            {tried && !ready ? 'Some fields are missing or invalid.' : reason}
           </span>
         </div>
       </Panel>
       {found && <SameCommand forecast={found} />}
-    </div>
+    </>
   )
 }
 

@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import panels from '../../parts/panels.module.css'
-import type { Submitted } from './draft'
+import panels from '../parts/panels.module.css'
+import type { Submitted } from './runs'
 
 /** What an earlier try started and did not. */
 export function StartedBefore({ before: { runs, refused } }: { before: Submitted }) {
@@ -14,7 +14,7 @@ export function StartedBefore({ before: { runs, refused } }: { before: Submitted
             <span key={id}>
               {place > 0 && ', '}
               <Link to="/runs/$runId" params={{ runId: id }}>
-                {model}
+                {model || 'the run'}
               </Link>
             </span>
           ))}
@@ -22,7 +22,7 @@ export function StartedBefore({ before: { runs, refused } }: { before: Submitted
       )}
       {refused.map(({ model, why }) => (
         <p key={model}>
-          <strong>{model}</strong> was not started: {why}
+          <strong>{model || 'The run'}</strong> was not started: {why}
         </p>
       ))}
     </div>

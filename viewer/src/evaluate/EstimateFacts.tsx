@@ -1,13 +1,11 @@
 import type { UseQueryResult } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import type { Schema } from '../api/types'
-import { compact, count, money, plural, sentence } from '../format'
+import { count, sentence } from '../format'
 import { Badge } from '../parts/Badge'
-import { Failure } from '../parts/Failure'
 import { LinkButton } from '../parts/LinkButton'
 import { Panel } from '../parts/Panel'
 import styles from '../parts/panels.module.css'
-import { Skeleton } from '../parts/Skeleton'
+import { PreviewRows } from './PreviewRows'
 
 type Estimate = Schema<'RunEstimate'>
 
@@ -17,26 +15,21 @@ interface EstimateProps {
   ready: boolean
 }
 
-/** What the evaluation would come to, or why the server would refuse it. */
-export function EstimatePanel({ estimate, ready }: EstimateProps) {
+/** What is evaluated, and its first rows. */
+export function EstimateFacts({ estimate: { data, error }, ready }: EstimateProps) {
+  if (!ready || error || data === undefined) return null
   return (
-    <Panel title="Before it starts">
-      <div aria-live="polite" aria-busy={estimate.isFetching}>
-        <Content estimate={estimate} ready={ready} />
-      </div>
-    </Panel>
+    <>
+      <Panel title="What is evaluated">
+        <Facts estimate={data} />
+      </Panel>
+      {data.preview.length > 0 && <PreviewRows estimate={data} />}
+    </>
   )
 }
 
-function Content({ estimate, ready }: EstimateProps) {
-  if (!ready) return <p className="muted">Choose code and configuration.</p>
-  if (estimate.error) return <Failure error={estimate.error} title="The server would refuse this" />
-  if (estimate.data === undefined) return <Skeleton height="9rem" />
-  return <Facts estimate={estimate.data} />
-}
-
 function Facts({ estimate }: { estimate: Estimate }) {
-  const { rows, trials, samples, tokens, basis, notes, warnings } = estimate
+  const { rows, trials, samples, notes } = estimate
   return (
     <div className={styles.stack}>
       <dl className={styles.terms}>
@@ -58,61 +51,20 @@ function Facts({ estimate }: { estimate: Estimate }) {
         <dd>
           <bdi>{estimate.dataset}</bdi>, version {estimate.dataset_version}
         </dd>
-        <dt>Model</dt>
-        <dd>
-          <bdi>{estimate.model}</bdi>
-        </dd>
         <dt>Code</dt>
         <dd>
           {estimate.rollout} {estimate.branch} <code>{estimate.commit.slice(0, 7)}</code>
           {estimate.dirty && ' with changes'}
         </dd>
-        {tokens !== null && (
-          <>
-            <dt>Tokens</dt>
-            <dd className="number" data-tip={count(tokens)}>
-              about {compact(tokens)}
-            </dd>
-          </>
-        )}
-        <dt>Cost</dt>
-        <dd className="number">{costWords(estimate)}</dd>
-        {estimate.budget_usd !== null && (
-          <>
-            <dt>Stops at</dt>
-            <dd className="number">{money(estimate.budget_usd)}</dd>
-          </>
-        )}
-        {basis !== null && (
-          <>
-            <dt>Estimated from</dt>
-            <dd>
-              <Link to="/runs/$runId" params={{ runId: basis.run_id }}>
-                <bdi>{basis.name}</bdi>
-              </Link>{' '}
-              <span className="muted">
-                {plural(basis.samples, 'sample')}
-                {basis.model !== estimate.model && `, ${basis.model}`}
-              </span>
-            </dd>
-          </>
-        )}
       </dl>
       <Secrets estimate={estimate} />
-      {[...warnings, ...notes].map((words) => (
+      {notes.map((words) => (
         <p key={words} className="muted">
           {sentence(words)}
         </p>
       ))}
     </div>
   )
-}
-
-/** The cost in words. */
-export function costWords({ usd, price, basis }: Estimate): string {
-  if (usd !== null) return usd === 0 ? '$0' : `about ${money(usd)}`
-  if (price === null) return 'unknown: the model has no price'
-  return basis === null ? 'unknown before the first run' : 'unknown'
 }
 
 function Secrets({ estimate }: { estimate: Estimate }) {
