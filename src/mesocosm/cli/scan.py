@@ -17,9 +17,9 @@ from mesocosm.core.failure import RunLeased
 
 if TYPE_CHECKING:
     from mesocosm.api.running import Work
-    from mesocosm.api.scanning import ScanEstimate
     from mesocosm.core.run import Run
-    from mesocosm.engine.scan_question import ScanQuestion
+    from mesocosm.core.scan_question import ScanQuestion
+    from mesocosm.interop.scan_episodes import ScanEstimate
     from mesocosm.store import Store
 
 REASONS = 5
@@ -29,7 +29,18 @@ REASONS = 5
 @click.command(
     cls=MesocosmCommand,
     own=(
-        *("--ask", "--model", "--labels", "--number", "--where", "--limit", "--budget", "--name", "--context"),
+        *(
+            "--ask",
+            "--model",
+            "--labels",
+            "--number",
+            "--where",
+            "--limit",
+            "--seed",
+            "--budget",
+            "--name",
+            "--context",
+        ),
         *("--dry-run", "--fresh", "--set"),
     ),
 )
@@ -44,7 +55,10 @@ REASONS = 5
     metavar="WHAT",
     help="Only such episodes: wrong, passed, failed, missing; LABEL=VALUE, cause=, mistake=, behaviour=, text=.",
 )
-@click.option("-n", "--limit", type=Count(), metavar="N", help="Only the first N of them.")
+@click.option("-n", "--limit", type=Count(), metavar="N", help="Only a random N of them.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Which random N: the same seed draws the same  [0]."
+)
 @click.option("--budget", type=FiniteFloat(min=0, min_open=True), metavar="USD", help="Stop there; keep what is done.")
 @click.option("--parallel", type=click.IntRange(min=1), help="How many at a time.")
 @click.option("--name", default="", help="What its scores are called after scan:  [the first words of the question].")
@@ -70,8 +84,9 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     mesocosm run show last --by scan:cause
     """
     from mesocosm.api.experiments import Arguments, chosen_model
-    from mesocosm.api.scanning import CHARACTERS, PER_TOKEN, episodes_to_scan, estimate, scan_work, slug
-    from mesocosm.engine.scan_question import ScanQuestion
+    from mesocosm.api.scanning import scan_work
+    from mesocosm.core.scan_question import ScanQuestion, slug
+    from mesocosm.interop.scan_episodes import CHARACTERS, PER_TOKEN, estimate, tasks_to_scan
 
     store = command_store()
     run = find_run(store, run_id)
@@ -79,15 +94,15 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
         raise RunLeased(f"run {run.id} is going on in another process; scan it when it has ended")
     words = tuple(word.strip() for word in labels.split(",")) if labels else ()
     asked = ScanQuestion(name.strip() or slug(question), question, words, number)
-    limit, context = given.pop("limit"), given.pop("context")
+    limit, context, seed = given.pop("limit"), given.pop("context"), given.pop("seed")
     shared = {"limit": None, "trials": None, "judge": None, "name": "", "tags": (), **given}
     arguments = Arguments(**limited(arguments_of(shared)[0]), model=given["model"])
     most = CHARACTERS if context is None else context * PER_TOKEN
     asked.check()
     model = arguments.model_settings(chosen_model(arguments))
-    episodes = episodes_to_scan(store, run, given["where"], limit)
-    work = scan_work(store, run, asked, episodes, arguments, most)
-    expected = estimate(store, episodes, model, most)
+    tasks = tasks_to_scan(store, run, given["where"], limit, seed)
+    work = scan_work(store, run, asked, tasks, arguments, most)
+    expected = estimate(store, tasks, model, most)
     click.echo(_estimated(expected, model.name, given["budget"]), err=not dry_run)
     if dry_run:
         return 0
