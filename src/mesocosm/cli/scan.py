@@ -85,8 +85,11 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     """
     from mesocosm.api.experiments import Arguments, chosen_model
     from mesocosm.api.scanning import scan_work
+    from mesocosm.core.model import ModelName
     from mesocosm.core.scan_question import ScanQuestion, slug
     from mesocosm.interop.scan_episodes import CHARACTERS, PER_TOKEN, estimate, tasks_to_scan
+    from mesocosm.models.catalogue import is_local
+    from mesocosm.models.prices import price
 
     store = command_store()
     run = find_run(store, run_id)
@@ -102,7 +105,9 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     model = arguments.model_settings(chosen_model(arguments))
     tasks = tasks_to_scan(store, run, given["where"], limit, seed)
     work = scan_work(store, run, asked, tasks, arguments, most)
-    expected = estimate(store, tasks, model, most)
+    parsed = ModelName.parse(model.name)
+    known = price(parsed, local=is_local(parsed), elsewhere=bool(parsed.base_url))
+    expected = estimate(store, tasks, known, most)
     click.echo(_estimated(expected, model.name, given["budget"]), err=not dry_run)
     if dry_run:
         return 0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
-from mesocosm.core.model import ModelName, ModelSettings
 from mesocosm.core.one_line import question_line
 from mesocosm.core.run import Run
 from mesocosm.core.scan_question import EPISODE, SCAN, TranscriptPassage, passages_of
 from mesocosm.core.task import Task
 
 if TYPE_CHECKING:
+    from mesocosm.models.prices import Price
     from mesocosm.store import Store
     from mesocosm.store.filters import EpisodeFilter
 
@@ -123,17 +123,15 @@ def transcript(store: "Store", episode_id: str) -> list[TranscriptPassage]:
     return list(passages_of(said))
 
 
-def estimate(store: "Store", tasks: Sequence[Task], model: ModelSettings, most: int) -> ScanEstimate:
-    """Return what asking about these episodes may cost; of many, some are read and the rest are taken to be alike."""
-    from mesocosm.models.catalogue import is_local
-    from mesocosm.models.prices import price
+def estimate(store: "Store", tasks: Sequence[Task], price: "Price | None", most: int) -> ScanEstimate:
+    """Return what asking about these episodes may cost; of many, some are read and the rest are taken to be alike.
 
+    `price` is that of the model, None if it is not known; `most` are the characters of a transcript that it is sent.
+    """
     every = max(len(tasks) // COUNTED, 1)
     counted = tasks[::every]
     read = (transcript(store, str(task.input[EPISODE])) for task in counted)
     characters = sum(min(sum(len(one.text) for one in passages), most) for passages in read)
     prompt = round(len(tasks) * (characters / len(counted) / PER_TOKEN + ASKED))
     completion = len(tasks) * SAID
-    name = ModelName.parse(model.name)
-    known = price(name, local=is_local(name), elsewhere=bool(name.base_url))
-    return ScanEstimate(len(tasks), prompt, completion, None if known is None else known.cost(prompt, completion))
+    return ScanEstimate(len(tasks), prompt, completion, None if price is None else price.cost(prompt, completion))
