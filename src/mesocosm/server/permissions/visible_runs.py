@@ -84,6 +84,7 @@ class RunOwnership(TypedDict):
     protocol: int | None
     mine: bool | None
     may_change: bool | None
+    may_work: bool | None
     request: RunRequestDocument | None
     imported: Imported | None
 
@@ -826,6 +827,7 @@ def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> 
         protocol=request.protocol,
         mine=viewer.is_owner(request),
         may_change=viewer.may_change_run(request),
+        may_work=viewer.may_judge_run(request),
         request=_request_document(request, inside=inside, prompts=prompts),
         imported=_imported(request, inside=inside),
     )
