@@ -22,6 +22,7 @@ from mesocosm.server.schemas.run_request import (
     TestEpisodeInput,
     Visibility,
 )
+from mesocosm.server.schemas.search import SearchPage
 
 PAGE = 1_000
 """Episodes per request."""
@@ -44,6 +45,11 @@ class RunsResource(Resource):
     def get(self, run_id: str) -> RunDetail:
         """Return one run."""
         return self._one(RunDetail, "GET", _path(run_id))
+
+    def search(self, query: Query, run_id: str = "") -> SearchPage:
+        """Return what was said in the episodes of runs that match a query of `GET /api/search`, or in one run."""
+        path = f"{_path(run_id)}/search" if run_id else "/api/search"
+        return self._one(SearchPage, "GET", path, query=query)
 
     def of_workspace(self, workspace: str, reference: str) -> RunDetail:
         """Return a run of a workspace by its id or its name there."""

@@ -37,10 +37,13 @@ interface ScanDialogProps {
 export function ScanDialog({ run, onClose }: ScanDialogProps) {
   const [words, setWords] = useState<ScanWords>(NO_SCAN)
   const navigate = useNavigate()
-  const set = (name: keyof ScanWords) => (value: string) => setWords((now) => ({ ...now, [name]: value }))
   const params = { run_id: run.id }
   const body = scanInput(words)
   const foreseen = useMutation({ mutationFn: () => post('/api/runs/{run_id}/scans/forecast', { params, body }) })
+  const set = (name: keyof ScanWords) => (value: string) => {
+    foreseen.reset()
+    setWords((now) => ({ ...now, [name]: value }))
+  }
   const asked = useMutation({
     mutationFn: () => post('/api/runs/{run_id}/scans', { params, body }),
     onSuccess: (scan) => void navigate({ to: '/runs/$runId', params: { runId: scan.id } }),
@@ -97,7 +100,7 @@ export function ScanDialog({ run, onClose }: ScanDialogProps) {
         </Row>
         <Row>
           <TextField
-            label="Only so many, at random"
+            label="Random sample of"
             optional
             inputMode="numeric"
             value={words.limit}
