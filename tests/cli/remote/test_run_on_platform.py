@@ -496,3 +496,15 @@ def test_what_was_said_is_searched_on_the_server_as_it_is_here(game: "Platform",
     assert "of 2 episodes" in one.out or "in 2 episodes" in one.out
     assert game("search", "word*", "--remote", "--run", "0" * 36).code != 0
     assert "leave --index out" in game("search", "--index", "--remote").err
+
+
+def test_a_scan_is_queued_on_the_server(game: "Platform", run_id: str) -> None:
+    asked = ("scan", run_id, "--ask", "Does it refuse?", "--name", "refuses", "-m", "builtin/random", "--remote")
+
+    foreseen = game(*asked, "--dry-run")
+    queued = game(*asked, "--limit", "1", "--json")
+
+    assert (foreseen.code, "2 episodes, about" in foreseen.out) == (0, True), foreseen.err
+    assert queued.code == 0, queued.err
+    assert (queued.document["benchmark"], queued.document["counts"]["planned"]) == ("scan:refuses", 1)
+    assert "leave it out with --remote" in game(*asked, "--fresh").err
