@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mesocosm.engine.reviewing import PassRules
+from mesocosm.interop.scan_episodes import tasks_to_scan
 from mesocosm.store import open_store
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
@@ -104,6 +105,26 @@ def test_the_same_command_again_asks_nothing_and_more_episodes_ask_only_what_is_
     assert [one.n_scored for one in mine.run.metrics if one.name == "scan:refuses"] == [6]
 
 
+def test_a_limit_draws_a_random_sample_that_a_larger_one_contains_and_that_the_seed_changes(
+    mesocosm: "Invoke", mine: "Played"
+) -> None:
+    store = open_store(mine.results)
+    run = store.runs.get(mine.run_id)
+
+    def drawn(limit: int | None, seed: int = 0) -> list[str]:
+        return [str(task.input["episode"]) for task in tasks_to_scan(store, run, (), limit, seed)]
+
+    every = drawn(None)
+    samples = [drawn(limit) for limit in (1, 3, 6, 9)]
+    others = {tuple(drawn(3, seed)) for seed in range(1, 20)}
+    store.close()
+
+    assert [len(one) for one in samples] == [1, 3, 6, 6]
+    assert set(samples[0]) < set(samples[1]) < set(samples[2]) == set(every)
+    assert all(one == [episode for episode in every if episode in one] for one in samples)
+    assert len(others) > 5
+
+
 @pytest.mark.parametrize(
     ("reply", "reason", "calls"),
     [
@@ -153,7 +174,7 @@ def test_a_transcript_that_is_too_long_for_the_model_is_shortened_and_that_is_sa
     assert outcome.code == 0, outcome.err
     assert shown == [shown[0]]
     assert shown[0] <= 500
-    (score,) = (one for one in episodes(mine)[0].scores if one.name == "scan:refuses")
+    (score,) = (score for one in episodes(mine) for score in one.scores if score.name == "scan:refuses")
     assert score.explanation.endswith("not shown to the model)")
 
 

@@ -41,6 +41,7 @@ PEOPLE = {"root": "admin", "ada": "member", "ben": "member", "cid": "member", "d
 """Accounts with their roles on the server. Ada owns the workspace, Ben works in it, Cid reads, Dee is outside."""
 SECRETS = {"SHARED_KEY": "value-of-the-workspace", "OWN_KEY": "value-of-ada"}
 CONFIG = '[experiment]\nrollout = "words"\nentrypoint = "main.py"\nmodel_path = "openai/gpt-5-mini"\ndataset = "hard"\n'
+MODEL, KEY_OF_MODEL = "house/tiny", "value-of-the-model"
 FILES = {"rollouts/words/main.py": "print()\n", "configs/eval/hard.toml": CONFIG, "data/hard.jsonl": "{}\n"}
 ROWS = [
     "".join(json.dumps({"user_prompt": f"{n} + 1?", "ground_truth": str(n + 1)}) + "\n" for n in range(count)).encode()
@@ -188,6 +189,8 @@ def fill(place: Path, url: str, tokens: dict[str, str], hook: str) -> dict[str, 
     root, ada, ben, cid, _dee = (Person(url, tokens[name]) for name in PEOPLE)
     ids = {one["username"]: one["id"] for one in root.ask("GET", "/api/admin/users")["users"]}
     root.ask("POST", f"/api/admin/users/{ids['ben']}/budget", {"budget_usd": 2.5})
+    given = {"served_as": "openai/tiny@http://127.0.0.1:9/v1", "key": KEY_OF_MODEL, "price": {"input": 1, "output": 2}}
+    root.ask("PUT", f"/api/admin/models/{MODEL}", given)
     ada.ask("POST", "/api/auth/login", {"username": "ada", "password": PASSWORD})
     ada.ask("POST", "/api/auth/device", {"device": "laptop"})
     team = _team(root, ada, ben)
@@ -417,9 +420,13 @@ def dump(settings: Settings) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    """Write a compressed text, without the name of this machine."""
+    """Write a compressed text, without the name and the folders of this machine."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    text = re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host", text).replace(boot, "boot")
+    text = (
+        re.sub(rf"\b{re.escape(socket.gethostname())}\b", "host", text)
+        .replace(boot, "boot")
+        .replace(str(ROOT), "/mesocosm")
+    )
     Path(path).write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 

@@ -1,5 +1,6 @@
 """Every schema that was ever released opens, with its content; the migrations build what the code declares."""
 
+import json
 import logging
 import re
 import shutil
@@ -37,7 +38,7 @@ from mesocosm.store.views import VIEWS, drop_views
 RELEASED = Path(__file__).parent / "released"
 REVISIONS = (
     *("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012"),
-    *("0014", "0015", "0016"),
+    *("0014", "0015", "0016", "0017"),
 )
 RUN = "019a0000-0000-7000-8000-000000000001"
 
@@ -191,6 +192,31 @@ def test_what_a_platform_had_in_a_release_is_there(unused: str, version: str, la
     assert order is not None
     assert (order.visibility, order.actor, order.config["num_episodes"]) == ("gallery_public", "user:1", 2)
     assert store.users.add("Grace").id == 2
+    store.close()
+
+
+def test_models_that_were_saved_views_of_the_server_move_to_their_table(unused: str) -> None:
+    store = open_store(unused)
+    entry = '{"name": "house/tiny", "title": "Klein, ü", "served_as": ""}'
+    views = [
+        ("system:models", "house/tiny", f'{{"entry": {entry}, "sealed": "v1.key.text"}}'),
+        ("system:models", "house/later", "of a form that nobody knows"),
+        ("user:1", "mine", "?q=entry"),
+    ]
+    with store.database.once(immediate=True) as connection:
+        connection.execute(text("DROP TABLE models"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = '0016'"))
+        for place, (owner, name, search) in enumerate(views):
+            given = {"owner": owner, "name": name, "search": search, "at": float(place)}
+            connection.execute(text("INSERT INTO saved_views VALUES (:owner, :name, :search, :at)"), given)
+    store.close()
+
+    store = open_store(unused)
+
+    assert [(one.name, json.loads(one.entry), one.sealed) for one in store.models.list()] == [
+        ("house/tiny", json.loads(entry), "v1.key.text")
+    ]
+    assert rows(store, "owner, name, search", "saved_views", "created_at") == views[1:]
     store.close()
 
 

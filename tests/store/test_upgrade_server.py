@@ -17,10 +17,11 @@ from anyio.from_thread import start_blocking_portal
 from tests.server.routes.conftest import Hosted, Person
 from tests.store.answers import missing
 from tests.store.conftest import own_schema
-from tests.store.fill_server import FILES, ROWS, SECRETS, document
+from tests.store.fill_server import FILES, KEY_OF_MODEL, MODEL, ROWS, SECRETS, document
 
 from mesocosm.server import adapters
-from mesocosm.server.key_ring import FILE_NAME
+from mesocosm.server.key_ring import FILE_NAME, read_keys
+from mesocosm.server.managed_models import managed_models, open_key
 from mesocosm.server.service import Service
 from mesocosm.server.settings import read_settings
 from mesocosm.server.workspace_secrets import secrets_for
@@ -60,7 +61,7 @@ def read(name: str) -> str:
     return lzma.decompress((RELEASED / f"{name}.xz").read_bytes()).decode()
 
 
-@pytest.fixture(scope="module", params=samples("0009", "0010", "0011", "0016"))
+@pytest.fixture(scope="module", params=samples("0009", "0010", "0011", "0016", "0017"))
 def upgraded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgraded]:
     """A sample, opened by today's code. Do not change it."""
     name = str(request.param)
@@ -120,6 +121,15 @@ def test_secrets_open_with_the_key_of_then(upgraded: Upgraded) -> None:
     assert {name: value.get_secret_value() for name, value in found.items()} == SECRETS
 
 
+@pytest.mark.parametrize("upgraded", samples("0017"), indirect=True)
+def test_models_have_the_keys_of_then(upgraded: Upgraded) -> None:
+    (model,) = managed_models(upgraded.service.store)
+
+    key = open_key(read_keys(upgraded.service.settings), model)
+
+    assert (model.entry.name, key.get_secret_value()) == (MODEL, KEY_OF_MODEL)
+
+
 def test_every_version_of_a_dataset_has_its_bytes(upgraded: Upgraded) -> None:
     path = f"/api/workspaces/{upgraded.reefs['id']}/datasets/hard/download"
 
@@ -142,7 +152,7 @@ def test_files_of_a_snapshot_are_there(upgraded: Upgraded) -> None:
     assert found == FILES
 
 
-@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0016"), indirect=True)
+@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0016", "0017"), indirect=True)
 def test_an_evaluation_can_be_repeated_with_its_code_and_dataset(upgraded: Upgraded) -> None:
     body = {"kind": "rollout", "workspace": "Reefs", "from_run": "smoke"}
 
@@ -154,7 +164,7 @@ def test_an_evaluation_can_be_repeated_with_its_code_and_dataset(upgraded: Upgra
     assert (found["samples"], found["missing_secrets"]) == (2, [])
 
 
-@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0016"), indirect=True)
+@pytest.mark.parametrize("upgraded", samples("0010", "0011", "0016", "0017"), indirect=True)
 def test_files_of_samples_are_there(upgraded: Upgraded) -> None:
     ben = upgraded.people["ben"]
     run = ben.get(f"/api/workspaces/{upgraded.reefs['id']}/runs/smoke").json()["id"]

@@ -22,14 +22,10 @@ from mesocosm.core.ports import Context as EpisodeContext
 from mesocosm.core.reading import nearest
 from mesocosm.core.registry import import_reference
 from mesocosm.core.task import Task
+from mesocosm.engine.earlier_answers import ANSWER, INPUT, MESSAGES, SCORES, Earlier, taken_over
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.sdk import AgentWorkflow
-
-ANSWER, EXPECTED, MESSAGES, INPUT = "answer", "expected", "messages", "input"
-"""Keys of the info of an episode's last step: the answer, the right one, the conversation, the filled prompt."""
-SCORES, COPIED = "agent_scores", "answer_of"
-"""Keys there: further numbers of the agent, and the episode that an answer was taken over from."""
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 
@@ -121,17 +117,6 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """An answer of an earlier run: the info of its episode's last step."""
-
-    episode: str
-    info: Mapping[str, Any]
-
-
-Earlier = Callable[[Task, int], Awaitable[StoredAnswer | None]]
-
-
-@dataclass(frozen=True, slots=True)
 class AnsweringAgent:
     """Answers a row with the model, or with a function. Implements core.ports.Agent.
 
@@ -146,12 +131,7 @@ class AnsweringAgent:
     async def play(self, context: EpisodeContext) -> None:
         """Answer the row of an episode. Raises EpisodeError."""
         await context.reset()
-        found = await self.earlier(context.task, context.trial) if self.earlier is not None else None
-        if found is not None:
-            context.record(
-                Kind.LOG, {"message": f"the answer is that of episode {found.episode}; the model is not asked"}
-            )
-            await context.step({**found.info, COPIED: found.episode})
+        if self.earlier is not None and await taken_over(context, self.earlier):
             return
         row: Mapping[str, Any] = context.task.input
         given = row if self.prompt.given is None else _prompted(self.prompt, row)

@@ -67,7 +67,7 @@ def store_at(place: str | os.PathLike[str] | None, *, create: bool = True) -> "S
 
 def newest_runs(store: "Store", count: int) -> list[Run]:
     """Return the newest runs. Scans are left out: `last` is what was scanned last, not the scan."""
-    from mesocosm.engine.scan_question import SCAN
+    from mesocosm.core.scan_question import SCAN
 
     found: list[Run] = []
     cursor: str | None = None

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mesocosm.api.answering import ANSWER, EXPECTED, INPUT, MESSAGES, SCORES
 from mesocosm.api.grading import Answered, BoundGrader, grade, metrics_of
 from mesocosm.api.rows import TaskRows
 from mesocosm.api.running import ROWS as KIND
@@ -17,6 +16,7 @@ from mesocosm.core.ports import Environment, JudgeModel, Observation, Step
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
+from mesocosm.engine.earlier_answers import ANSWER, EXPECTED, INPUT, MESSAGES, SCORES
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mesocosm.api.answering import ANSWER, COPIED, INPUT, MESSAGES, SCORES, AnsweringAgent, StoredAnswer
+from mesocosm.api.answering import AnsweringAgent
 from mesocosm.api.places import store_at
 from mesocosm.api.results import Episode, Run
-from mesocosm.api.scan_benchmark import ScanAgent
 from mesocosm.api.waiting import POLL_S
-from mesocosm.core.episode import SCOREABLE, EpisodeKey
 from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
@@ -22,8 +20,8 @@ from mesocosm.core.proxy import Served
 from mesocosm.core.redact import secret_values
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
-from mesocosm.core.task import Task
 from mesocosm.engine import opening, session
+from mesocosm.engine.earlier_answers import ANSWERS, AnswerLender
 from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.rerun_decision import (
     RerunAction,
@@ -33,12 +31,11 @@ from mesocosm.engine.rerun_decision import (
     other_server,
     servers,
 )
+from mesocosm.engine.scan_benchmark import ScanAgent
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
 
-ANSWERS = "answers"
-"""Key in the provenance of a run: what its answers depend on, which graders and the number of rows are not."""
 ROWS = "rows"
 """The kind of runs on rows."""
 NOTES = "notes"
@@ -90,42 +87,6 @@ class Wishes:
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise UsageError(f"{name}={value!r:.80} cannot work; it is {said}")
-
-
-class AnswerLender:
-    """Lends the answers of earlier runs, by task and trial."""
-
-    def __init__(self, store: "Store", runs: Sequence[str]) -> None:
-        self._store = store
-        self._places: dict[EpisodeKey, str] = {}
-        self.taken: dict[str, int] = {}
-        self._runs: dict[str, str] = {}
-        for run_id in runs:
-            cursor: str | None = None
-            while True:
-                page = store.episodes.list(run_id, cursor=cursor)
-                for episode in page.items:
-                    if episode.status in SCOREABLE and ANSWER in episode.terminal_info:
-                        self._places.setdefault(episode.key, episode.id)
-                        self._runs[episode.id] = run_id
-                cursor = page.cursor
-                if cursor is None:
-                    break
-
-    async def find(self, task: Task, trial: int) -> StoredAnswer | None:
-        """Return the stored answer to a task in a trial, or None."""
-        place = self._places.get(EpisodeKey(task.digest(), trial))
-        if place is None:
-            return None
-        stored = await asyncio.to_thread(self._store.episodes.get, place)
-        run = self._runs[place]
-        self.taken[run] = self.taken.get(run, 0) + 1
-        kept = {
-            name: stored.terminal_info[name]
-            for name in (ANSWER, MESSAGES, INPUT, SCORES)
-            if name in stored.terminal_info
-        }
-        return StoredAnswer(str(stored.terminal_info.get(COPIED, stored.id)), kept)
 
 
 class _Watching(Observer):

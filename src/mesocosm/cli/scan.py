@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, MesocosmCommand, options, plural
+from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, options, plural
 from mesocosm.cli.evaluating import INTERRUPTED, WIDTH, EvaluationProgress, arguments_of, command
+from mesocosm.cli.remote.connection import Remote, document, member_client, workspace_option
 from mesocosm.cli.render import emit, metric_rows, money, table, tokens
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.cli.viewer_link import page
 from mesocosm.core.episode import FINISHED
-from mesocosm.core.failure import RunLeased
+from mesocosm.core.failure import RunLeased, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.api.running import Work
-    from mesocosm.api.scanning import ScanEstimate
     from mesocosm.core.run import Run
-    from mesocosm.engine.scan_question import ScanQuestion
+    from mesocosm.core.scan_question import ScanQuestion
+    from mesocosm.interop.scan_episodes import ScanEstimate
     from mesocosm.store import Store
 
 REASONS = 5
@@ -27,10 +28,10 @@ REASONS = 5
 
 
 @click.command(
-    cls=MesocosmCommand,
+    cls=Remote,
     own=(
-        *("--ask", "--model", "--labels", "--number", "--where", "--limit", "--budget", "--name", "--context"),
-        *("--dry-run", "--fresh", "--set"),
+        *("--ask", "--model", "--labels", "--number", "--where", "--limit", "--seed", "--budget", "--name"),
+        *("--context", "--dry-run", "--fresh", "--set", "--remote"),
     ),
 )
 @click.argument("run_id", metavar="RUN")
@@ -44,7 +45,10 @@ REASONS = 5
     metavar="WHAT",
     help="Only such episodes: wrong, passed, failed, missing; LABEL=VALUE, cause=, mistake=, behaviour=, text=.",
 )
-@click.option("-n", "--limit", type=Count(), metavar="N", help="Only the first N of them.")
+@click.option("-n", "--limit", type=Count(), metavar="N", help="Only a random N of them.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Which random N: the same seed draws the same  [0]."
+)
 @click.option("--budget", type=FiniteFloat(min=0, min_open=True), metavar="USD", help="Stop there; keep what is done.")
 @click.option("--parallel", type=click.IntRange(min=1), help="How many at a time.")
 @click.option("--name", default="", help="What its scores are called after scan:  [the first words of the question].")
@@ -56,7 +60,20 @@ REASONS = 5
 @click.option("--retry-failed", is_flag=True, help="Repeat what infrastructure failed.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=f"Anything else: {SETTINGS}.")
 @click.option("--quiet", is_flag=True, help="Do not show progress.")
-def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dry_run: bool, **given: Any) -> int:
+@workspace_option
+@click.option("--remote", is_flag=True, help="Let the workers of a server ask, about a run there, by name or id.")
+def scan(
+    run_id: str,
+    *,
+    question: str,
+    labels: str,
+    number: bool,
+    name: str,
+    dry_run: bool,
+    workspace: str | None,
+    remote: bool,
+    **given: Any,
+) -> int:
     """Let a model answer a question about the transcript of each episode of RUN, with a quote that shows it.
 
     An answer counts only if it quotes words that occur in the step it names; what does not count is not measured, and
@@ -68,26 +85,38 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
     mesocosm scan last --ask 'What goes wrong first?' --where wrong \\
       --labels misread,slip,wrong-plan --name cause -m openai/o5 --budget 2
     mesocosm run show last --by scan:cause
+
+    With --remote the workers of a server ask a model of the server about a run there; the budget, the estimate and the
+    scores are the same.
     """
     from mesocosm.api.experiments import Arguments, chosen_model
-    from mesocosm.api.scanning import CHARACTERS, PER_TOKEN, episodes_to_scan, estimate, scan_work, slug
-    from mesocosm.engine.scan_question import ScanQuestion
+    from mesocosm.api.scanning import scan_work
+    from mesocosm.core.model import ModelName
+    from mesocosm.core.scan_question import ScanQuestion, slug
+    from mesocosm.interop.scan_episodes import CHARACTERS, PER_TOKEN, estimate, tasks_to_scan
+    from mesocosm.models.catalogue import is_local
+    from mesocosm.models.prices import price
 
+    words = tuple(word.strip() for word in labels.split(",")) if labels else ()
+    if remote or workspace:
+        own = {"question": question, "name": name, "answers": list(words), "number": number}
+        return _there(run_id, workspace, own, given, dry_run=dry_run)
     store = command_store()
     run = find_run(store, run_id)
     if store.leases.active(run):
         raise RunLeased(f"run {run.id} is going on in another process; scan it when it has ended")
-    words = tuple(word.strip() for word in labels.split(",")) if labels else ()
     asked = ScanQuestion(name.strip() or slug(question), question, words, number)
-    limit, context = given.pop("limit"), given.pop("context")
+    limit, context, seed = given.pop("limit"), given.pop("context"), given.pop("seed")
     shared = {"limit": None, "trials": None, "judge": None, "name": "", "tags": (), **given}
     arguments = Arguments(**limited(arguments_of(shared)[0]), model=given["model"])
     most = CHARACTERS if context is None else context * PER_TOKEN
     asked.check()
     model = arguments.model_settings(chosen_model(arguments))
-    episodes = episodes_to_scan(store, run, given["where"], limit)
-    work = scan_work(store, run, asked, episodes, arguments, most)
-    expected = estimate(store, episodes, model, most)
+    tasks = tasks_to_scan(store, run, given["where"], limit, seed)
+    work = scan_work(store, run, asked, tasks, arguments, most)
+    parsed = ModelName.parse(model.name)
+    known = price(parsed, local=is_local(parsed), elsewhere=bool(parsed.base_url))
+    expected = estimate(store, tasks, known, most)
     click.echo(_estimated(expected, model.name, given["budget"]), err=not dry_run)
     if dry_run:
         return 0
@@ -97,6 +126,32 @@ def scan(run_id: str, *, question: str, labels: str, number: bool, name: str, dr
 
         raise KeyboardInterrupt(NOTHING_STORED)
     return _tell(store, run, store.runs.get(found), asked, interrupted=interrupted)
+
+
+def _there(run_id: str, workspace: str | None, own: dict[str, Any], given: dict[str, Any], *, dry_run: bool) -> int:
+    """Let a server scan a run, of a workspace if one is given, and print the run that asks."""
+    from mesocosm.interop.scan_episodes import ScanEstimate
+    from mesocosm.server.schemas.scan import ScanInput
+
+    here = {"--context": "context", "--fresh": "fresh", "--retry-failed": "retry_failed", "--set": "settings"}
+    if wrong := next((option for option, key in here.items() if given[key]), None):
+        raise UsageError(f"{wrong} is for scans on this machine; leave it out with --remote")
+    client = member_client()
+    run = client.runs.get(run_id) if workspace is None else client.runs.of_workspace(workspace, run_id)
+    shared = {name: given[name] for name in ("model", "limit", "seed", "parallel")}
+    asked = document(ScanInput, {**own, **shared, "where": list(given["where"]), "budget_usd": given["budget"]})
+    found = client.runs.scan_forecast(run.id, asked)
+    expected = ScanEstimate(found.episodes, found.prompt_tokens, found.completion_tokens, found.usd)
+    click.echo(_estimated(expected, found.model, found.budget_usd), err=not dry_run)
+    if dry_run:
+        return 0
+    scan_run = client.runs.scan(run.id, asked)
+    if options().json:
+        emit(scan_run.model_dump(mode="json"))
+    else:
+        click.echo(f"scan:{found.name} of run {run.id} is asked in run {scan_run.id}")
+        click.echo(f"{'follow':<{WIDTH}}mesocosm run watch {scan_run.id}")
+    return 0
 
 
 def limited(arguments: dict[str, Any]) -> dict[str, Any]:

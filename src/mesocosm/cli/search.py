@@ -2,11 +2,13 @@
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mesocosm.cli.command import MesocosmCommand, options, plural
+from mesocosm.cli.command import options, plural
+from mesocosm.cli.remote.connection import Remote, known_client, workspace_option
 from mesocosm.cli.render import emit, interval, number, short, table
 from mesocosm.cli.results import command_store, find_run
 from mesocosm.cli.viewer_link import page
@@ -22,7 +24,7 @@ VERDICTS = {"passed": "passed", "not_passed": "not passed", "error": "error", "m
 OTHER = "neither passed nor failed"
 
 
-@click.command(cls=MesocosmCommand)
+@click.command(cls=Remote)
 @click.argument("words", nargs=-1, metavar="TEXT")
 @click.option("--run", "run_id", metavar="RUN", help="Only this run.")
 @click.option("--benchmark", multiple=True, help="Only runs of this benchmark.")
@@ -33,12 +35,25 @@ OTHER = "neither passed nor failed"
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Episodes to list.")
 @click.option("--cursor", help="Where the previous page ended.")
 @click.option("--index", is_flag=True, help="First index everything, however long it takes; TEXT may be left out.")
-def search(words: tuple[str, ...], *, run_id: str | None, places: tuple[str, ...], index: bool, **given: Any) -> int:
+@workspace_option
+@click.option("--remote", is_flag=True, help="Search the runs on the server that you may read.")
+def search(
+    words: tuple[str, ...],
+    *,
+    run_id: str | None,
+    places: tuple[str, ...],
+    index: bool,
+    workspace: str | None,
+    remote: bool,
+    **given: Any,
+) -> int:
     """Find the episodes in which TEXT was said, in prompts, replies, reasoning, tools, observations and actions.
 
     TEXT is words that must all occur: word, "exact words" (quote them for the shell), word*, -without, in:reply,
     tool:NAME. Case does not matter. The episodes found are a measured set: how many passed, and the accuracy with its
     interval.
+
+    With --remote the runs of a server that you may read are searched, with --workspace those of one workspace there.
 
     Finished episodes are indexed in the background while `mesocosm view` or a server runs, and by this command.
     """
@@ -47,6 +62,11 @@ def search(words: tuple[str, ...], *, run_id: str | None, places: tuple[str, ...
     from mesocosm.store.search_query import read_query
 
     query = read_query(" ".join(words), places) if words else None
+    if remote or workspace:
+        if index:
+            raise UsageError("a server indexes by itself; leave --index out")
+        text = " ".join([*words, *(f"in:{place}" for place in places)])
+        return _there(text, run_id, workspace, given)
     store = command_store()
     run = None if run_id is None else find_run(store, run_id)
     _bring_up_to_date(store, everything=index)
@@ -72,7 +92,24 @@ def search(words: tuple[str, ...], *, run_id: str | None, places: tuple[str, ...
     if options().json:
         emit(document)
     else:
-        _show(store, document)
+        _show(document, lambda path: page(path, store, options()))
+    return 0
+
+
+def _there(text: str, run_id: str | None, workspace: str | None, given: dict[str, Any]) -> int:
+    """Search the runs of a server; a workspace narrows them, and names the run where one is given."""
+    client = known_client()
+    query = {"text": text, "verdict": given["verdict"], "cursor": given["cursor"], "limit": given["limit"]}
+    if run_id is None:
+        query |= {name: list(given[name]) for name in ("benchmark", "model", "tag")}
+        query["workspace"] = None if workspace is None else client.workspaces.get(workspace).id
+    elif workspace is not None:
+        run_id = client.runs.of_workspace(workspace, run_id).id
+    document = client.runs.search(query, run_id or "").model_dump(mode="json")
+    if options().json:
+        emit(document)
+    else:
+        _show(document, lambda path: f"{client.base_url.rstrip('/')}{path}")
     return 0
 
 
@@ -97,7 +134,7 @@ def _bring_up_to_date(store: "Store", *, everything: bool) -> None:
         click.echo(err=True)
 
 
-def _show(store: "Store", document: dict[str, Any]) -> None:
+def _show(document: dict[str, Any], link: Callable[[str], str]) -> None:
     matching, searched, items = document["matching"], document["searched"], document["items"]
     if matching is not None:
         for line in _counted(document, matching, searched):
@@ -112,7 +149,7 @@ def _show(store: "Store", document: dict[str, Any]) -> None:
         table(["episode", "run", "verdict", "in", "step", "said"], rows, chosen, right=(4,), whole=(0, 2), spare=(1, 4))
         first = items[0]
         path = f"/episodes/{first['episode_id']}?step={first['step']}"
-        click.echo(f"the first of them: {page(path, store, chosen)}")
+        click.echo(f"the first of them: {link(path)}")
     if document["cursor"]:
         click.echo(f"more: --cursor {document['cursor']}")
 

@@ -22,6 +22,8 @@ from mesocosm.server.schemas.run_request import (
     TestEpisodeInput,
     Visibility,
 )
+from mesocosm.server.schemas.scan import ScanForecast, ScanInput
+from mesocosm.server.schemas.search import SearchPage
 
 PAGE = 1_000
 """Episodes per request."""
@@ -44,6 +46,19 @@ class RunsResource(Resource):
     def get(self, run_id: str) -> RunDetail:
         """Return one run."""
         return self._one(RunDetail, "GET", _path(run_id))
+
+    def search(self, query: Query, run_id: str = "") -> SearchPage:
+        """Return what was said in the episodes of runs that match a query of `GET /api/search`, or in one run."""
+        path = f"{_path(run_id)}/search" if run_id else "/api/search"
+        return self._one(SearchPage, "GET", path, query=query)
+
+    def scan(self, run_id: str, scan: ScanInput) -> RunDetail:
+        """Let a model answer a question about the episodes of a run; return the run that asks."""
+        return self._one(RunDetail, "POST", f"{_path(run_id)}/scans", scan.model_dump(mode="json"))
+
+    def scan_forecast(self, run_id: str, scan: ScanInput) -> ScanForecast:
+        """Return what a scan would read and cost; nothing is stored."""
+        return self._one(ScanForecast, "POST", f"{_path(run_id)}/scans/forecast", scan.model_dump(mode="json"))
 
     def of_workspace(self, workspace: str, reference: str) -> RunDetail:
         """Return a run of a workspace by its id or its name there."""

@@ -687,6 +687,10 @@ class SeatStore(Protocol):
 class EpisodeStore(Protocol):
     """Episodes and their scores, as the engine needs them."""
 
+    def get(self, reference: str) -> Episode:
+        """Return an episode by id. Raises UnknownName."""
+        ...
+
     def list(self, run_id: str, *, cursor: str | None = None, limit: int = 200) -> Page:
         """Return episodes in the order of the plan."""
         ...

@@ -14,9 +14,9 @@ from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ports import EngineStore
 from mesocosm.core.review import Answer, Order, Round, RoundItem, Verdict
 from mesocosm.core.run import Run
+from mesocosm.core.scan_question import SCANNED, YES_NO
 from mesocosm.core.score import MALFORMED, Metric, Score
 from mesocosm.engine.metrics import so_far
-from mesocosm.engine.scan_question import SCANNED, YES_NO
 from mesocosm.stats import (
     Agreement,
     ConfusionCounts,

@@ -10,14 +10,14 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ports import EngineStore
 from mesocosm.core.run import Run
+from mesocosm.core.scan_question import EPISODE, LABELS, NUMBER, SCANNED, ScanQuestion
 from mesocosm.core.score import Score
 from mesocosm.engine.metrics import so_far
-from mesocosm.engine.scan_question import LABELS, NUMBER, SCANNED, ScanQuestion
 
 SCANS = "scans"
 """Key in the provenance of a run: its scans by name, each with question, model, digest of the prompt, runs, cost."""
-EPISODE = "episode"
-"""Key in the input of a task of a scan: the id of the episode that is read."""
+SCAN_OF = "scan_of"
+"""Key in the provenance of a scan: the run that it reads."""
 
 
 def check_name(run: Run, question: ScanQuestion, model: str) -> None:

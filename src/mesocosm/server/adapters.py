@@ -6,7 +6,7 @@ runs of that worker, and a fixed number of episode slots, shared fairly between 
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -24,9 +24,11 @@ from mesocosm.core.failure import (
     UsageError,
 )
 from mesocosm.core.ports import Benchmark
-from mesocosm.core.registry import OptionRoles, declares_options
+from mesocosm.core.registry import AGENTS, OptionRoles, declares_options
 from mesocosm.core.run import HOSTED, BenchmarkRef
+from mesocosm.core.scan_question import SCAN
 from mesocosm.core.task import Task
+from mesocosm.engine.scan_benchmark import ScanAgent
 from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.benchmark import IDLE_S, MAX_ANSWER, EnvironmentBenchmark, EnvironmentOptions
 from mesocosm.environments.client import Host, HttpEnvironment, Timeouts
@@ -38,6 +40,7 @@ from mesocosm.server.builds.build import ensure_built
 from mesocosm.server.builds.launcher import NoLauncher, SandboxLauncher, SocketRouter
 from mesocosm.server.episode_slots import EpisodeSlots, RunSlots
 from mesocosm.server.evaluations.hosted_rollout import HostedRollout, open_hosted_rollout
+from mesocosm.server.evaluations.hosted_scan import HostedScan, hosted_scan_agent, open_hosted_scan
 from mesocosm.server.evaluations.hosted_suite import HostedSuite, open_hosted_suite
 from mesocosm.server.service import Service
 from mesocosm.server.settings import Settings
@@ -51,7 +54,7 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `environment` and `version` identify a submitted version that workers start. `env_url` is the URL of a remote
     environment, and `domain` the document of its domain. `rollout` is a rollout with its dataset instead, `suite` a
-    built-in benchmark.
+    built-in benchmark, `scan` a question about the episodes of a run.
     """
 
     environment: str = ""
@@ -60,6 +63,7 @@ class HostedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     domain: dict[str, Any] | None = None
     rollout: HostedRollout | None = None
     suite: HostedSuite | None = None
+    scan: HostedScan | None = None
 
 
 @dataclass(slots=True)
@@ -101,6 +105,8 @@ def open_hosted(ref: BenchmarkRef) -> Benchmark:
         return open_hosted_rollout(service, pool, options.rollout)
     if options.suite is not None:
         return open_hosted_suite(service, options.suite)
+    if options.scan is not None:
+        return open_hosted_scan(service, options.scan)
     if options.environment:
         version = service.store.environments.version(options.environment, options.version)
         if version is None or not version.manifest:
@@ -118,6 +124,17 @@ def open_hosted(ref: BenchmarkRef) -> Benchmark:
         )
     remote = RemoteEnvironment(options.env_url, private=service.settings.private_env_urls)
     return HostedBenchmark(_contract(ref.source, options.domain), remote, service.settings, pool)
+
+
+@AGENTS.register(SCAN)
+def open_scan_agent(options: Mapping[str, Any]) -> ScanAgent:
+    """Return the agent of a scan. Raises UsageError outside of servers and workers, and for invalid options."""
+    if _binding.service is None:
+        raise UsageError("scans on a server are played by its workers; on this machine: mesocosm scan")
+    try:
+        return hosted_scan_agent(_binding.service, options)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"options of the agent {SCAN!r}: {error}; it belongs to scans alone") from error
 
 
 def _contract(domain_id: str, document: dict[str, Any]) -> Manifest:

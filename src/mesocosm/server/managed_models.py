@@ -1,11 +1,6 @@
-"""Models that administrators added or changed while a server runs, with their keys encrypted.
-
-They are rows of the table of saved views under an owner that no caller can be: a server of several hosts has to share
-them, and a backup has to hold them, which a file in the data directory does neither.
-"""
+"""Models that administrators added or changed while a server runs, with their keys encrypted."""
 
 import hashlib
-from typing import Any
 
 import msgspec
 from pydantic import SecretStr, ValidationError
@@ -14,11 +9,7 @@ from mesocosm.core.failure import InfrastructureError
 from mesocosm.server.key_ring import KeyRing, Place
 from mesocosm.server.settings import ModelEntry
 from mesocosm.store import Store
-from mesocosm.store.saved_views import SavedView
-
-MOST = 500
-"""Maximum number of models that are kept here."""
-_OWNER = "system:models"
+from mesocosm.store.models import ModelRow
 
 
 class ManagedModel(msgspec.Struct, frozen=True):
@@ -35,19 +26,13 @@ class ManagedModel(msgspec.Struct, frozen=True):
 
 def managed_models(store: Store) -> tuple[ManagedModel, ...]:
     """Return the models, oldest first. Those that a newer version wrote and this one cannot read are left out."""
-    return tuple(found for row in store.saved_views.of(_OWNER) if (found := _read(row.search)) is not None)
+    return tuple(found for row in store.models.list() if (found := _read(row)) is not None)
 
 
 def save_model(store: Store, model: ManagedModel) -> None:
-    """Store a model, in place of an earlier one with its name. Raises UsageError above MOST."""
-    document = {"entry": model.entry.model_dump(mode="json"), "sealed": model.sealed}
-    view = SavedView(model.entry.name, msgspec.json.encode(document).decode())
-    store.saved_views.save(_OWNER, view, most=MOST)
-
-
-def delete_model(store: Store, name: str) -> None:
-    """Forget a model. Raises UnknownName."""
-    store.saved_views.delete(_OWNER, name)
+    """Store a model, in place of an earlier one with its name. Raises UsageError if there are too many."""
+    entry = msgspec.json.encode(model.entry.model_dump(mode="json")).decode()
+    store.models.save(ModelRow(model.entry.name, entry, model.sealed))
 
 
 def seal_key(ring: KeyRing, name: str, value: SecretStr) -> str:
@@ -80,9 +65,8 @@ def _place(name: str) -> Place:
     return ("", "models", name)
 
 
-def _read(text: str) -> ManagedModel | None:
+def _read(row: ModelRow) -> ManagedModel | None:
     try:
-        document: dict[str, Any] = msgspec.json.decode(text)
-        return ManagedModel(ModelEntry.model_validate(document["entry"]), str(document.get("sealed", "")))
-    except (msgspec.DecodeError, KeyError, TypeError, ValidationError):
+        return ManagedModel(ModelEntry.model_validate_json(row.entry), row.sealed)
+    except ValidationError:
         return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from urllib.parse import urlsplit
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.message import Message
@@ -34,6 +35,16 @@ def forget_check(service: Service, name: str, served: str) -> None:
     service.checks.forget((name, served))
 
 
+def without_secrets(text: str, model: ServedModel) -> str:
+    """Return a text without keys of this process and without the address of a model, which members do not know."""
+    clean = Redactor().text(text)
+    address = model.name.partition("@")[2]
+    host = urlsplit(address).hostname if "//" in address else address.partition("/")[0].partition(":")[0]
+    for part in (address, address.removesuffix("/v1"), host):
+        clean = clean.replace(part, "its address") if part else clean
+    return discreet(clean)
+
+
 def _ask(service: Service, model: ServedModel) -> ModelCheck:
     if ModelName.parse(model.name).provider in IN_PROCESS:
         return ModelCheck(
@@ -48,16 +59,12 @@ def _ask(service: Service, model: ServedModel) -> ModelCheck:
     except MesocosmError as failure:
         error = str(failure)
     seconds = time.monotonic() - began
-    # Keys of this process are hidden, and so is the address of the model, which members do not know.
-    clean = Redactor().text(error if reply is None else reply.text)
-    address = model.name.partition("@")[2]
-    if address:
-        clean = clean.replace(address, "its address").replace(address.removesuffix("/v1"), "its address")
+    clean = without_secrets(error if reply is None else reply.text, model)
     return ModelCheck(
         model=model.asked,
         answers=reply is not None,
         reply="" if reply is None else clean[:_LONGEST],
-        error="" if reply is not None else discreet(clean)[: 4 * _LONGEST],
+        error="" if reply is not None else clean[: 4 * _LONGEST],
         seconds=round(seconds, 3),
         tokens=0 if reply is None else reply.usage.total,
         asked_at=instant(at),

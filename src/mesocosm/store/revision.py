@@ -1,6 +1,6 @@
 """The schema revision and file name of a database; cheap to import."""
 
-HEAD = "0016"
+HEAD = "0017"
 """The newest revision in `migrations/versions`; opening a store compares it without importing Alembic."""
 
 VERSION_TABLE = "mesocosm_schema"

@@ -12,8 +12,8 @@ from mesocosm.store.rows import SUMMARY, json_text, plain, run_from, values_of
 from mesocosm.store.schema import runs
 from mesocosm.store.tenancy import attempts, requests
 
-RunKind = Literal["environment", "rollout", "benchmark", "imported"]
-"""What a run is of; `imported`: it was played elsewhere."""
+RunKind = Literal["environment", "rollout", "benchmark", "scan", "imported"]
+"""What a run is of; `scan`: a question about another run; `imported`: it was played elsewhere."""
 
 OPEN = ("queued", "claimed")
 """States of requests with a run still to be executed."""
@@ -232,22 +232,34 @@ class RunRequests:
 
     def remember_cost(self, order: RunRequest, usd: float) -> None:
         """Record the cost of a run about to be deleted, so that deleting runs does not restore a budget."""
-        micro = min(round(usd * _MICRO), _MOST_KEPT)
-        keys = [f"spent:{order.actor}"]
-        keys += [f"spent:team:{order.team_id}"] if order.team_id else []
-        keys += [f"spent:workspace:{order.workspace_id}"] if order.workspace_id else []
-        row = {"stretch": int(order.created_at // 3600), "count": micro, "until": order.created_at + 2 * _DAY}
 
         def work(connection: Connection) -> None:
             gone = update(requests).where(requests.c.run_id == order.run_id, requests.c.reason != _REMEMBERED)
-            if not connection.execute(gone.values(reason=_REMEMBERED)).rowcount:
-                return
-            for key in keys:
-                new = self._database.insert(attempts).values(key=key, **row)
-                more = {"count": attempts.c.count + new.excluded.count}
-                connection.execute(new.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
+            if connection.execute(gone.values(reason=_REMEMBERED)).rowcount:
+                owners = (order.actor, order.team_id, order.workspace_id)
+                self._add_cost(connection, owners, usd, order.created_at)
 
         self._database.write(work)
+
+    def add_cost(
+        self, actor: str, usd: float, at: float, *, team_id: str | None = None, workspace_id: str | None = None
+    ) -> None:
+        """Record a cost at a UNIX time that is no run's: of an actor, for a team and in a workspace, where given."""
+        owners = (actor, team_id, workspace_id)
+        self._database.write(lambda connection: self._add_cost(connection, owners, usd, at))
+
+    def _add_cost(
+        self, connection: Connection, owners: tuple[str, str | None, str | None], usd: float, at: float
+    ) -> None:
+        actor, team_id, workspace_id = owners
+        keys = [f"spent:{actor}"]
+        keys += [f"spent:team:{team_id}"] if team_id else []
+        keys += [f"spent:workspace:{workspace_id}"] if workspace_id else []
+        row = {"stretch": int(at // 3600), "count": min(round(usd * _MICRO), _MOST_KEPT), "until": at + 2 * _DAY}
+        for key in keys:
+            new = self._database.insert(attempts).values(key=key, **row)
+            more = {"count": attempts.c.count + new.excluded.count}
+            connection.execute(new.on_conflict_do_update(index_elements=["key", "stretch"], set_=more))
 
     def expired(self, at: float, *, limit: int = 100) -> tuple[RunRequest, ...]:
         """Return expired requests of guests, oldest first, for cleanup."""

@@ -33,8 +33,8 @@ class SavedViews:
         rows = self._database.all(wanted.order_by(saved_views.c.created_at, saved_views.c.name))
         return tuple(record_of(SavedView, row) for row in rows)
 
-    def save(self, owner: str, view: SavedView, *, most: int = MOST) -> None:
-        """Save a view, or replace the search of the one with its name. Raises UsageError above `most`."""
+    def save(self, owner: str, view: SavedView) -> None:
+        """Save a view, or replace the search of the one with its name. Raises UsageError above MOST."""
         name = plain(view.name)
         values = {"owner": owner, "name": name, "search": plain(view.search), "created_at": time.time()}
         statement = self._database.insert(saved_views).values(values)
@@ -42,8 +42,8 @@ class SavedViews:
             index_elements=["owner", "name"], set_={"search": statement.excluded["search"]}
         )
         others = select(func.count()).where(saved_views.c.owner == owner, saved_views.c.name != name)
-        if (self._database.scalar(others) or 0) >= most:
-            raise UsageError(f"at most {most} can be saved; delete one first")
+        if (self._database.scalar(others) or 0) >= MOST:
+            raise UsageError(f"at most {MOST} can be saved; delete one first")
         self._database.execute(statement)
 
     def delete(self, owner: str, name: str) -> None:

@@ -228,6 +228,16 @@ saved_views = Table(
     Column("created_at", Double, nullable=False),
 )
 
+# Models that administrators of a server added or changed: `entry` is JSON, `sealed` an encrypted key or empty.
+models = Table(
+    "models",
+    metadata,
+    Column("name", Word, primary_key=True),
+    Column("entry", Text, nullable=False),
+    Column("sealed", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+
 # Deleted runs, kept for a day so that pollers notice the deletion.
 run_deletions = Table(
     "run_deletions",

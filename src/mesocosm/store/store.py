@@ -24,6 +24,7 @@ from mesocosm.store.journal import SqlJournal
 from mesocosm.store.leaderboards import Leaderboards
 from mesocosm.store.leases import Leases
 from mesocosm.store.legacy_views import LegacyViews
+from mesocosm.store.models import Models
 from mesocosm.store.notifications import Deliveries, Notifications
 from mesocosm.store.objects import URL_VARIABLE, open_objects
 from mesocosm.store.personal_tokens import PersonalTokens
@@ -75,6 +76,7 @@ class Store:
         self.saved_views: SavedViews = SavedViews(database)
         self.legacy_views: LegacyViews = LegacyViews(database)
         # Data of a server besides runs.
+        self.models: Models = Models(database)
         self.users: Users = Users(database)
         self.guests: Guests = Guests(database)
         self.sessions: Sessions = Sessions(database)

@@ -480,3 +480,31 @@ def test_programs_read_that_nothing_answered(
     assert seen.document["url"].startswith("http://127.0.0.1:1/")
     assert "is the server running" in seen.document["hint"]
     assert "Traceback" not in seen.err
+
+
+def test_what_was_said_is_searched_on_the_server_as_it_is_here(game: "Platform", run_id: str) -> None:
+    from mesocosm.server.schemas.search import SearchPage
+
+    game.service.store.search.index.update()
+
+    whole = game("search", "word*", "--remote", "--json").document
+    one = game("search", "word*", "--remote", "--run", run_id, "--limit", "1")
+
+    assert SearchPage.model_validate(whole).searched is not None
+    assert whole["searched"]["episodes"] == 2
+    assert one.code == 0
+    assert "of 2 episodes" in one.out or "in 2 episodes" in one.out
+    assert game("search", "word*", "--remote", "--run", "0" * 36).code != 0
+    assert "leave --index out" in game("search", "--index", "--remote").err
+
+
+def test_a_scan_is_queued_on_the_server(game: "Platform", run_id: str) -> None:
+    asked = ("scan", run_id, "--ask", "Does it refuse?", "--name", "refuses", "-m", "builtin/random", "--remote")
+
+    foreseen = game(*asked, "--dry-run")
+    queued = game(*asked, "--limit", "1", "--json")
+
+    assert (foreseen.code, "2 episodes, about" in foreseen.out) == (0, True), foreseen.err
+    assert queued.code == 0, queued.err
+    assert (queued.document["benchmark"], queued.document["counts"]["planned"]) == ("scan:refuses", 1)
+    assert "leave it out with --remote" in game(*asked, "--fresh").err

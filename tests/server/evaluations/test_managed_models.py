@@ -56,7 +56,7 @@ def test_a_model_is_added_with_a_key_that_only_workers_get(team: Team, root: Per
     found = put(root, served_as=served(team), key=KEY, price={"input": 2.0, "output": 8.0}, parallel=2)
     assert (found["source"], found["key"], found["available"]) == ("added", "stored", True)
     assert NAME in names(team.hosted.member("eve"))
-    assert KEY not in team.service.store.saved_views.of("system:models")[0].search
+    assert KEY not in repr(team.service.store.models.list()[0])
     run = submit(team, NAME, parallel=9)
     assert run.status_code == 202, run.text
     assert team.service.store.runs.get(run.json()["id"]).spec.parallel == 2

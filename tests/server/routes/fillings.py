@@ -24,7 +24,6 @@ UNMET = {
     ("GET", "/api/auth/oidc/callback"): {404},
     ("POST", "/api/test-episodes"): {504},
     ("POST", "/api/batch-runs/{batch_id}/complete"): {409},
-    ("POST", "/api/episodes/{episode_id}/calls/{seq}/again"): {409},
     ("GET", "/api/runs/{run_id}/slices"): {404},
     ("GET", "/api/comparisons/{comparison_id}"): {404},
     ("GET", "/api/benchmarks/{benchmark_id}"): {404},
@@ -33,7 +32,7 @@ UNMET = {
     ("DELETE", "/api/admin/models/{name}"): {404},
 }
 """Answers without another provider, a worker that plays an episode in time, a claimed batch run, labels on tasks, a
-commit that is synced, a laptop."""
+commit that is synced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +140,8 @@ def bodies(land: Landscape) -> dict[tuple[str, str], Any]:
         ("POST", "/api/reviews/{round_id}/items/{number}/verdicts"): {"answer": "right"},
         ("POST", "/api/episodes/{episode_id}/verdicts"): {"grader": "right"},
         ("POST", "/api/episodes/{episode_id}/calls/{seq}/again"): {},
+        ("POST", "/api/runs/{run_id}/scans"): {"question": "Why?", "model": "builtin/random"},
+        ("POST", "/api/runs/{run_id}/scans/forecast"): {"question": "Why?", "model": "builtin/random"},
         ("PUT", "/api/views/{name}"): {"search": "benchmark=words"},
         ("POST", "/api/test-episodes"): episode,
         ("POST", "/api/batch-runs"): {"env_id": "env-solo"},

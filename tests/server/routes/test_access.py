@@ -33,6 +33,13 @@ from mesocosm.server.auth import passwords
 from mesocosm.server.permissions.route_access import Access
 
 MUTATING = {"POST", "PUT", "PATCH", "DELETE"}
+WORKED_WITH = {
+    "/api/episodes/{episode_id}/verdicts",
+    "/api/episodes/{episode_id}/calls/{seq}/again",
+    "/api/runs/{run_id}/scans",
+    "/api/runs/{run_id}/scans/forecast",
+}
+"""What members of a run's workspace may do with it, though only its owner and admins may change it."""
 MEMBERS = {"member", "mate", "owner", "admin", "token"}
 FAILED_WORDS = "acct-4711"
 WORKERS_TOO = {("GET", "/metrics"), ("GET", "/api/batch-runs"), ("GET", "/api/batch-runs/{batch_id}")}
@@ -69,7 +76,7 @@ def allowed(ask: Ask, rule: str, ground: Ground | None) -> set[str]:
     if (ask.method, ask.path) in WORKERS_TOO:
         return {"worker", *allowed_people(rule, ground)}
     # A member of a workspace judges runs that only others change.
-    judges = ask.path == "/api/episodes/{episode_id}/verdicts"
+    judges = ask.path in WORKED_WITH
     if ground is not None and ground.changers is not None and ask.method in MUTATING and not judges:
         ground = replace(ground, inside=ground.changers)
     return allowed_people(rule, ground) - (

@@ -11,6 +11,7 @@ import { Button } from '../parts/Button'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
 import { Tokens } from '../parts/Tokens'
+import { place } from '../place'
 import { ContentView } from '../renderers/ContentView'
 import { isObject } from '../renderers/talk'
 import styles from './AskAgain.module.css'
@@ -65,7 +66,7 @@ export function AskAgain({ call, episodeId }: { call: Schema<'CallDocument'>; ep
         <TextField
           label="Model"
           optional
-          hint="Empty: the run's. Its key comes from the environment of mesocosm view."
+          hint={`Empty: the run's. ${place.mode === 'server' ? 'The server has its key.' : 'Its key comes from the environment of mesocosm view.'}`}
           placeholder={call.model}
           value={model}
           onChange={setModel}

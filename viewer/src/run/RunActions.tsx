@@ -12,6 +12,7 @@ import { DeleteDialog } from '../runs/DeleteDialog'
 import { TagDialog } from '../runs/TagDialog'
 import { isGoing } from './headline'
 import { unitOf } from './results/rollout'
+import { ScanDialog } from './ScanDialog'
 import { type Action, useRunActions } from './useRunActions'
 
 interface RunActionsProps {
@@ -21,7 +22,7 @@ interface RunActionsProps {
 }
 
 export function RunActions({ run, onStarted }: RunActionsProps) {
-  const [asked, setAsked] = useState<'tags' | 'delete'>()
+  const [asked, setAsked] = useState<'tags' | 'delete' | 'scan'>()
   const navigate = useNavigate()
   const close = () => setAsked(undefined)
   const actions = useRunActions(run.id, onStarted)
@@ -43,6 +44,7 @@ export function RunActions({ run, onStarted }: RunActionsProps) {
       )}
       <Menu label="Download" icon="download" items={downloads(run.id)} offered />
       <Menu label="More" icon="menu" small items={more} offered />
+      {asked === 'scan' && <ScanDialog run={run} onClose={close} />}
       {asked === 'tags' && <TagDialog runs={[run]} onClose={close} onDone={() => void actions.fresh().then(close)} />}
       {asked === 'delete' && <DeleteDialog runs={[run]} onClose={close} onDone={() => void navigate({ to: '/' })} />}
     </>
@@ -74,6 +76,17 @@ export function downloads(runId: string): MenuItem[] {
   ]
 }
 
+/** Ask a model about the episodes of a run, once it has ended. */
+export function scanItem(run: Schema<'RunDetail'>, going: boolean, onChoose: () => void): MenuItem {
+  return {
+    label: 'Ask about every episode…',
+    icon: 'search',
+    note: 'A model reads the transcripts',
+    disabled: going || run.counts.done === 0 || run.kind === 'scan',
+    onChoose,
+  }
+}
+
 /** Grade the recorded episodes again, once the run has ended. */
 export function rescoreItem(rescore: Action, going: boolean): MenuItem {
   return {
@@ -101,11 +114,12 @@ export function retryItem(run: Schema<'RunDetail'>, resume: Action<boolean>, goi
 function moreItems(
   run: Schema<'RunDetail'>,
   actions: ReturnType<typeof useRunActions>,
-  ask: (what: 'tags' | 'delete') => void,
+  ask: (what: 'tags' | 'delete' | 'scan') => void,
 ): MenuItem[] {
   const going = isGoing(run)
   return [
     { label: 'Tags…', icon: 'tag', onChoose: () => ask('tags') },
+    scanItem(run, going, () => ask('scan')),
     rescoreItem(actions.rescore, going),
     retryItem(run, actions.resume, going),
     { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => ask('delete') },

@@ -8,9 +8,10 @@ import { Menu, type MenuItem } from '../parts/Menu'
 import { DeleteDialog } from '../runs/DeleteDialog'
 import { isMember } from '../session/person'
 import { useMe } from '../session/useMe'
-import { stateOf } from './headline'
+import { isGoing, stateOf } from './headline'
 import { mended } from './Notices'
-import { downloads, rescoreItem, retryItem } from './RunActions'
+import { downloads, rescoreItem, retryItem, scanItem } from './RunActions'
+import { ScanDialog } from './ScanDialog'
 import { useRunActions } from './useRunActions'
 
 interface ServerActionsProps {
@@ -36,11 +37,29 @@ export function ServerActions({ run, onStarted }: ServerActionsProps) {
       <Menu label="Download" icon="download" items={downloads(run.id)} offered />
     </>
   )
-  if (run.may_change !== true) return everyone
+  if (run.may_change !== true)
+    return (
+      <>
+        {everyone}
+        {run.may_work === true && <AskOnly run={run} />}
+      </>
+    )
   return (
     <OwnActions run={run} member={isMember(me)} onStarted={onStarted}>
       {everyone}
     </OwnActions>
+  )
+}
+
+/** What a member of the run's workspace may do with a run of somebody else. */
+function AskOnly({ run }: { run: Schema<'RunDetail'> }) {
+  const [asked, setAsked] = useState(false)
+  const going = isGoing(run)
+  return (
+    <>
+      <Menu label="More" icon="menu" small items={[scanItem(run, going, () => setAsked(true))]} offered />
+      {asked && <ScanDialog run={run} onClose={() => setAsked(false)} />}
+    </>
   )
 }
 
@@ -51,7 +70,7 @@ interface OwnActionsProps extends ServerActionsProps {
 }
 
 function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
-  const [asked, setAsked] = useState<'public' | 'delete'>()
+  const [asked, setAsked] = useState<'public' | 'delete' | 'scan'>()
   const navigate = useNavigate()
   const close = () => setAsked(undefined)
   const { stop, resume, rescore, show } = useRunActions(run.id, onStarted)
@@ -61,6 +80,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
   const items: MenuItem[] = [
     { label: 'Delete…', icon: 'trash', danger: true, disabled: going, onChoose: () => setAsked('delete') },
   ]
+  if (run.may_work === true && run.protocol === null) items.unshift(scanItem(run, going, () => setAsked('scan')))
   // An official run keeps its scores and stays public; one that was played elsewhere is scored there and stays private.
   if (run.protocol === null && run.imported === null) {
     if (run.request !== null) items.unshift(retryItem(run, resume, going), rescoreItem(rescore, going))
@@ -102,6 +122,7 @@ function OwnActions({ run, member, onStarted, children }: OwnActionsProps) {
           Prompts, reasoning and replies stay hidden. You can make it private again.
         </p>
       </ConfirmDialog>
+      {asked === 'scan' && <ScanDialog run={run} onClose={close} />}
       {asked === 'delete' && <DeleteDialog runs={[run]} onClose={close} onDone={() => void navigate({ to: '/' })} />}
     </>
   )

@@ -87,6 +87,7 @@ export function run(given: Partial<Schema<'RunDetail'>> = {}): Schema<'RunDetail
     protocol: null,
     mine: null,
     may_change: null,
+    may_work: null,
     request: null,
     imported: null,
     metrics: [metric()],

@@ -40,6 +40,7 @@ export function runFixture(changes: Partial<Run> = {}): Run {
     protocol: null,
     mine: null,
     may_change: null,
+    may_work: null,
     request: null,
     imported: null,
     ...changes,

@@ -539,7 +539,7 @@ def _limits(service: Service, config: Config, given: Limits, usd: float | None) 
 
 
 def budget_of_run(
-    service: Service, viewer: Viewer, workspace: Workspace | None, models: list[ServedModel]
+    service: Service, viewer: Viewer, workspace: Workspace | None, models: list[ServedModel], team_id: str | None = None
 ) -> tuple[float | None, list[str]]:
     """Return what a run may cost (None: unlimited), and warnings. Raises Refusal 429 if nothing is left."""
     warnings = [
@@ -549,7 +549,7 @@ def budget_of_run(
     ]
     if all(model.free or not model.priced for model in models):
         return None, warnings
-    left = budget_left(service, viewer.caller.actor, None, None if workspace is None else workspace.id)
+    left = budget_left(service, viewer.caller.actor, team_id, None if workspace is None else workspace.id)
     if left.used_up:
         raise Refusal(429, f"{left.name} of the last 24 hours is used up; wait, or run a model that costs nothing")
     limits = (left.usd, service.settings.run_budget_usd)

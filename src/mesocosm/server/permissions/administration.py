@@ -11,7 +11,7 @@ from mesocosm import __version__
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.auth.passwords import generated
 from mesocosm.server.auth.principal import SERVER, Role
-from mesocosm.server.managed_models import ManagedModel, delete_model, managed_models, save_model, seal_key
+from mesocosm.server.managed_models import ManagedModel, managed_models, save_model, seal_key
 from mesocosm.server.model_catalogue import Offer, ServedModel, name_fault, served_fault
 from mesocosm.server.model_check import forget_check
 from mesocosm.server.permissions import GrantedObject
@@ -223,7 +223,7 @@ class Administration(GrantedObject):
             raise Refusal(
                 404, f"the model {name[:200]!r} was not added or changed here; those of the settings can be disabled"
             )
-        delete_model(self._store, name)
+        self._store.models.delete(name)
         forget_check(self._service, name, known.entry.served_as or name)
         self._note_model("delete", name, {})
 

@@ -39,6 +39,7 @@ from mesocosm.server.permissions.saved_views import OwnSavedViews
 from mesocosm.server.permissions.system import SystemInfo
 from mesocosm.server.permissions.teams import OwnedTeam, OwnTeams, VisibleTeam
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns
+from mesocosm.server.permissions.working_runs import WorkingRun
 from mesocosm.server.permissions.workspaces import (
     ManagedWorkspace,
     OwnedWorkspace,
@@ -84,6 +85,10 @@ class Grant:
     def own_run(self, run_id: str) -> OwnedRun:
         """Return a run that the caller may change. Raises UnknownName, or Refusal 403 if they may only read it."""
         return OwnedRun.find(self._service, self._viewer, run_id)
+
+    def working_run(self, run_id: str) -> WorkingRun:
+        """Return a run that the caller may work with. Raises UnknownName, or Refusal 403 if they may only read it."""
+        return WorkingRun.find(self._service, self._viewer, run_id)
 
     def benchmarks(self) -> BenchmarkRecords:
         """Return benchmarks and leaderboards over the runs that the caller may read. Raises Refusal 403 for guests."""

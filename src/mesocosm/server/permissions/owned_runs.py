@@ -1,24 +1,17 @@
 """Runs that the caller may change: their own, those of their teams and workspaces, and for administrators all."""
 
-import asyncio
 from collections.abc import Mapping
 from typing import Self
 
-import msgspec
 from pydantic import SecretStr
 
-from mesocosm.core.failure import UnknownName
-from mesocosm.core.model import ModelName
 from mesocosm.core.run import RunStatus
-from mesocosm.interop.again import NewAnswer, ask_again, edited, recorded_call
-from mesocosm.models.endpoint import is_loopback
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions.run_processes import Workplace, start, workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.run_requests import lifecycle
 from mesocosm.server.run_requests.submission import checked_name, checked_tags
-from mesocosm.server.schemas.episode import AgainInput
 from mesocosm.server.schemas.run_request import RunUpdate
 from mesocosm.server.service import Service
 from mesocosm.server.workspace_secrets import NO_SECRETS
@@ -44,7 +37,7 @@ class OwnedRun(VisibleRun):
         if request is None and not viewer.local:
             raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
         if not viewer.may_change_run(request):
-            raise Refusal(403, f"run {run.id} {_belongs(viewer, request)}; you may only read it")
+            raise Refusal(403, f"run {run.id} {belongs(viewer, request)}; you may only read it")
         return cls(service, viewer, run, request)
 
     def again(self) -> "OwnedRun":
@@ -101,25 +94,6 @@ class OwnedRun(VisibleRun):
             return
         self._start(place, "rescore", self.id)
 
-    def ask_again(self, episode_id: str, seq: int, wanted: AgainInput) -> NewAnswer:
-        """Ask a model call of an episode again, with the keys of this machine; nothing is stored.
-
-        Raises Refusal: 409 on a server, whose keys belong to others; 403 for a model at an address that is neither on
-        this machine nor the run's. Raises UnknownName; UsageError; EpisodeError if the model does not answer.
-        """
-        if not self._viewer.local:
-            raise Refusal(409, "a server asks no model for a page; on your machine: mesocosm run again")
-        episode = self._store.episodes.get(episode_id)
-        if episode.run_id != self.id:
-            raise UnknownName(f"run {self.id} has no episode {episode_id}")
-        settings = self.record.spec.model
-        if wanted.model:
-            name = _model_here(wanted.model.strip(), settings.name)
-            settings = msgspec.structs.replace(settings, name=name, extra={})
-        call = recorded_call(self._store.traces, self._store.blobs, episode.id, seq)
-        messages = edited(call.messages, wanted.system, wanted.prompt)
-        return asyncio.run(ask_again(call, episode, settings, messages))
-
     def update(self, changes: RunUpdate) -> None:
         """Change name, tags and visibility.
 
@@ -158,20 +132,7 @@ class OwnedRun(VisibleRun):
         start(self.id, lambda: self.again().record, place or workplace(self.stored_in or ""), ["run", *words])
 
 
-def _model_here(asked: str, of_run: str) -> str:
-    """Return the name of a model that a page may ask. A page must not send a key to an address that it makes up.
-
-    Raises UsageError for what is no model; Refusal 403.
-    """
-    name = ModelName.parse(asked)
-    if name.base_url and name.base_url != ModelName.parse(of_run).base_url and not is_loopback(name.base_url):
-        raise Refusal(403, f"the address {name.base_url} is not of this machine; ask there with: mesocosm run again")
-    if name.file:
-        raise Refusal(403, "a model that reads a file is asked on the command line: mesocosm run again")
-    return str(name)
-
-
-def _belongs(viewer: Viewer, request: RunRequest | None) -> str:
+def belongs(viewer: Viewer, request: RunRequest | None) -> str:
     """Return to whom a run belongs that the caller may only read."""
     role = viewer.roles.get(request.workspace_id) if request is not None and request.workspace_id else None
     if role is None:

@@ -66,6 +66,7 @@ from mesocosm.store.traces import Traces
 from mesocosm.store.workspaces import Workspace
 from mesocosm.store.wrong_answers import WrongGroup
 
+_WITH_PARAMETERS = frozenset({"benchmark", "scan"})
 _PIECES = 50
 """Maximum number of pieces of output in an answer."""
 _ID = 36
@@ -83,6 +84,7 @@ class RunOwnership(TypedDict):
     protocol: int | None
     mine: bool | None
     may_change: bool | None
+    may_work: bool | None
     request: RunRequestDocument | None
     imported: Imported | None
 
@@ -155,6 +157,12 @@ class VisibleRun(GrantedObject):
     def stored_in(self) -> str | None:
         """Location of the store on this machine; None on a server, which hides its paths."""
         return self._store.place if self._viewer.local else None
+
+    @property
+    def may_work(self) -> bool:
+        """Whether the caller may ask models about the run: scan it, or ask its calls again."""
+        known = self._viewer.local or self._request is not None
+        return known and self._viewer.may_judge_run(self._request)
 
     @property
     def request(self) -> RunRequest | None:
@@ -767,6 +775,8 @@ def _submitted(run: Run, request: RunRequest | None) -> str:
     words = f"{done} by {request.actor_name or request.actor}"
     if request.kind == "benchmark":
         return f"{words}: benchmark {run.benchmark}"
+    if request.kind == "scan":
+        return f"{words}: {run.benchmark_title}"
     if request.kind == "rollout":
         code = f" at commit {request.commit_id[:12]}" if request.commit_id else ""
         return f"{words}: {run.agent}{code}, dataset {run.benchmark}"
@@ -817,6 +827,7 @@ def ownership(viewer: Viewer, request: RunRequest, *, prompts: bool = False) -> 
         protocol=request.protocol,
         mine=viewer.is_owner(request),
         may_change=viewer.may_change_run(request),
+        may_work=viewer.may_judge_run(request),
         request=_request_document(request, inside=inside, prompts=prompts),
         imported=_imported(request, inside=inside),
     )
@@ -846,7 +857,7 @@ def _request_document(request: RunRequest, *, inside: bool, prompts: bool) -> Ru
             "kind": request.kind,
             "config": _environment_config(request, inside=inside, prompts=prompts),
             "evaluation": _evaluation(request) if inside else None,
-            "parameters": request.config.get("parameters") if inside and request.kind == "benchmark" else None,
+            "parameters": request.config.get("parameters") if inside and request.kind in _WITH_PARAMETERS else None,
             "state": request.state,
             "reason": discreet(request.reason) if inside else "",
             "ended_at": moment(request.ended_at),

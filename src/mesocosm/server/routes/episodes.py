@@ -98,8 +98,8 @@ def get_call(
 @router.post(
     "/{episode_id}/calls/{seq}/again",
     response_model=AgainDocument,
-    responses=refused(400, 409),
-    **access(Access.HOLDER),
+    responses=refused(400, 409, 429),
+    **access(Access.INSIDER),
 )
 def ask_call_again(
     episode_id: str,
@@ -109,11 +109,12 @@ def ask_call_again(
 ) -> Response:
     """Ask a model call again: as it was, of another model, or with another prompt. The answer is stored nowhere.
 
-    On a laptop only, with the keys of its environment. 409 if the model does not answer.
+    On a laptop with the keys of its environment. On a server of a model that it offers to the workspace of the run;
+    what it costs counts against budgets. 409 if the model does not answer, 429 for too many calls in an hour.
     """
     episode = grant.episode(episode_id)
     try:
-        return answer(again_document(grant.own_run(episode.run.id).ask_again(episode.id, seq, body)))
+        return answer(again_document(grant.working_run(episode.run.id).ask_again(episode.id, seq, body)))
     except EpisodeError as error:
         raise Refusal(409, f"the model did not answer: {error}") from error
 

@@ -13,6 +13,7 @@ from mesocosm.environments.seeds import seed_tasks
 from mesocosm.server.permissions.grant import Grant, Granted
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.route_access import Access, Served, access
+from mesocosm.server.permissions.visible_runs import VisibleRun
 from mesocosm.server.problems import refused
 from mesocosm.server.refusal import Refusal
 from mesocosm.server.routes.runs import FACETS, document_of_run
@@ -33,6 +34,7 @@ from mesocosm.server.schemas.run_request import (
     RunUpdate,
     TestEpisodeInput,
 )
+from mesocosm.server.schemas.scan import ScanForecast, ScanInput
 from mesocosm.server.web.answer import TAGGED, answer
 
 router = APIRouter(tags=["runs"])
@@ -122,6 +124,34 @@ def rescore_run(run_id: RunId, request: Request, grant: Granted) -> Response:
     run = grant.own_run(run_id)
     run.rescore(_workplace(request))
     return _accepted(run.again())
+
+
+@router.post(
+    "/api/runs/{run_id}/scans",
+    status_code=202,
+    response_model=RunDetail,
+    responses=refused(400, 409, 429),
+    **access(Access.INSIDER),
+)
+def scan_run(run_id: RunId, body: ScanInput, request: Request, grant: Granted) -> Response:
+    """Let a model answer a question about the transcript of each episode of a run; return the run that asks.
+
+    Its answers become scores `scan:NAME` of the run that is read. The same question that waits or goes on already is
+    returned; episodes that were asked about are not asked about again. 409 while the run goes on.
+    """
+    scan = grant.working_run(run_id).scan(body, _workplace(request))
+    return _accepted(grant.run(scan))
+
+
+@router.post(
+    "/api/runs/{run_id}/scans/forecast",
+    response_model=ScanForecast,
+    responses=refused(400, 409, 429),
+    **access(Access.INSIDER),
+)
+def forecast_scan(run_id: RunId, body: ScanInput, grant: Granted) -> ScanForecast:
+    """Return what a scan would read and cost. Nothing is stored; what would be refused is refused."""
+    return grant.working_run(run_id).forecast(body)
 
 
 @router.patch("/api/runs/{run_id}", response_model=RunDetail, responses=refused(409), **access(Access.HOLDER))
@@ -234,7 +264,7 @@ def _unplayed(run: Run) -> Episode:
     )
 
 
-def _accepted(run: OwnedRun) -> Response:
+def _accepted(run: VisibleRun) -> Response:
     response = answer(read_run(run))
     response.status_code = 202
     return response

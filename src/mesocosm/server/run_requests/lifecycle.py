@@ -104,11 +104,13 @@ def rescore_run(service: Service, request: RunRequest, actor: str) -> None:
 def set_visibility(service: Service, request: RunRequest, visibility: str, actor: str) -> RunRequest:
     """Make a run public or private on behalf of `actor`.
 
-    Raises Refusal 409 for runs of guests and official runs, which stay public, and for test episodes, imported runs
-    and runs of workspaces, which stay private.
+    Raises Refusal 409 for runs of guests and official runs, which stay public, and for test episodes, scans, imported
+    runs and runs of workspaces, which stay private.
     """
     if request.kind == "imported" and visibility != PRIVATE:
         raise Refusal(409, "a run that was pushed stays private; `mesocosm export --site` publishes runs elsewhere")
+    if request.kind == "scan" and visibility != PRIVATE:
+        raise Refusal(409, "a scan stays private; its scores are shown with the run that it read")
     if request.workspace_id is not None and visibility != PRIVATE:
         raise Refusal(409, "runs of a workspace are for its members alone; start a run outside of it to publish it")
     if request.official and visibility == PRIVATE:

@@ -96,7 +96,7 @@ def run_fields(run: Run) -> dict[str, Any]:
         "duration_s": worked_s(run),
         "error": discreet(run.error),
         **dict.fromkeys(("owner", "visibility", "team_id", "workspace_id", "domain_id", "protocol")),
-        **dict.fromkeys(("mine", "may_change", "request", "imported")),
+        **dict.fromkeys(("mine", "may_change", "may_work", "request", "imported")),
     }
 
 

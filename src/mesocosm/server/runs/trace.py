@@ -90,7 +90,7 @@ def read_call(episode: VisibleEpisode, seq: int) -> CallDocument:
         payload=shortened({name: value for name, value in payload.items() if name != "wire"}),
         previous=_previous(episode, seq, payload.get("role")),
         wire=_wire(episode, payload.get("wire"), _as_sent(places, page.messages)),
-        again=episode.run.stored_in is not None,
+        again=episode.run.may_work,
     )
 
 

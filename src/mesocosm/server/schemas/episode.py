@@ -283,4 +283,4 @@ class CallDocument(Document):
     wire: WireDocument | None = Field(
         default=None, description="The call as it was sent; null for a model in this process, or one recorded before."
     )
-    again: bool = Field(default=False, description="Whether it can be asked again here: on a laptop.")
+    again: bool = Field(default=False, description="Whether the caller may ask it again.")

@@ -108,6 +108,10 @@ class RunSummary(Document):
     may_change: bool | None = Field(
         description="Whether the caller may stop, repeat, delete and tag the run; null on a laptop."
     )
+    may_work: bool | None = Field(
+        default=None,
+        description="Whether the caller may ask models about it: scan it, and ask its calls again; null on a laptop.",
+    )
     request: RunRequestDocument | None = Field(description="The request for the run; null on a laptop.")
     imported: Imported | None = Field(
         description="Set if the run was played elsewhere and pushed to the server; null otherwise."

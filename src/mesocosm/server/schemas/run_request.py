@@ -303,15 +303,17 @@ class EvaluationDocument(Document):
 class RunRequestDocument(Document):
     """The request for a run on a server, and its state. In lists `config` comes without the system prompt."""
 
-    kind: Literal["environment", "rollout", "benchmark", "imported"] = Field(
-        default="environment", description="What the run is of; `imported`: it was run elsewhere."
+    kind: Literal["environment", "rollout", "benchmark", "scan", "imported"] = Field(
+        default="environment",
+        description="What the run is of; `scan`: a question about another run; `imported`: it was run elsewhere.",
     )
     config: RunConfig | None = Field(description="Configuration of a run of an environment; null for other kinds.")
     evaluation: EvaluationDocument | None = Field(
         default=None, description="What a rollout's run was submitted with; null for other kinds."
     )
     parameters: dict[str, Any] | None = Field(
-        default=None, description="Given parameters of a benchmark; null for other kinds."
+        default=None,
+        description="Given parameters of a benchmark, or question and choice of episodes of a scan; null for others.",
     )
     state: Literal["queued", "claimed", "ended", "cancelled"] = Field(
         description="`claimed`: a worker is running it; `ended`: it was run, whatever the outcome."

@@ -33,6 +33,7 @@ from mesocosm.server.builds.build import build
 from mesocosm.server.builds.commit_status import ATTEMPT_S as STATUS_S
 from mesocosm.server.builds.commit_status import send_commit_status
 from mesocosm.server.builds.sync import poll, synchronize
+from mesocosm.server.evaluations.hosted_scan import keep_answers
 from mesocosm.server.notifications.announcements import announce_ended
 from mesocosm.server.notifications.delivery import ATTEMPT_S, deliver
 from mesocosm.server.run_requests.lifecycle import cancel_run, release_run, stop_cancelled
@@ -209,7 +210,7 @@ class ClaimedRun:
                 )
                 return
             run = await self._resumed()
-            if run is None:
+            if run is None or not await self._kept(run):
                 await self._requeue()
             else:
                 await self._settle(run)
@@ -265,6 +266,24 @@ class ClaimedRun:
             except TimeoutError:
                 continue
         return None
+
+    async def _kept(self, run: Run) -> bool:
+        """Store the answers of a scan with the run that it read; return False if this worker has to leave before."""
+        if self.request.kind != "scan" or (self._reason is StopReason.LEAVING and run.counts.pending):
+            return True
+        while True:
+            try:
+                await asyncio.to_thread(keep_answers, self._service.store, run)
+            except RunLeased as error:
+                _log.info("the answers of scan %s wait: %s", run.id, error)
+            else:
+                return True
+            try:
+                async with asyncio.timeout(HELD_S):
+                    await self._stopped.wait()
+            except TimeoutError:
+                continue
+            return False
 
     def _evict(self) -> bool:
         return self.held() and self._service.store.leases.evict(self.request.run_id, self._service.settings.lease_s)

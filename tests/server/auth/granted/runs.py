@@ -10,14 +10,17 @@ from mesocosm.server.permissions.benchmark_records import BenchmarkRecords
 from mesocosm.server.permissions.grant import Grant
 from mesocosm.server.permissions.owned_runs import OwnedRun
 from mesocosm.server.permissions.visible_runs import VisibleEpisode, VisibleRun, VisibleRuns, all_runs
+from mesocosm.server.permissions.working_runs import WorkingRun
 from mesocosm.server.runs.run_list import summaries
 from mesocosm.server.schemas.episode import AgainInput
 from mesocosm.server.schemas.run import RunChange
 from mesocosm.server.schemas.run_estimate import ForecastInput
 from mesocosm.server.schemas.run_request import BenchmarkInput, RunUpdate
+from mesocosm.server.schemas.scan import ScanInput
 from mesocosm.store.filters import EpisodeFilter, RunFilter, Whose
 from mesocosm.store.search_query import read_query
 
+SCAN = ScanInput(question="Does it refuse?", model="builtin/empty")
 Objects = Callable[[World, Grant, str], Iterable[Any]]
 
 OBJECTS: dict[type, Objects] = {
@@ -26,6 +29,9 @@ OBJECTS: dict[type, Objects] = {
     VisibleRun: lambda world, grant, role: [grant.run(run_id) for run_id in world.readable(role)],
     VisibleEpisode: lambda world, grant, role: [
         grant.runs().episode(world.episodes[name]) for name in RUNS if world.runs[name] in set(world.readable(role))
+    ],
+    WorkingRun: lambda world, grant, role: [
+        grant.working_run(world.runs[name]) for name in (MAY_CHANGE[role] if role != "guest" else [])
     ],
     OwnedRun: lambda world, grant, role: [grant.own_run(world.runs[name]) for name in MAY_CHANGE[role]],
 }
@@ -133,7 +139,10 @@ CALLS: dict[str, Callable[[Any, World], Any]] = {
     "VisibleRun.queue_position": lambda run, _world: run.queue_position(),
     "OwnedRun.again": lambda run, _world: run.again(),
     "VisibleRun.output": lambda run, _world: run.output(0),
-    "OwnedRun.ask_again": lambda run, world: run.ask_again(world.episodes["private"], 0, AgainInput()),
+    "WorkingRun.ask_again": lambda run, world: run.ask_again(world.episodes["private"], 0, AgainInput()),
+    "WorkingRun.forecast": lambda run, _world: _refused(lambda: run.forecast(SCAN)),
+    # On a laptop it starts a process.
+    "WorkingRun.scan": lambda run, _world: _refused(lambda: run.scan(SCAN)) if run.request is not None else None,
     "OwnedRun.update": lambda run, _world: run.update(RunUpdate(tags=["seen"])),
     "OwnedRun.stop": lambda run, _world: run.stop(),
     "OwnedRun.resume": lambda run, _world: run.resume(),

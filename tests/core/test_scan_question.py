@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mesocosm.core.failure import Cause, UsageError
-from mesocosm.engine.scan_question import ScanQuestion, TranscriptPassage, mark_of, passages_of, quoted_in, shortened
+from mesocosm.core.scan_question import ScanQuestion, TranscriptPassage, mark_of, passages_of, quoted_in, shortened
 
 REFUSES = ScanQuestion("refuses", "Does it refuse?")
 CAUSE = ScanQuestion("cause", "What went wrong?", ("misread", "slip"))

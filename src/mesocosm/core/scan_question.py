@@ -5,6 +5,7 @@ close its part and pose as instructions. An answer counts only if it has the req
 in the step it names.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +22,8 @@ SCAN = "scan"
 """The kind of runs of a scan, and what the names of its scores begin with: `scan:NAME`."""
 SCANNED = "scanned"
 """The key in `Metric.where` of a metric that a scan added to a run; its value is the kind of question."""
+EPISODE = "episode"
+"""Key in the input of a task of a scan: the id of the episode that is read."""
 YES_NO, LABELS, NUMBER = "yes_no", "labels", "number"
 
 SHORTEST_QUOTE = 3
@@ -194,6 +197,12 @@ class ScanQuestion:
     def _form(self) -> str:
         answer = "number" if self.number else " | ".join(f'"{word}"' for word in self.words)
         return f'{{"reasoning": "...", "answer": {answer}, "step": number, "quote": "..."}}'
+
+
+def slug(question: str) -> str:
+    """Return a name for a question: its first words."""
+    words = re.findall(r"\w+", question.casefold())
+    return "-".join(words[:6])[:40].strip("-")
 
 
 def mark_of(texts: Iterable[str]) -> str:
