@@ -30,6 +30,7 @@ _BEHAVED = {
     Behaviour.MALFORMED: "A reply held no valid action",
     Behaviour.GAVE_UP: "The model gave up",
 }
+_UNDONE = frozenset({Behaviour.EMPTY, Behaviour.CUT_OFF})
 _OWN = frozenset({"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode"})
 _MOST_FACTS = 4
 _ANSWERS = ("answer", "patch")
@@ -119,6 +120,12 @@ def _reason(
         return message or f"{named}.", _BEHAVED[behaviour] if behaviour else named
     said = "" if score is None else _sentence(score.explanation)
     mistake = "" if score is None else score.mistake
+    if behaviour is Behaviour.REFUSED or (score is not None and said and behaviour in _UNDONE):
+        # What a grader says of a reply that is no answer, or not all of one, is a consequence.
+        ended = f"{_BEHAVED[behaviour]}{_at_the_end(behaviour, given)}"
+        return ended if behaviour is Behaviour.REFUSED else f"{ended}; {cut(score.explanation, SENTENCE)}", _BEHAVED[
+            behaviour
+        ]
     if said:
         return said, mistake or (_BEHAVED[behaviour] if behaviour else kind_of(said))
     if behaviour is not None:
