@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -80,6 +81,9 @@ def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
         with closing(open_store(place)) as store:
             named = next(run for run in store.runs.list().items if run.name == TWIN)
             store.runs.save_terms(msgspec.structs.replace(named, info={**named.info, "view": "html"}))
+        # An imported task is one of its own; these are held against each other.
+        with closing(sqlite3.connect(place / "orchestrator.sqlite")) as connection, connection:
+            connection.execute("UPDATE episodes SET task_digest = task_id WHERE task_id NOT LIKE '%script%'")
         with models() as url:
             play(
                 manifest("grid-world"), f"openai/script-<img src=x onerror=window.__ran=1>@{url}", place, "--seeds", "1"
@@ -283,7 +287,7 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
     expect(page.get_by_role("heading", level=1)).to_contain_text("<svg onload=window.__ran=1>")
     page.goto(f"{planted.url}/benchmarks")
     expect(page.get_by_role("main")).to_contain_text("<svg onload=window.__ran=1>")
-    ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith("openai/")]
+    ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith(("openai/", TWIN))]
     page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
     expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")
     episodes = [ask(planted, f"/api/runs/{run}/episodes?limit=1")["items"][0] for run in ids[:2]]
@@ -305,7 +309,7 @@ def test_what_a_manifest_names_a_page_acts_no_more_than_one(page: Page, planted:
         address = page.url
         inside = shown.frame_locator("iframe")
         expect(inside.locator("body")).not_to_be_empty()
-        expect(inside.locator("script, iframe, base, meta[http-equiv], [onload], [onerror]")).to_have_count(0)
+        expect(inside.locator("script, iframe, base, meta[http-equiv=refresh i], [onload], [onerror]")).to_have_count(0)
         for link in inside.locator("a").all():
             link.click(force=True)
         frame = page.frames[-1]

@@ -59,7 +59,9 @@ export function fillPage(page: Document, html: string): number {
 
 /** What the browser would complain about on its console, although it would not run it. */
 function withoutHandlers(html: string): string {
-  return html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s"'/])on[a-z]+\s*=/gi, '$1data-left-out='))
+  return html
+    .replace(/<base(?=[\s/>])/gi, '<meta')
+    .replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s"'/])on[a-z]+\s*=/gi, '$1data-left-out='))
 }
 
 interface Count {
