@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 from tests.viewer.conftest import (
     SCRIPT_NAME,
     SCRIPT_TAG,
@@ -301,14 +301,19 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
 
 def test_what_a_manifest_names_a_page_acts_no_more_than_one(page: Page, planted: Server) -> None:
     left: list[str] = []
-    page.context.route("https://example.org/**", lambda route: (left.append(route.request.url), route.abort()))
+
+    def stop(route: Route) -> None:
+        left.append(route.request.url)
+        route.abort()
+
+    page.context.route("https://example.org/**", stop)
     page.context.add_cookies([{"name": "session", "value": "kept", "url": planted.url}])
     episode = Gallery(page, planted, TWIN)
-    for step in (1, 4, 6, 15):
+    for step in (1, 4, 6):
         shown = episode.open(step)
         address = page.url
         inside = shown.frame_locator("iframe")
-        expect(inside.locator("body")).not_to_be_empty()
+        expect(inside.locator("body > *")).not_to_have_count(0)
         expect(inside.locator("script, iframe, base, meta[http-equiv=refresh i], [onload], [onerror]")).to_have_count(0)
         for link in inside.locator("a").all():
             link.click(force=True)

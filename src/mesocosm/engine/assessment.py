@@ -120,12 +120,11 @@ def _reason(
         return message or f"{named}.", _BEHAVED[behaviour] if behaviour else named
     said = "" if score is None else _sentence(score.explanation)
     mistake = "" if score is None else score.mistake
-    if behaviour is Behaviour.REFUSED or (score is not None and said and behaviour in _UNDONE):
-        # What a grader says of a reply that is no answer, or not all of one, is a consequence.
-        ended = f"{_BEHAVED[behaviour]}{_at_the_end(behaviour, given)}"
-        return ended if behaviour is Behaviour.REFUSED else f"{ended}; {cut(score.explanation, SENTENCE)}", _BEHAVED[
-            behaviour
-        ]
+    # What a grader says of a reply that is no answer, or not all of one, is a consequence.
+    if behaviour is Behaviour.REFUSED:
+        return f"{_BEHAVED[behaviour]}{_at_the_end(behaviour, given)}", _BEHAVED[behaviour]
+    if score is not None and said and behaviour in _UNDONE:
+        return f"{_BEHAVED[behaviour]}; {cut(score.explanation, SENTENCE)}", _BEHAVED[behaviour]
     if said:
         return said, mistake or (_BEHAVED[behaviour] if behaviour else kind_of(said))
     if behaviour is not None:

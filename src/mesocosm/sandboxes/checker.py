@@ -262,7 +262,9 @@ class Observer(ast.NodeTransformer):
 
 def observed(code: str) -> ast.Module:
     """Return a test whose assertions keep what they compare."""
-    return ast.fix_missing_locations(Observer().visit(ast.parse(code)))
+    test = ast.parse(code)
+    Observer().visit(test)
+    return ast.fix_missing_locations(test)
 
 
 def reason(error: BaseException, code: str = "") -> str:
