@@ -143,3 +143,4 @@ def test_what_an_environment_calls_answer_is_not_the_answer_given() -> None:
     episode = assessed(Score("right", 0.0), task=Task("7", seed=7), steps=7, terminal_info=info)
     assert episode.answer is None
     assert episode.why == "It ended after 7 steps with right 0 (guesses 7, found false)"
+    assert episode.mistake == "Ended with found false"

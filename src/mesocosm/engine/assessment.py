@@ -31,7 +31,9 @@ _BEHAVED = {
     Behaviour.GAVE_UP: "The model gave up",
 }
 _UNDONE = frozenset({Behaviour.EMPTY, Behaviour.CUT_OFF})
-_OWN = frozenset({"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode"})
+_OWN = frozenset(
+    {"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode", "steps", "turns"}
+)
 _MOST_FACTS = 4
 _ANSWERS = ("answer", "patch")
 """Keys of an episode's terminal info that hold what was graded, in order of preference."""
@@ -155,7 +157,17 @@ def _ended(episode: Episode, score: Score | None, mistake: str) -> tuple[str, st
     if isinstance(reason, str) and reason:
         named = cut(reason.replace("_", " "), _KIND)
         return f"It ended {steps}{value}: {named}", mistake or kind_of(named)
-    return f"It ended {steps}{value}{_facts(episode.terminal_info)}", mistake or "Ended without success"
+    return f"It ended {steps}{value}{_facts(episode.terminal_info)}", mistake or _outcome(episode.terminal_info)
+
+
+def _outcome(info: Mapping[str, Any]) -> str:
+    """Return what an environment says true or false of at the end, which is the same for like ends."""
+    told = [
+        f"{cut(name.replace('_', ' '), _SHORT)} {str(value).lower()}"
+        for name, value in info.items()
+        if isinstance(value, bool) and name not in _OWN
+    ]
+    return cut(f"Ended with {', '.join(told[:_MOST_FACTS])}", _KIND) if told else "Ended without success"
 
 
 def _facts(info: Mapping[str, Any]) -> str:
