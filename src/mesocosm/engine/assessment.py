@@ -125,7 +125,7 @@ def _reason(
     # What a grader says of a reply that is no answer, or not all of one, is a consequence.
     if behaviour is Behaviour.REFUSED:
         return f"{_BEHAVED[behaviour]}{_at_the_end(behaviour, given)}", _BEHAVED[behaviour]
-    if score is not None and said and behaviour in _UNDONE:
+    if score is not None and said and behaviour in _UNDONE and not said.endswith("is empty"):
         return f"{_BEHAVED[behaviour]}; {cut(score.explanation, SENTENCE)}", _BEHAVED[behaviour]
     if said:
         return said, mistake or (_BEHAVED[behaviour] if behaviour else kind_of(said))

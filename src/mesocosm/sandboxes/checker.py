@@ -247,7 +247,7 @@ def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> 
     assert given == test["expected"], f"{test['call']} gave {_shown(given)}, expected {_shown(test['expected'])}"
 
 
-class Observer(ast.NodeTransformer):
+class ComparedSides(ast.NodeTransformer):
     """Keeps both sides of what an assertion without a message compares, as local variables."""
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
@@ -263,7 +263,7 @@ class Observer(ast.NodeTransformer):
 def observed(code: str) -> ast.Module:
     """Return a test whose assertions keep what they compare."""
     test = ast.parse(code)
-    Observer().visit(test)
+    ComparedSides().visit(test)
     return ast.fix_missing_locations(test)
 
 
