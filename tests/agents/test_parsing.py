@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.agents.parsing import MalformedReply, Parsed, Parser, split_thought
+from mesocosm.agents.parsing import MalformedReply, Parsed, Parser
 from mesocosm.core.space import deviations, parse_space
+from mesocosm.core.thought import split_thought
 
 FERRY = {
     "fields": {

@@ -3,6 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
+from mesocosm.core.model import ModelReply
+from mesocosm.interop.again import NewAnswer
+from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -51,3 +56,49 @@ def test_a_call_that_is_not_there_is_refused(mesocosm: "Invoke", tmp_path: Path)
 
     assert outcome.code == 2
     assert "has no model call 2; it has 1" in outcome.err
+
+
+def again(mesocosm: "Invoke", folder: Path, reply: ScriptedAnswer) -> str:
+    """Return what is said of a reply to a call that is asked again."""
+    said = iter((ScriptedAnswer("3"), reply))
+    with ModelServer(lambda _body: next(said)) as server:
+        outcome = mesocosm("run", "again", "last/0", *asked(mesocosm, folder, server))
+    assert outcome.code == 0, outcome.err
+    return outcome.out
+
+
+@pytest.mark.parametrize(
+    ("reply", "note"),
+    [
+        (ScriptedAnswer("Let me", finish_reason="length"), "the reply was cut off at its limit of tokens"),
+        (ScriptedAnswer(""), "the reply is empty"),
+        (ScriptedAnswer("", finish_reason="content_filter"), "the provider withheld the reply"),
+        (ScriptedAnswer("I can't.", finish_reason="content_filter"), "the model refused"),
+    ],
+)
+def test_what_is_odd_about_a_reply_is_said(
+    mesocosm: "Invoke", tmp_path: Path, reply: ScriptedAnswer, note: str
+) -> None:
+    assert note in again(mesocosm, tmp_path, reply).splitlines()
+
+
+def test_a_whole_reply_needs_no_note(mesocosm: "Invoke", tmp_path: Path) -> None:
+    assert len(again(mesocosm, tmp_path, ScriptedAnswer("2")).splitlines()) == 7
+
+
+def test_a_reply_moves_no_cursor_and_shows_no_key(
+    mesocosm: "Invoke", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MESOCOSM_API_KEY", "a-key-of-this-machine")
+    out = again(mesocosm, tmp_path, ScriptedAnswer("\x1b]0;title\x07\x1b[2Jkey a-key-of-this-machine\rgone"))
+    assert "\\x1b]0;title\\x07" in out
+    assert "key [redacted]\\x0dgone" in out
+
+
+def test_another_model_that_answered_is_named() -> None:
+    def notes(served: str) -> tuple[str, ...]:
+        return NewAnswer(ModelReply("4", served=served, estimated=not served), "openai/gpt-9@http://h/v1", None).notes
+
+    assert notes("tiny") == ("the server says that tiny answered",)
+    assert notes("gpt-9-2026-01-01") == notes("gpt-9") == ()
+    assert notes("") == ("the server does not say how many tokens it took",)

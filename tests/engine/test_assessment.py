@@ -54,9 +54,24 @@ def test_a_behaviour_says_more_than_the_comparison() -> None:
 
 
 def test_the_sentence_of_the_grader_is_grouped_by_the_behaviour() -> None:
-    episode = assessed(Score("right", 0.0, explanation="no number"), behaviour=Behaviour.CUT_OFF)
+    episode = assessed(Score("right", 0.0, explanation="no number"), behaviour=Behaviour.GAVE_UP)
     assert episode.why == "No number"
-    assert episode.mistake == "The last reply was cut off at its limit of tokens"
+    assert episode.mistake == "The model gave up"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        (Behaviour.REFUSED, "The model refused to answer: I can't."),
+        (Behaviour.EMPTY, "The last reply is empty; SyntaxError: invalid character"),
+        (Behaviour.CUT_OFF, "The last reply was cut off at its limit of tokens; SyntaxError: invalid character"),
+    ],
+)
+def test_a_reply_that_is_no_whole_answer_goes_before_what_follows_from_it(behaviour: Behaviour, why: str) -> None:
+    score = Score("right", 0.0, explanation="SyntaxError: invalid character", mistake="Raises SyntaxError")
+    episode = assessed(score, behaviour=behaviour, terminal_info={"answer": "I can't."})
+    assert episode.why == why
+    assert why.startswith(episode.mistake)
 
 
 def test_the_agents_failure_is_its_own_reason() -> None:
@@ -128,3 +143,4 @@ def test_what_an_environment_calls_answer_is_not_the_answer_given() -> None:
     episode = assessed(Score("right", 0.0), task=Task("7", seed=7), steps=7, terminal_info=info)
     assert episode.answer is None
     assert episode.why == "It ended after 7 steps with right 0 (guesses 7, found false)"
+    assert episode.mistake == "Ended with found false"

@@ -14,13 +14,14 @@ from mesocosm.sandboxes.programs import Programs
 pytestmark = pytest.mark.skipif(not available(), reason=available().reason)
 
 TWICE = "def twice(n):\n    return 2 * n"
+OPAQUE = "a value that is no plain data"
 
 
 async def reasons(
     *programs: str, tests: Sequence[str | Mapping[str, Any]], names: Sequence[str] = ("twice",), setup: str = ""
 ) -> list[str]:
     coded = [{"code": test} if isinstance(test, str) else test for test in tests]
-    return await check(Submission(programs, coded, names, setup), Programs(), cpu_seconds=2, seconds=20)
+    return await check(Submission(programs, coded, names, setup), Programs(), cpu_seconds=1, seconds=20)
 
 
 async def test_each_test_has_its_own_result() -> None:
@@ -36,7 +37,7 @@ async def test_values_are_compared_with_what_is_expected() -> None:
         {"call": "twice", "args": [[1]], "kwargs": {}, "expected": [1, 1]},
         {"call": "twice", "args": [], "kwargs": {"n": 2}, "expected": 5},
     ]
-    assert await reasons(TWICE, tests=tests) == ["", "AssertionError: twice gave 4"]
+    assert await reasons(TWICE, tests=tests) == ["", "AssertionError: twice gave 4, expected 5"]
 
 
 async def test_the_first_program_that_compiles_counts() -> None:
@@ -53,7 +54,7 @@ async def test_the_setup_holds_helpers_and_a_stub_that_is_not_called() -> None:
     wrong = "def twice(n):\n    return 9\n\ndef half(n):\n    return n"
     assert await reasons(TWICE, tests=["assert half(twice(3)) == 3"], setup=setup) == [""]
     assert await reasons(wrong, tests=["assert half(twice(3)) == 3"], setup=setup) == [
-        "a test fails: half(twice(3)) is another value"
+        "a test fails: half(twice(3)) is 4, expected 3"
     ]
 
 
@@ -73,8 +74,33 @@ async def test_no_test_takes_a_missing_function_for_one_that_raises(program: str
     (reason,) = await reasons(program, tests=[test])
     assert reason in (
         "the program defines no twice",
-        "the program ended, was ended at a limit, or said too much",
+        "the program ended itself, with exit code 0",
     )
+
+
+@pytest.mark.parametrize(
+    ("program", "test", "said"),
+    [
+        (
+            "def twice(n):\n    while True: pass",
+            "assert twice(1) == 2",
+            "the program used up its 1 s of processor time",
+        ),
+        ("def twice(n): return b'x' * (5 << 20)", "assert twice(1) == 2", "a value is larger than 8 MiB"),
+        ("import sys\ndef twice(n): sys.exit(3)", "assert twice(1) == 2", "SystemExit: 3"),
+        ("def twice(n): raise NotImplementedError", "assert twice(1) == 2", "NotImplementedError"),
+        ("I cannot\ndo it", "assert twice(1) == 2", "SyntaxError: invalid syntax in `I cannot`"),
+        (TWICE, "assert twice(1) is None", "a test fails: twice(1) is 2, expected None"),
+        (TWICE, "assert twice(1) < 2", "a test fails: twice(1) is 2, expected less than 2"),
+        (TWICE, "assert 1 < twice(1) < 2", "a test fails: 1 is another value"),
+        (TWICE, "assert not twice(1)", "a test fails: not twice(1) does not hold"),
+        (TWICE, "assert twice('a' * 90) == 1", f"a test fails: twice('a' * 90) is '{'a' * 78}…, expected 1"),
+        (TWICE, "def check(f):\n    assert f(2) == 5\ncheck(twice)", "a test fails: f(2) is 4, expected 5"),
+        ("def twice(n): return object()", "assert twice(1) == 2", f"a test fails: twice(1) is {OPAQUE}, expected 2"),
+    ],
+)
+async def test_the_reason_says_what_happened(program: str, test: str, said: str) -> None:
+    assert await reasons(program, tests=[test]) == [said]
 
 
 async def test_a_function_that_is_not_there_fails_the_tests_that_call_it_alone() -> None:

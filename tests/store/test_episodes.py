@@ -13,6 +13,7 @@ from mesocosm.core.run import Counts
 from mesocosm.core.score import Score
 from mesocosm.core.usage import Usage
 from mesocosm.store import Store
+from mesocosm.store.filters import EpisodeFilter
 from mesocosm.store.schema import episodes
 
 if TYPE_CHECKING:
@@ -180,6 +181,30 @@ async def test_new_scores_replace_those_of_the_named_episodes(store: Store, samp
     assert store.episodes.get(first.id).scores == (Score("new", 3.0),)
     assert store.episodes.get(second.id).scores == ()
     assert store.episodes.get(third.id).scores == third.scores
+
+
+async def test_labels_that_come_with_scores_replace_those_of_their_name_alone(store: Store, samples: "Samples") -> None:
+    run = samples.held(store)
+    entries = [samples.entry(run.id, index) for index in range(3)]
+    await samples.write(store, run.id, entries)
+    first, second, third = (entry.episode for entry in entries)
+
+    def scanned(**words: str | None) -> list[dict[str, str]]:
+        labels = {one.id: {"scan:why": words[name]} for one, name in ((first, "a"), (second, "b"))}
+        store.episodes.save_scores(run.id, [(first.id, first.scores), (second.id, second.scores)], labels)
+        return [dict(store.episodes.get(one.id).labels) for one in (first, second, third)]
+
+    own = dict(first.labels)
+    assert scanned(a="slip, or „misread“", b="=cmd()") == [
+        {**own, "scan:why": "slip, or „misread“"},
+        {**dict(second.labels), "scan:why": "=cmd()"},
+        dict(third.labels),
+    ]
+    assert [one.id for one in store.episodes.search(run.id, EpisodeFilter(label="scan:why==cmd()")).items] == [
+        second.id
+    ]
+    assert scanned(a=None, b=None) == [own, dict(second.labels), dict(third.labels)]
+    assert store.episodes.get(first.id).scores == first.scores
 
 
 async def test_scores_of_a_foreign_episode_change_nothing(store: Store, samples: "Samples") -> None:

@@ -105,7 +105,9 @@ def test_a_phrase_is_found_as_often_as_it_was_said(store: Store, write: Write) -
         ("$540", [0]),
         ("540", [0, 1]),
         ("5 week", [2]),
-        ("can't", [1]),
+        ("can't", [1, 3]),
+        ("can\u2019t", [1, 3]),
+        ('"he can\'t go"', [3]),
         ('"er week"', []),
         ("wee", []),
     ],
@@ -115,6 +117,7 @@ def test_words_phrases_beginnings_and_exclusions(store: Store, write: Write, que
         [reply("He makes $540 per\nweek.")],
         [reply("In 4 weeks, 540 more; he can't")],
         [reply("One week has 5 days")],
+        [reply("so he can\u2019t go")],
         indexed=False,
     )
 

@@ -2,13 +2,16 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
 import pytest
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Dialog, Locator, Page, Route, expect
 from tests.viewer.conftest import (
     SCRIPT_NAME,
     SCRIPT_TAG,
@@ -24,10 +27,13 @@ from tests.viewer.conftest import (
     serving,
 )
 
+from mesocosm.store import open_store
+
 SCRIPT = "<script>window.__ran=1;parent.__ran=1;top.__ran=1</script>"
 """How every hostile text of the gallery begins."""
 PLANTED = "</title></script><script>window.__ran=1</script><svg onload=window.__ran=1>\u202e\x07\ud800"
 STEPS = 15
+TWIN = "twin"
 WATCH = """
 window.__violations = [];
 document.addEventListener('securitypolicyviolation', event => window.__violations.push(event.violatedDirective));
@@ -68,8 +74,16 @@ def planted(recorded: Path, made_once: MadeOnce) -> Iterator[Server]:
         gallery = find_run(recorded, "content-gallery", "builtin")
         mesocosm("run", "export", gallery, "-o", str(replay), results=recorded)
         mesocosm("import", str(replay), results=place)
-        replay.write_text(json.dumps(poisoned(json.loads(replay.read_text()))))
-        mesocosm("import", str(replay), results=place)
+        original = json.loads(replay.read_text())
+        for other in (poisoned(original), twin(original)):
+            replay.write_text(json.dumps(other))
+            mesocosm("import", str(replay), results=place)
+        with closing(open_store(place)) as store:
+            named = next(run for run in store.runs.list().items if run.name == TWIN)
+            store.runs.save_terms(msgspec.structs.replace(named, info={**named.info, "view": "html"}))
+        # An imported task is one of its own; these are held against each other.
+        with closing(sqlite3.connect(place / "orchestrator.sqlite")) as connection, connection:
+            connection.execute("UPDATE episodes SET task_digest = task_id WHERE task_id NOT LIKE '%script%'")
         with models() as url:
             play(
                 manifest("grid-world"), f"openai/script-<img src=x onerror=window.__ran=1>@{url}", place, "--seeds", "1"
@@ -97,12 +111,23 @@ def poisoned(document: dict[str, Any]) -> dict[str, Any]:
     return dict(run)
 
 
+def twin(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a replay document as another run of the same tasks, whose agent acts and reasons in script."""
+    run = json.loads(_ID.sub(lambda found: found[1] + found[2][6:] + found[2][:6], json.dumps(document)))
+    run["run"].update(name=TWIN, model=f"{TWIN}/agent", tags=[PLANTED])
+    run["run"]["config"]["agent_config"]["model"] = f"{TWIN}/agent"
+    for event in (event for events in run["traces"].values() for event in events):
+        if event["event_type"] == "action":
+            event["payload"].update(action=SCRIPT, reasoning=f"# {SCRIPT}\n[a](javascript:window.__ran=1) {PLANTED}")
+    return dict(run)
+
+
 class Gallery:
     """The episode that showed every kind of content, a kind at each step."""
 
-    def __init__(self, page: Page, server: Server) -> None:
+    def __init__(self, page: Page, server: Server, name: str = "builtin") -> None:
         self._page = page
-        episode = find_episode(server, find_run(server.results, "content-gallery", "builtin"), state="completed")
+        episode = find_episode(server, find_run(server.results, "content-gallery", name), state="completed")
         self._address = f"{server.url}/episodes/{episode}"
         events = ask(server, f"/api/episodes/{episode}/events?limit=100")["items"]
         self._places = {event["step"]: event["seq"] for event in events if event["kind"] == "observation"}
@@ -252,7 +277,7 @@ def test_an_imported_replay_file_looks_the_same(page: Page, server: Server, plan
 def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Server) -> None:
     page.goto(f"{planted.url}/?builtin=shown")
     links = page.get_by_role("grid", name="Runs").get_by_role("link")
-    expect(links).to_have_count(3)
+    expect(links).to_have_count(4)
     links.filter(has_text="</title>").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("</title></script><script>window.__ran=1</script>")
     for tab in ("Charts and metrics", "Configuration", "Episodes"):
@@ -262,7 +287,7 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
     expect(page.get_by_role("heading", level=1)).to_contain_text("<svg onload=window.__ran=1>")
     page.goto(f"{planted.url}/benchmarks")
     expect(page.get_by_role("main")).to_contain_text("<svg onload=window.__ran=1>")
-    ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith("openai/")]
+    ids = [run["id"] for run in ask(planted, "/api/runs")["items"] if not run["model"].startswith(("openai/", TWIN))]
     page.goto(f"{planted.url}/compare?run={ids[0]}&run={ids[1]}")
     expect(page.get_by_role("region", name="Compared runs")).to_contain_text("<svg onload=window.__ran=1>")
     episodes = [ask(planted, f"/api/runs/{run}/episodes?limit=1")["items"][0] for run in ids[:2]]
@@ -272,3 +297,43 @@ def test_script_in_every_field_of_a_replay_file_is_text(page: Page, planted: Ser
         benchmark = quote(ask(planted, f"/api/runs/{run}")["benchmark"], safe="")
         page.goto(f"{planted.url}/benchmarks/{benchmark}/tasks/{episode['task_digest']}")
         expect(page.get_by_role("region", name="Who tried it")).to_be_visible()
+
+
+def test_what_a_manifest_names_a_page_acts_no_more_than_one(page: Page, planted: Server) -> None:
+    left: list[str] = []
+
+    def stop(route: Route) -> None:
+        left.append(route.request.url)
+        route.abort()
+
+    page.context.route("https://example.org/**", stop)
+    page.context.add_cookies([{"name": "session", "value": "kept", "url": planted.url}])
+    episode = Gallery(page, planted, TWIN)
+    for step in (1, 4, 6):
+        shown = episode.open(step)
+        address = page.url
+        inside = shown.frame_locator("iframe")
+        expect(inside.locator("body > *")).not_to_have_count(0)
+        expect(inside.locator("script, iframe, base, meta[http-equiv=refresh i], [onload], [onerror]")).to_have_count(0)
+        for link in inside.locator("a").all():
+            link.click(force=True)
+        frame = page.frames[-1]
+        assert frame.url == f"{planted.url}/frame.html"
+        assert page.url == address
+        check_nothing_ran(page)
+    assert left == []
+    assert page.evaluate("document.cookie") == "session=kept"
+
+
+def test_aligned_steps_that_are_script_are_text(page: Page, planted: Server) -> None:
+    first, second = (
+        find_episode(planted, find_run(planted.results, "content-gallery", name), state="completed")
+        for name in ("builtin", TWIN)
+    )
+    page.goto(f"{planted.url}/compare/episodes?a={first}&b={second}")
+    steps = page.get_by_role("main")
+    expect(steps).to_contain_text(SCRIPT)
+    for _ in range(STEPS):
+        page.keyboard.press("j")
+        check_nothing_ran(page)
+    expect(steps.locator("a[href^='javascript' i]")).to_have_count(0)

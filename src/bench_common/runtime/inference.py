@@ -12,7 +12,7 @@ from bench_common.core.run import AgentConfig
 from bench_common.model_catalog import ALLOWED_MODELS
 from mesocosm.agents.instructions import Instructions, Path
 from mesocosm.agents.observation import Content, content_of, framed, image_of
-from mesocosm.agents.parsing import MalformedReply, Parser, split_thought
+from mesocosm.agents.parsing import MalformedReply, Parser
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Image, Message
@@ -20,6 +20,7 @@ from mesocosm.core.model import EpisodeView, ModelName, ModelReply, ModelRequest
 from mesocosm.core.ports import Observation
 from mesocosm.core.space import CompositeSpace, Space, SpaceType, action_schema
 from mesocosm.core.space import json_schema as _space_to_json_schema
+from mesocosm.core.thought import split_thought
 from mesocosm.models.catalogue import is_local, open_model
 from mesocosm.models.chat_completions import wire_messages
 

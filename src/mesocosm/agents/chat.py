@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.agents.parsing import split_thought
 from mesocosm.agents.program import ITEM, ProgramAgent
 from mesocosm.agents.tool_text import HEADING, calls_at_end, listed
 from mesocosm.core.event import Kind
@@ -18,6 +17,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
 from mesocosm.core.ports import Context, Observation
+from mesocosm.core.thought import split_thought
 from mesocosm.core.turn import Answer, CalledTool, Turn, read_turn
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from mesocosm.agents.agent_context import AgentContext
 from mesocosm.agents.instructions import Path, closing
-from mesocosm.agents.parsing import MalformedReply, Parsed, split_thought
+from mesocosm.agents.parsing import MalformedReply, Parsed
 from mesocosm.agents.technique import Act, Technique, ToolAnswer, ToolRefusal
 from mesocosm.agents.tool_text import calls_in
 from mesocosm.core.event import Kind
@@ -15,6 +15,7 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import Context
+from mesocosm.core.thought import split_thought
 
 ENLARGED = 4
 LEAST_ENLARGED = 2048

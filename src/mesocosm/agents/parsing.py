@@ -21,8 +21,8 @@ from mesocosm.agents.quantity import Quantity
 from mesocosm.agents.vocabulary import Vocabulary
 from mesocosm.core.description import describe
 from mesocosm.core.space import CompositeSpace, Space, SpaceSpec, SpaceType, deviations
+from mesocosm.core.thought import split_thought
 
-_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
 _MARKER = re.compile(r"^[ \t>*_#`]{0,8}ACTION[*_`]{0,3}:[*_`]{0,3}", re.MULTILINE)
 _ACTION_FIELD = re.compile(r"""["'`]action["'`]|[{,]\s{0,4}action\s{0,4}:""")
 _OBJECT = re.compile(r"(?:```\w{0,8}\s{0,8})?\{")
@@ -94,32 +94,6 @@ class Parser:
         if space.type is SpaceType.CONTINUOUS:
             return _Scalar(space, Quantity()).read
         return _read_text
-
-
-def split_thought(text: str) -> tuple[str, str]:
-    """Return the thought of a reply and the answer outside it, both stripped.
-
-    Without a closing tag everything after the opening one is thought; without an opening tag everything before the
-    closing one is.
-    """
-    if "<" not in text or _TAG.search(text) is None:
-        return "", text.strip()
-    thought: list[str] = []
-    answer: list[str] = []
-    at, inside = 0, False
-    for tag in _TAG.finditer(text):
-        closes = bool(tag[1])
-        if inside and not closes:
-            continue
-        piece = text[at : tag.start()]
-        if not inside and closes:
-            thought += [*answer, piece]
-            answer = []
-        else:
-            (thought if inside else answer).append(piece)
-        at, inside = tag.end(), not closes
-    (thought if inside else answer).append(text[at:])
-    return "".join(thought).strip(), "".join(answer).strip()
 
 
 def _read_text(answer: str, wrapped: bool) -> Outcome:

@@ -11,7 +11,7 @@ from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.fork import find_episode
 from mesocosm.cli.render import emit, money, tokens
 from mesocosm.cli.results import command_store
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import UsageError, legible
 
 if TYPE_CHECKING:
     from mesocosm.interop.again import NewAnswer, RecordedCall
@@ -55,15 +55,18 @@ def again(episode: str, *, number: int | None, model: str | None, system: str | 
     before = call.payload.get("usage")
     click.secho(f"then: {call.payload.get('model')}, {_spent(before if isinstance(before, dict) else {})}", bold=True)
     _said(call.text, call.payload.get("tool_calls"))
-    click.secho(f"now: {answer.model}, {_spent(msgspec.to_builtins(answer.reply.usage))}", bold=True)
+    used = {} if answer.reply.estimated else msgspec.to_builtins(answer.reply.usage)
+    click.secho(f"now: {answer.model}, {_spent(used)}", bold=True)
     _said(answer.reply.text, msgspec.to_builtins(answer.reply.tool_calls))
+    for note in answer.notes:
+        click.secho(note, fg="yellow")
     click.echo(_compared(answer, changed=messages != call.messages, recorded=call.body is not None))
 
 
 def _said(text: str, calls: Any) -> None:
-    click.echo(text or "(no text)")
+    click.echo(legible(text) or "(no text)")
     for call in calls or ():
-        click.echo(msgspec.json.encode(call).decode())
+        click.echo(legible(msgspec.json.encode(call).decode()))
     click.echo()
 
 
@@ -77,6 +80,8 @@ def _compared(answer: "NewAnswer", *, changed: bool, recorded: bool) -> str:
 
 
 def _spent(usage: dict[str, Any]) -> str:
+    if not usage:
+        return "tokens unknown"
     cost = usage.get("cost_usd", 0.0)
     return f"{tokens(int(usage.get('prompt', 0)) + int(usage.get('completion', 0)))} tokens, {money(cost)}"
 
@@ -96,6 +101,7 @@ def _document(call: "RecordedCall", answer: "NewAnswer", episode_id: str, number
             "usage": msgspec.to_builtins(reply.usage),
         },
         "same_body": answer.same_body,
+        "notes": list(answer.notes),
     }
 
 

@@ -30,7 +30,10 @@ _BEHAVED = {
     Behaviour.MALFORMED: "A reply held no valid action",
     Behaviour.GAVE_UP: "The model gave up",
 }
-_OWN = frozenset({"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode"})
+_UNDONE = frozenset({Behaviour.EMPTY, Behaviour.CUT_OFF})
+_OWN = frozenset(
+    {"total_tokens", "max_steps", "declared_max_steps", "reward", "row", "attempt", "returncode", "steps", "turns"}
+)
 _MOST_FACTS = 4
 _ANSWERS = ("answer", "patch")
 """Keys of an episode's terminal info that hold what was graded, in order of preference."""
@@ -119,6 +122,11 @@ def _reason(
         return message or f"{named}.", _BEHAVED[behaviour] if behaviour else named
     said = "" if score is None else _sentence(score.explanation)
     mistake = "" if score is None else score.mistake
+    # What a grader says of a reply that is no answer, or not all of one, is a consequence.
+    if behaviour is Behaviour.REFUSED:
+        return f"{_BEHAVED[behaviour]}{_at_the_end(behaviour, given)}", _BEHAVED[behaviour]
+    if score is not None and said and behaviour in _UNDONE and not said.endswith("is empty"):
+        return f"{_BEHAVED[behaviour]}; {cut(score.explanation, SENTENCE)}", _BEHAVED[behaviour]
     if said:
         return said, mistake or (_BEHAVED[behaviour] if behaviour else kind_of(said))
     if behaviour is not None:
@@ -149,7 +157,17 @@ def _ended(episode: Episode, score: Score | None, mistake: str) -> tuple[str, st
     if isinstance(reason, str) and reason:
         named = cut(reason.replace("_", " "), _KIND)
         return f"It ended {steps}{value}: {named}", mistake or kind_of(named)
-    return f"It ended {steps}{value}{_facts(episode.terminal_info)}", mistake or "Ended without success"
+    return f"It ended {steps}{value}{_facts(episode.terminal_info)}", mistake or _outcome(episode.terminal_info)
+
+
+def _outcome(info: Mapping[str, Any]) -> str:
+    """Return what an environment says true or false of at the end, which is the same for like ends."""
+    told = [
+        f"{cut(name.replace('_', ' '), _SHORT)} {str(value).lower()}"
+        for name, value in info.items()
+        if isinstance(value, bool) and name not in _OWN
+    ]
+    return cut(f"Ended with {', '.join(told[:_MOST_FACTS])}", _KIND) if told else "Ended without success"
 
 
 def _facts(info: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ counted is a run of its own, or a fork.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
@@ -17,10 +17,12 @@ from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.message import Message, Role
 from mesocosm.core.model import EpisodeView, ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.ports import BlobStore, Model
+from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import MODELS
 from mesocosm.interop.wire import whole_body
 
 _MOST_MESSAGES, _PATIENCE_S = 20_000, 10.0
+_LONGEST_NAME = 100
 
 
 class FoundMessages(Protocol):
@@ -75,6 +77,22 @@ class NewAnswer:
     reply: ModelReply
     model: str
     same_body: bool | None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is odd about the reply, in words: that it is empty, cut off or withheld, of another model, uncounted."""
+        reply, asked = self.reply, self.model.partition("@")[0]
+        empty = not reply.text.strip() and not reply.tool_calls
+        other = reply.served and not (asked.endswith(reply.served) or asked.rpartition("/")[2] in reply.served)
+        known = (
+            ("the reply was cut off at its limit of tokens", reply.finish_reason == "length"),
+            ("the provider withheld the reply", reply.finish_reason == "content_filter" and empty),
+            ("the model refused", reply.finish_reason == "content_filter" and not empty),
+            ("the reply is empty", empty and reply.finish_reason != "content_filter"),
+            (f"the server says that {reply.served[:_LONGEST_NAME]} answered", bool(other)),
+            ("the server does not say how many tokens it took", reply.estimated),
+        )
+        return tuple(words for words, holds in known if holds)
 
 
 def call_positions(traces: CallTraces, episode_id: str) -> list[int]:
@@ -150,7 +168,14 @@ async def ask_again(
         reply = await model.ask(_request(call, episode, settings, messages))
     finally:
         await model.close()
-    return NewAnswer(reply, settings.name, _same(call, reply, messages))
+    return NewAnswer(_without_secrets(reply), settings.name, _same(call, reply, messages))
+
+
+def _without_secrets(reply: ModelReply) -> ModelReply:
+    """Return a reply as it would be recorded."""
+    clean = Redactor()
+    calls = tuple(clean.value(call) for call in reply.tool_calls)
+    return replace(reply, text=clean.text(reply.text), reasoning=clean.text(reply.reasoning), tool_calls=calls)
 
 
 def _request(

@@ -20,26 +20,48 @@ import ctypes
 import json
 import os
 import resource
+import signal
 import sys
 from types import CodeType
 from typing import Any, BinaryIO
 
 _PR_SET_DUMPABLE = 4
 _MOST_REPLY = 8 * 1024 * 1024
+_MOST_SHOWN = 80
+_LEFT, _RIGHT = "_mesocosm_left", "_mesocosm_right"
+_WANTED: dict[type[ast.cmpop], str] = {
+    ast.Eq: "expected",
+    ast.Is: "expected",
+    ast.NotEq: "expected anything but",
+    ast.IsNot: "expected anything but",
+    ast.Lt: "expected less than",
+    ast.LtE: "expected at most",
+    ast.Gt: "expected more than",
+    ast.GtE: "expected at least",
+    ast.In: "expected one of",
+    ast.NotIn: "expected none of",
+}
 _ENDINGS = (StopIteration, StopAsyncIteration)
 _BUNDLES: dict[str, Any] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 
 
 class AnswerEnded(BaseException):
-    """The answer's process ended during a call. A BaseException, so that no test takes it for the function's error."""
+    """The answer's process ended, or said too much. A BaseException: no test takes it for the function's error."""
 
 
 class Missing(BaseException):
     """The answer lacks a function. A BaseException for the same reason."""
 
 
+class ProgramError(RuntimeError):
+    """An exception of the answer that is none of Python's own, or that would end the tests."""
+
+
 class Opaque:
     """A value that is not plain data; it is equal to nothing."""
+
+    def __repr__(self) -> str:
+        return "a value that is no plain data"
 
 
 def encode(value: Any) -> Any:
@@ -107,8 +129,11 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
 
 
 def error_report(error: BaseException) -> dict[str, str]:
-    """Return an exception as a reply."""
-    return {"error": type(error).__name__, "message": str(error)[:500]}
+    """Return an exception as a reply; of source that does not compile its line, as the program has other numbers."""
+    said = str(error)
+    if isinstance(error, SyntaxError) and error.text and error.text.strip():
+        said = f"{error.msg} in `{error.text.strip()[:80]}`"
+    return {"error": type(error).__name__, "message": said[:500]}
 
 
 def first_that_compiles(programs: list[str]) -> CodeType:
@@ -125,12 +150,15 @@ def first_that_compiles(programs: list[str]) -> CodeType:
 class AnswerProcess:
     """The answer's process as the tests use it."""
 
-    def __init__(self, requests: BinaryIO, replies: BinaryIO) -> None:
+    def __init__(self, requests: BinaryIO, replies: BinaryIO, process: int) -> None:
         self._requests = requests
         self._replies = replies
+        self._process = process
+        self._cpu_seconds = 0
 
     def start(self, item: dict[str, Any]) -> None:
         """Run the program. Raises the program's exception, or AnswerEnded."""
+        self._cpu_seconds = item["cpu_seconds"]
         send(self._requests, {name: item[name] for name in ("programs", "cpu_seconds")})
         self._reply()
 
@@ -139,23 +167,38 @@ class AnswerProcess:
         try:
             send(self._requests, encode((name, tuple(arguments), dict(named))))
         except OSError:
-            raise AnswerEnded from None
+            raise AnswerEnded(self._end()) from None
         return self._reply()
+
+    def _end(self) -> str:
+        """Return how the answer's process ended."""
+        try:
+            _process, status, used = os.wait4(self._process, 0)
+        except ChildProcessError:
+            return "the program had ended before"
+        code, seconds = os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
+        if code >= 0:
+            return f"the program ended itself, with exit code {code}"
+        # Where the kernel counts time coarsely, less was measured than it has counted.
+        if -code in {signal.SIGKILL, signal.SIGXCPU} and seconds > self._cpu_seconds / 2:
+            return f"the program used up its {self._cpu_seconds} s of processor time"
+        return f"the program was ended by signal {-code} after {seconds:.1f} s of processor time"
 
     def _reply(self) -> Any:
         line = self._replies.readline(_MOST_REPLY)
         if not line.endswith(b"\n"):
-            raise AnswerEnded
+            large = len(line) >= _MOST_REPLY
+            raise AnswerEnded(f"a value is larger than {_MOST_REPLY >> 20} MiB" if large else self._end())
         reply = json.loads(line)
         if "missing" in reply:
             raise Missing(f"the program defines no {reply['missing']}")
         if "error" in reply:
             kind = getattr(builtins, str(reply["error"]), None)
             # StopIteration would silently end a loop in the tests.
-            said = f"{reply['error']}: {reply.get('message')}"
+            said = f"{reply['error']}: {reply.get('message')}".removesuffix(": ")
             if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, _ENDINGS):
                 raise kind(said)
-            raise RuntimeError(said)
+            raise ProgramError(said)
         return decode(reply["value"])
 
 
@@ -196,37 +239,68 @@ def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> 
         exec(compile(item["setup"], "setup.py", "exec"), space)  # noqa: S102 -- the tests are trusted
         # Again, because the setup may define a stub of the same name.
         space |= functions
-        exec(compile(test["code"], "test.py", "exec"), space)  # noqa: S102 -- the same
+        exec(compile(observed(test["code"]), "test.py", "exec"), space)  # noqa: S102 -- the same
         return
     given = answer.call(test["call"], test["args"], test["kwargs"])
     # JSON turns tuples into lists, so expected values never hold a tuple.
     given = list(given) if isinstance(given, tuple) else given
-    assert given == test["expected"], f"{test['call']} gave {given!r:.200}"
+    assert given == test["expected"], f"{test['call']} gave {_shown(given)}, expected {_shown(test['expected'])}"
+
+
+class ComparedSides(ast.NodeTransformer):
+    """Keeps both sides of what an assertion without a message compares, as local variables."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        """Name the two sides, if there are two."""
+        if node.msg is None and isinstance(node.test, ast.Compare) and len(node.test.ops) == 1:
+            compared = node.test
+            (right,) = compared.comparators
+            compared.left = ast.NamedExpr(ast.Name(_LEFT, ast.Store()), compared.left)
+            compared.comparators = [ast.NamedExpr(ast.Name(_RIGHT, ast.Store()), right)]
+        return node
+
+
+def observed(code: str) -> ast.Module:
+    """Return a test whose assertions keep what they compare."""
+    test = ast.parse(code)
+    ComparedSides().visit(test)
+    return ast.fix_missing_locations(test)
 
 
 def reason(error: BaseException, code: str = "") -> str:
-    """Return why a test failed: of an assertion of `code` without a message, what was asserted of."""
-    if isinstance(error, AnswerEnded):
-        return "the program ended, was ended at a limit, or said too much"
+    """Return why a test failed: of an assertion of `code` without a message, what was asserted of what."""
     said, name = str(error)[:300], type(error).__name__
+    if isinstance(error, AnswerEnded):
+        return said
     if isinstance(error, AssertionError) and not said:
         return f"a test fails: {_asserted(error, code)}"
-    return said if isinstance(error, Missing) or said.startswith(f"{name}:") else f"{name}: {said}"
+    if isinstance(error, Missing | ProgramError) or said == name or said.startswith(f"{name}:"):
+        return said
+    return f"{name}: {said}" if said else name
 
 
 def _asserted(error: BaseException, code: str) -> str:
-    """Return what the failed assertion is about, without the value that it expects."""
-    number, trace = 0, error.__traceback__
+    """Return what the failed assertion is about, what it is, and what it should be."""
+    number, known, trace = 0, {}, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "test.py":
-            number = trace.tb_lineno
+            number, known = trace.tb_lineno, dict(trace.tb_frame.f_locals)
         trace = trace.tb_next
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Assert) and node.lineno <= number <= (node.end_lineno or node.lineno):
-            compared = isinstance(node.test, ast.Compare)
-            subject = ast.unparse(node.test.left if isinstance(node.test, ast.Compare) else node.test)[:200]
-            return f"{subject} is another value" if compared else f"{subject} does not hold"
+            if not isinstance(node.test, ast.Compare):
+                return f"{ast.unparse(node.test)[:200]} does not hold"
+            subject = ast.unparse(node.test.left)[:200]
+            if len(node.test.ops) != 1 or _LEFT not in known or _RIGHT not in known:
+                return f"{subject} is another value"
+            wanted = _WANTED.get(type(node.test.ops[0]), "which does not fit")
+            return f"{subject} is {_shown(known[_LEFT])}, {wanted} {_shown(known[_RIGHT])}"
     return "an assertion does not hold"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 def main() -> None:
@@ -235,12 +309,13 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.write(1, b"ready\n")
     to_child, from_child = os.pipe(), os.pipe()
-    if os.fork() == 0:
+    process = os.fork()
+    if process == 0:
         be_untrusted(to_child[0], from_child[1])
     os.close(to_child[0])
     os.close(from_child[1])
     item = json.loads(sys.stdin.buffer.read())
-    found = results(item, AnswerProcess(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb")))
+    found = results(item, AnswerProcess(os.fdopen(to_child[1], "wb"), os.fdopen(from_child[0], "rb"), process))
     os.write(1, json.dumps({"token": item["token"], "results": found}).encode() + b"\n")
     os._exit(0)
 

@@ -58,6 +58,8 @@ def _ask(service: Service, model: ServedModel) -> ModelCheck:
         error = f"no answer within {PATIENCE_S:g} s; the model may be starting, or its address may be wrong"
     except MesocosmError as failure:
         error = str(failure)
+    if reply is not None and (odd := _without_words(reply)):
+        reply, error = None, f"{model.asked} {odd}"
     seconds = time.monotonic() - began
     clean = without_secrets(error if reply is None else reply.text, model)
     return ModelCheck(
@@ -69,6 +71,17 @@ def _ask(service: Service, model: ServedModel) -> ModelCheck:
         tokens=0 if reply is None else reply.usage.total,
         asked_at=instant(at),
     )
+
+
+def _without_words(reply: ModelReply) -> str:
+    """Return why a reply without text is no answer; empty for one with text, or whose thought used up the tokens."""
+    if reply.text.strip() or (reply.finish_reason == "length" and reply.usage.completion):
+        return ""
+    if reply.finish_reason == "content_filter":
+        return "replied nothing: its provider withheld the reply to one harmless word"
+    if reply.tool_calls:
+        return "called a tool although it was offered none, and said nothing"
+    return "replied with an empty text; look into the log of its server, and at its chat template"
 
 
 async def _asked(name: str) -> ModelReply:

@@ -245,13 +245,17 @@ def is_alone(letter: str) -> bool:
     return not letter.isascii() and _alone().match(letter) is not None
 
 
+_APOSTROPHES = "['\u2019\u2018\u00b4`\uff07]"
+_APOSTROPHE = re.compile(_APOSTROPHES)
+
+
 def bounded(text: str, *, open_end: bool) -> re.Pattern[str]:
-    """Return the pattern of a folded text: whole words, any white space between them.
+    """Return the pattern of a folded text: whole words, any white space between them, any form of an apostrophe.
 
     With `open_end` the last word may go on.
     """
     parts = text.split()
-    body = r"\s+".join(map(re.escape, parts))
+    body = _APOSTROPHE.sub(_APOSTROPHES, r"\s+".join(map(re.escape, parts)))
     words = [_words().findall(parts[0]), _words().findall(parts[-1])]
     before = rf"(?<!{_letters()})" if _starts(parts[0], words[0]) else ""
     after = rf"(?!{_letters()})" if _ends(parts[-1], words[1]) else ""

@@ -208,9 +208,9 @@ async def test_honest_programs_pass(data: Path, answer: str) -> None:
 
 
 @confinable
-async def test_a_failed_test_is_told_without_its_expected_value(data: Path) -> None:
+async def test_a_failed_test_is_told_with_both_values(data: Path) -> None:
     assert await graded(data, "    raise ValueError('mine')") == (0.0, "ValueError: mine")
-    assert await graded(data, "    return 0") == (0.0, "a test fails: candidate(2, 3) is another value")
+    assert await graded(data, "    return 0") == (0.0, "a test fails: candidate(2, 3) is 0, expected 5")
 
 
 @confinable

@@ -14,6 +14,8 @@ from mesocosm.models.endpoint import assign_keys, endpoint
 from mesocosm.models.prices import assign_prices, price
 from mesocosm.server.managed_models import managed_models
 from mesocosm.server.workspace_secrets import rotate
+from mesocosm.testing.dialect import ScriptedAnswer
+from mesocosm.testing.model_server import ModelServer
 
 KEY = "sk-of-this-test-0123456789"
 NAME = "house/tiny"
@@ -147,6 +149,25 @@ def test_a_model_is_asked_one_word_and_its_key_and_address_are_not_told(team: Te
     assert (lost.json()["answers"], bool(lost.json()["error"])) == (False, True)
     assert KEY not in lost.text
     assert "127.0.0.1:9" not in lost.text
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (ScriptedAnswer(""), "empty text"),
+        (ScriptedAnswer("", finish_reason="content_filter"), "withheld"),
+        (ScriptedAnswer("", tool_calls=(("rm", {}),), finish_reason="tool_calls"), "called a tool"),
+        (ScriptedAnswer("", finish_reason="length", completion_tokens=256), ""),
+    ],
+)
+def test_a_model_that_replies_nothing_does_not_answer(
+    team: Team, root: Person, reply: ScriptedAnswer, words: str
+) -> None:
+    with ModelServer(lambda _body: reply) as server:
+        put(root, served_as=f"openai/tiny@{server.openai_url}", key=KEY)
+        found = team.owner.post("/api/models/check", {"model": NAME}).json()
+    assert (found["answers"], bool(found["error"])) == (not words, bool(words))
+    assert words in found["error"]
 
 
 def test_a_new_key_of_the_server_encrypts_the_keys_of_models_too(team: Team, root: Person) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import time
 import zipfile
@@ -364,3 +365,27 @@ def test_the_public_never_sees_what_a_task_asks_or_its_right_answer(world: World
     assert world.nobody.get(f"/api/runs/{world.public}/wrong-answers").status_code == 401
     assert world.bob.get(f"/api/runs/{world.public}/wrong-answers").status_code == 403
     assert world.ann.get(f"/api/runs/{world.public}/wrong-answers").status_code == 200
+
+
+def test_no_answer_tells_the_public_whether_a_word_is_hidden(world: World) -> None:
+    store = world.hosted.service.store
+    episode = store.episodes.list(world.public).items[0]
+    episode.input, episode.target, episode.behaviour = f"{CANARY}?", CANARY, CANARY
+    episode.why, episode.mistake = f"expected {CANARY}", CANARY
+    store.episodes.save_assessments(world.public, [episode])
+    assert store.search.index.update()
+
+    def answers(person: Person, word: str) -> list[tuple[int, str]]:
+        asked = [
+            *(f"/api/runs/{world.public}/episodes?{name}={word}" for name in ("mistake", "behaviour", "task", "label")),
+            *(f"/api/{path}?text={word}" for path in ("search", f"runs/{world.public}/search")),
+            f"/api/runs?q={word}",
+            f"/api/episodes/{episode.id}/events?q={word}",
+            f"/api/episodes/{episode.id}/neighbours?task={word}",
+        ]
+        found = [person.get(path) for path in asked]
+        return [(one.status_code, re.sub(r"\d+\.\d+", "N", one.text.replace(word, "WORD"))) for one in found]
+
+    for person in (world.bob, world.guest, world.nobody):
+        assert answers(person, CANARY) == answers(person, "a-word-that-is-nowhere")
+    assert answers(world.ann, CANARY) != answers(world.ann, "a-word-that-is-nowhere")

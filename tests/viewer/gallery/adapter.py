@@ -40,10 +40,16 @@ Some **bold** text, `code`, and a list:
 
 {SCRIPT}
 """
-PAGE = f"""<html><head><style>td {{ border: 1px solid teal }}</style></head>
+PAGE = f"""<html><head><base href="https://example.org" target="_top">
+<meta http-equiv="refresh" content="0;url=https://example.org/refresh">
+<link rel="stylesheet" href="https://example.org/link.css"><style>@import url(https://example.org/import.css);
+td {{ border: 1px solid teal }} body {{ background: url(https://example.org/back.png) }}
+@font-face {{ font-family: f; src: url(https://example.org/font.woff) }} h1 {{ font-family: f }}</style></head>
 <body onload="parent.__ran=1"><h1>Report</h1><table><tr><td>a</td><td>b</td></tr></table>{SCRIPT}
 <a href="javascript:parent.__ran=1">press</a><form action="https://example.org"><button>send</button></form>
-<iframe src="javascript:parent.__ran=1"></iframe></body></html>"""
+<a href="https://example.org/top" target="_top">away</a><img src="https://example.org/beacon.png">
+<svg><a xlink:href="https://example.org/svg"><text y="9">x<set attributeName="href" to="javascript:parent.__ran=1"/>
+</text></a></svg><iframe src="javascript:parent.__ran=1"></iframe></body></html>"""
 DRAWING = f"""<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40" onload="window.__ran=1">
 {SCRIPT}<circle cx="20" cy="20" r="15" fill="teal"/></svg>"""
 

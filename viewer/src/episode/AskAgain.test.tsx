@@ -29,6 +29,7 @@ const ANSWER = {
   usage: { prompt: 9, completion: 2, cached: 0, reasoning: 0, total: 11, calls: 1, cost_usd: 0.02 },
   latency_s: 0.5,
   same_body: false,
+  notes: ['the reply was cut off at its limit of tokens'],
 }
 
 function show() {
@@ -53,6 +54,7 @@ test('only what was edited is sent, and both answers stand beside each other as 
   await waitFor(() => expect(screen.getByRole('region', { name: 'Now' }).textContent).toContain('two'))
   expect(screen.getByRole('region', { name: 'Then' }).textContent).toContain('three')
   expect(screen.getByText('Another prompt was sent.')).toBeTruthy()
+  expect(screen.getByText('The reply was cut off at its limit of tokens.')).toBeTruthy()
   expect(container.querySelector('img')).toBeNull()
 })
 

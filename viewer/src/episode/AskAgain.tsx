@@ -94,6 +94,11 @@ export function AskAgain({ call, episodeId }: { call: Schema<'CallDocument'>; ep
               <ContentView data={[data.reply]} type="" />
             </section>
           </div>
+          {data.notes.map((note) => (
+            <p key={note} className={styles.note}>
+              {note[0]?.toUpperCase() + note.slice(1)}.
+            </p>
+          ))}
           <p className={styles.facts}>
             <span>{compared(data, (variables?.system ?? variables?.prompt ?? null) !== null)}</span>
             <span data-tip="prompt and completion tokens">

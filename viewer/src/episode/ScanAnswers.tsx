@@ -12,34 +12,42 @@ export function isScan(score: { name: string }): boolean {
   return score.name.startsWith(SCAN)
 }
 
+interface Answer {
+  name: string
+  text: string
+  measured: boolean
+  /** The step that its quote is of. */
+  step: string | undefined
+}
+
 /** The answers by the name of their scan; with labels, each label has the same one. */
-export function scanAnswers(scores: Schema<'ScoreDocument'>[]): { name: string; text: string }[] {
-  const found = new Map<string, string>()
-  for (const { name, explanation } of scores) {
+export function scanAnswers(scores: Schema<'ScoreDocument'>[]): Answer[] {
+  const found = new Map<string, Answer>()
+  for (const { name, value, explanation } of scores) {
     if (!isScan({ name }) || !explanation) continue
     const asked = name.slice(SCAN.length).split('.')[0] ?? name
-    found.set(asked, explanation)
+    // What was not measured may quote words that look like a step, and outsiders see the words of no answer.
+    const measured = value !== null
+    const step = measured ? STEP.exec(explanation)?.[1] : undefined
+    found.set(asked, { name: asked, text: explanation, measured, step })
   }
-  return [...found].map(([name, text]) => ({ name, text }))
+  return [...found.values()]
 }
 
 export function ScanAnswers({ episode, className }: { episode: Schema<'EpisodeDetail'>; className?: string }) {
-  return scanAnswers(episode.scores).map(({ name, text }) => {
-    const step = STEP.exec(text)?.[1]
-    return (
-      <p key={name} className={className} data-scan={name}>
-        <span className="muted">scan {name}:</span> {step === undefined && 'not measured, '}
-        <Marked text={text.slice(0, 1_000)} />{' '}
-        {step !== undefined && (
-          <Link
-            to="/episodes/$episodeId"
-            params={{ episodeId: episode.id }}
-            search={{ view: 'timeline', step: Number(step) }}
-          >
-            Go to step {step}
-          </Link>
-        )}
-      </p>
-    )
-  })
+  return scanAnswers(episode.scores).map(({ name, text, measured, step }) => (
+    <p key={name} className={className} data-scan={name}>
+      <span className="muted">scan {name}:</span> {!measured && 'not measured, '}
+      <Marked text={text.slice(0, 1_000)} />{' '}
+      {step !== undefined && (
+        <Link
+          to="/episodes/$episodeId"
+          params={{ episodeId: episode.id }}
+          search={{ view: 'timeline', step: Number(step) }}
+        >
+          Go to step {step}
+        </Link>
+      )}
+    </p>
+  ))
 }

@@ -38,6 +38,23 @@ test.each([
   }
 })
 
+test.each([
+  '<head><style>@import url(https://example.org/a.css); p{color:red}</style></head><p>x',
+  '<style>p{background:url( "https://example.org/a.png")}</style>',
+  '<p style="background:url(//example.org/a.png)">x',
+  '<svg><rect fill="url(https://example.org/a.svg#b)"/></svg>',
+])('styles of %s load nothing', (html) => {
+  const { page, dropped } = filled(html)
+  expect(dropped).toBe(1)
+  expect(page.documentElement.outerHTML).not.toContain('example.org')
+})
+
+test('images that styles bring along stay', () => {
+  const { page, dropped } = filled('<p style="background:url(data:image/png;base64,AAAA);fill:url(#part)">x')
+  expect(dropped).toBe(0)
+  expect(page.querySelector('p')?.getAttribute('style')).toContain('data:image/png')
+})
+
 test('a form keeps what is in it but cannot be sent', () => {
   const { page } = filled('<form method="post"><input value="a"><button>go</button></form>')
   expect(page.querySelector('form')).toBeNull()

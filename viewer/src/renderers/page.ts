@@ -33,6 +33,8 @@ const ADDRESSES = new Set([
   'poster',
   'xlink:href',
 ])
+/** What styles load: all but images that the page brings along, and parts of the page. */
+const LOADED = /@import\b[^;]*;?|url\(\s*(?!['"]?\s*(?:#|data:image\/(?:png|jpeg|gif|webp)[;,]))[^)]*\)/gi
 const MOST = 50_000
 
 /**
@@ -57,7 +59,9 @@ export function fillPage(page: Document, html: string): number {
 
 /** What the browser would complain about on its console, although it would not run it. */
 function withoutHandlers(html: string): string {
-  return html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s"'/])on[a-z]+\s*=/gi, '$1data-left-out='))
+  return html
+    .replace(/<base(?=[\s/>])/gi, '<meta')
+    .replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(/([\s"'/])on[a-z]+\s*=/gi, '$1data-left-out='))
 }
 
 interface Count {
@@ -69,7 +73,11 @@ function copies(page: Document, nodes: Iterable<Node>, count: Count): Node[] {
   const found: Node[] = []
   for (const node of nodes) {
     if (count.made++ > MOST) break
-    if (node.nodeType === 3) found.push(page.createTextNode(node.nodeValue ?? ''))
+    if (node.nodeType === 3) {
+      const text = node.nodeValue ?? ''
+      const styles = node.parentElement?.localName === 'style'
+      found.push(page.createTextNode(styles ? withoutLoads(text, count) : text))
+    }
     if (node.nodeType !== 1) continue
     const element = node as Element
     const name = element.localName
@@ -84,6 +92,14 @@ function copies(page: Document, nodes: Iterable<Node>, count: Count): Node[] {
     found.push(copy)
   }
   return found
+}
+
+/** Styles without addresses; the page's policy would stop them, and the browser complain. */
+function withoutLoads(styles: string, count: Count): string {
+  return styles.replace(LOADED, () => {
+    count.dropped += 1
+    return ''
+  })
 }
 
 /** Made in the page itself, so that its policy and not ours decides about inline styles. */
@@ -114,7 +130,7 @@ function attributes(copy: Element, element: Element, count: Count): void {
       if (lower === 'href' || lower === 'src') copy.setAttribute('title', value)
     } else {
       try {
-        copy.setAttribute(name, value)
+        copy.setAttribute(name, withoutLoads(value, count))
       } catch {
         count.dropped += 1
       }

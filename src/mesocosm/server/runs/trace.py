@@ -110,6 +110,7 @@ def again_document(answer: NewAnswer) -> AgainDocument:
             "usage": {**asdict(reply.usage), "total": reply.usage.total},
             "latency_s": reply.latency_s,
             "same_body": answer.same_body,
+            "notes": list(answer.notes),
         }
     )
 

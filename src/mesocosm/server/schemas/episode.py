@@ -266,6 +266,9 @@ class AgainDocument(Document):
     usage: UsageDocument
     latency_s: float
     same_body: bool | None = Field(description="Whether the body was sent as it was then; null if that is not known.")
+    notes: list[str] = Field(
+        description="What is odd about the reply: empty, cut off, withheld, of another model, tokens not counted."
+    )
 
 
 class CallDocument(Document):

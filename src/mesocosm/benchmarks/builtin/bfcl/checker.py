@@ -20,13 +20,14 @@ Key = Mapping[str, Mapping[str, Sequence[Any]]]
 """One call of the answer key: the function's name, and the accepted values of each parameter."""
 
 _NESTED = ("array", "tuple")
+_MOST_NAMED, _MOST_SHOWN = 2, 80
 
 
 _KINDS = (
-    (re.compile(r"^(\d+|no) calls? where (\d+) (?:is|are) right$"), None),
+    (re.compile(r"^(\d+|no) calls? where (\d+) (?:is|are) right(?:, without|$)"), None),
     (re.compile(r"where no function fits$"), "Calls something where no function fits"),
     (re.compile(r"^calls none of the functions$"), "Calls none of the functions"),
-    (re.compile(r"^calls \S+, not "), "Calls another function"),
+    (re.compile(r"(?:^|as it should be: )calls \S+, not "), "Calls another function"),
     (re.compile(r"lacks (?:its required )?parameter"), "Leaves out a parameter"),
     (re.compile(r"has a parameter \S+ that is not expected"), "Adds a parameter"),
     (re.compile(r"which is not of type"), "Gives a value of the wrong type"),
@@ -51,7 +52,9 @@ def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Se
     """Return what is wrong with the calls; empty if nothing is."""
     if len(calls) != len(keys):
         made = f"{len(calls) or 'no'} {'call' if len(calls) == 1 else 'calls'}"
-        return f"{made} where {len(keys)} {'is' if len(keys) == 1 else 'are'} right"
+        absent = dict.fromkeys(name for key in keys for name in key if all(call.name != name for call in calls))
+        without = f", without {' and '.join(absent)}" if calls and absent else ""
+        return f"{made} where {len(keys)} {'is' if len(keys) == 1 else 'are'} right{without}"
     left = list(calls)
     for key in keys:
         faults = [_call_fault(functions, call, key, language) for call in left]
@@ -84,7 +87,7 @@ def _call_fault(functions: Sequence[Function], call: FunctionCall, key: Key, lan
 
 
 def _value_fault(value: Any, declared: Mapping[str, Any], accepted: Sequence[Any], language: Language) -> str:
-    kind = str(declared.get("type", "any"))
+    given, kind = value, str(declared.get("type", "any"))
     items = declared.get("items")
     inside = str(items.get("type", "any")) if isinstance(items, Mapping) else ""
     if language == "python":
@@ -103,9 +106,23 @@ def _value_fault(value: Any, declared: Mapping[str, Any], accepted: Sequence[Any
             return f"is not text that spells a value of type {kind}"
     fits = fit(value, accepted, expected, inner)
     if fits is Fit.NOT:
-        return f"is {value!r:.80}, which is not of type {kind}{f' of {inside}' if inner else ''}"
+        return f"is {_shown(given)}, which is not of type {kind}{f' of {inside}' if inner else ''}"
     right = value in accepted if fits is Fit.AS_KEY else is_accepted(value, accepted, expected, inner)
-    return "" if right else f"is {value!r:.80}, which is not accepted"
+    return "" if right else f"is {_shown(given)}, which is not accepted; {_right(accepted)}"
+
+
+def _right(accepted: Sequence[Any]) -> str:
+    """Return in words which values are accepted; an empty one stands for a parameter that may be left out."""
+    named = [_shown(one) for one in accepted if one != ""]
+    if not named:
+        return "it is to be left out"
+    more = f" or {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f"right is {' or '.join(named[:_MOST_NAMED])}{more}"
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 
 def _as_float(value: int) -> Any:

@@ -5,12 +5,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from mesocosm.core.one_line import cut
+
 _MARKED = re.compile(r"<<([^<>=]{1,200})=([^<>]{1,60})>>")
 _WRITTEN = re.compile(
     r"(?P<formula>\$?-?\d[\d,.]*%?(?:\s*[-+*/x\u00d7\u00f7\u2212]\s*\(?\$?\d[\d,.]*%?\)?){1,12})\s*=\s*\$?(?P<result>-?\d[\d,]*\.?\d*)"
 )
 _NUMBER = re.compile(r"-?\d[\d,]*\.?\d*")
 _NEAR = 1e-6
+_FORMULA = 60
 _FACTORS = (2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 12.0, 60.0, 100.0, 1000.0)
 
 
@@ -59,7 +62,7 @@ def _of_number(given: float, gold: float, question: str, known: Sequence[Calcula
     if factor := _factor(given, gold):
         yield f"{stated} is {factor} the right {right}", "Off by a simple factor"
     if any(_same(_number(number), given) for number in _NUMBER.findall(question)):
-        yield f"{stated} stands in the question", "Repeats a number of the question"
+        yield f"{stated} stands in the question, expected {right}", "Repeats a number of the question"
 
 
 def _of_steps(
@@ -70,14 +73,30 @@ def _of_steps(
         yield f"It states {given:.12g}, expected {gold:.12g}", "Another number"
     elif len(own) != len(known):
         mistake = "Left out a step" if len(own) < len(known) else "Extra or other steps"
-        yield f"{_calculations(len(own))}, the reference has {len(known)}", mistake
+        yield f"{_calculations(len(own))}, the reference has {len(known)}{_absent(own, known)}", mistake
     else:
-        first = next(
-            (n for n, (a, b) in enumerate(zip(own, known, strict=True), 1) if not _same(a.result, b.result)), 0
-        )
-        where = f", first in step {first}" if first else ""
-        same = f"{_calculations(len(own))} as in the reference, other values{where}"
-        yield same, "Right number of steps, wrong values"
+        pairs = enumerate(zip(own, known, strict=True), 1)
+        differs = next(((n, a, b) for n, (a, b) in pairs if not _same(a.result, b.result)), None)
+        mistake = "Right number of steps, wrong values"
+        if differs is None:
+            yield f"It computes the {gold:.12g} of the reference, but states {given:.12g}", mistake
+        else:
+            step, a, b = differs
+            yield f"Step {step} of {len(known)} is {_written(a)}, in the reference {_written(b)}", mistake
+
+
+def _absent(own: Sequence[Calculation], known: Sequence[Calculation]) -> str:
+    """Return the first calculation of the reference whose result no own one has; without one, one that is not in it."""
+    for step, one in enumerate(known, 1):
+        if not any(_same(other.result, one.result) for other in own):
+            return f"; none gives its step {step}, {_written(one)}"
+    more = next((one for one in own if not any(_same(other.result, one.result) for other in known)), None)
+    return "" if more is None else f"; {_written(more)} is not in it"
+
+
+def _written(one: Calculation) -> str:
+    formula = cut(one.formula, _FORMULA)
+    return formula if one.result is None else f"{formula}={one.result:.12g}"
 
 
 def _calculations(count: int) -> str:

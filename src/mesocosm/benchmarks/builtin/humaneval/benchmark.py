@@ -79,7 +79,8 @@ class HumanEval(NativeBenchmark):
         found = programs(str(task.input), task.target["entry_point"], answer)
         if not found:
             reason = "the answer holds no code"
-            return [Score(self.descriptor.score.field, 0.0, explanation=reason, mistake="No code")]
+            solution = task.target["canonical_solution"]
+            return [Score(self.descriptor.score.field, 0.0, explanation=reason, expected=solution, mistake="No code")]
         name, test = task.target["entry_point"], task.target["test"]
         # The prompt's helper functions are trusted: the tests use them.
         submission = Submission(found, [{"code": f"{test}\n\ncheck({name})\n"}], [name], setup=str(task.input))
@@ -116,8 +117,10 @@ def _kind(reason: str) -> str:
     """Return the kind of a failure: a test that fails, the type of an exception, or the reason itself."""
     if reason.startswith("a test fails"):
         return "A test fails"
-    name, colon, _said = reason.partition(":")
-    return f"Raises {name}" if colon and name.isidentifier() else reason[:1].upper() + reason[1:]
+    if reason.startswith("the program was ended by signal"):
+        return "The program was ended by a signal"
+    name = reason.partition(":")[0]
+    return f"Raises {name}" if name.isidentifier() else reason[:1].upper() + reason[1:]
 
 
 open_benchmark = HumanEval
