@@ -341,7 +341,12 @@ def test_a_server_that_has_read_ahead_reads_no_lines_for_its_first_caller(
     add("x/a", 50)
     monkeypatch.setattr(serving, "_AHEAD_S", 0.0)
     done = threading.Event()
-    monkeypatch.setattr(serving, "read_ahead", lambda *given: (read_ahead(*given), done.set()))
+
+    def reading(*given: Any) -> None:
+        read_ahead(*given)
+        done.set()
+
+    monkeypatch.setattr(serving, "read_ahead", reading)
     with serve(shelf, benchmark_index=EmptyBenchmarkIndex()) as running:
         assert done.wait(20)
         with patch.object(Benchmarks, "lines", side_effect=AssertionError):
