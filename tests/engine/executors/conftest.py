@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import Lab
-from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
 from tests.fork_server import FORKED
+from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
 from tests.store.conftest import empty_postgres, postgres_schema
 
 from mesocosm.core.backoff import Backoff
