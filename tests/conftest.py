@@ -26,6 +26,7 @@ collect_ignore = [folder for folder, variable in _APART.items() if variable not 
 MOST_WORKERS = 8
 """The PostgreSQL server of the tests takes fifty connections."""
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
+BROWSER = Path(__file__).with_name("viewer")
 SELDOM = (10_000, 10, 10)
 """When garbage is collected. Python's own thresholds cost a tenth of the tests' processor time."""
 
@@ -64,6 +65,15 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
         gc.set_threshold(*SELDOM)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests with a browser first: who has no tests left takes the last of others.
+
+    Each worker that takes some of them starts the server of their module again, and plays all its runs.
+    """
+    items.sort(key=lambda item: BROWSER not in item.path.parents)
 
 
 @pytest.fixture(autouse=True)

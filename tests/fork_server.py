@@ -25,6 +25,8 @@ from typing import Any
 
 START_VARIABLES = ("PYTHON", "LC_", "LD_", "LANG", "TZ")
 """How the names of variables begin that Python and the C library read before the first line of a program."""
+FORKED = "forked"
+"""The name in `/proc` of a program that was forked."""
 ABOVE = 512
 """Descriptors are moved there while those of a program take their places."""
 
@@ -110,6 +112,8 @@ def prepare(request: dict[str, Any], descriptors: list[int], connection: socket.
         os.setsid()
     elif request["group"] >= 0:
         os.setpgid(0, request["group"])
+    # Its command line stays that of this program.
+    Path("/proc/self/comm").write_text(FORKED)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["variables"])

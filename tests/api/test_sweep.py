@@ -19,7 +19,7 @@ from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.session import Control
 from mesocosm.testing.model_server import ModelServer
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 """Seconds until a test fails that waits for what never comes."""
 
 

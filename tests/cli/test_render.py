@@ -289,7 +289,7 @@ def test_bars_of_runs_side_by_side_all_go_away(tracker: Tracker, played: "Played
 
     drawing = set(threading.enumerate()) - before
     for thread in drawing:
-        thread.join(10)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in drawing)
 
 

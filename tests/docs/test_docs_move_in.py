@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.docs.test_docs_examples import DOCS, missing_lines
+from tests.forked import ForkServer
 
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.testing.model_server import ModelServer
@@ -31,6 +32,7 @@ class Afternoon:
 
     place: Path
     variables: dict[str, str]
+    python: str
     called: dict[str, str] = field(default_factory=dict)
     passwords: dict[str, str] = field(default_factory=dict)
     told: str = ""
@@ -112,7 +114,7 @@ class Afternoon:
     def run(self, command: str, folder: Path, person: str, stdin: str = "") -> str:
         """Run a command line of a person, and return all that it printed."""
         done = subprocess.run(
-            ["sh", "-c", command.replace("mesocosm ", f"'{sys.executable}' -m mesocosm ", 1)],
+            ["sh", "-c", command.replace("mesocosm ", f"'{self.python}' -m mesocosm ", 1)],
             cwd=folder,
             env={**self.variables, "HOME": str(self.place / person), "XDG_CONFIG_HOME": ""},
             input=stdin,
@@ -127,12 +129,13 @@ class Afternoon:
 
 
 @pytest.fixture
-def afternoon(tmp_path: Path) -> Iterator[Afternoon]:
+def afternoon(tmp_path: Path, fork_server: ForkServer | None) -> Iterator[Afternoon]:
+    python = str(fork_server.scripts / "python") if fork_server else sys.executable
     with ModelServer() as model:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MESOCOSM_", "SWECC_"))}
         served = f'[{{"name": "openai/gpt-5-mini", "served_as": "openai/gpt-5-mini@{model.openai_url}"}}]'
         given = {"PORT": "0", "LOGIN_PORT": "none", "LOCAL_GIT": "1", "GIT_POLL_S": "0", "MODELS": served}
-        found = Afternoon(tmp_path, {**kept, **{f"MESOCOSM_{name}": value for name, value in given.items()}})
+        found = Afternoon(tmp_path, {**kept, **{f"MESOCOSM_{name}": value for name, value in given.items()}}, python)
         try:
             yield found
         finally:

@@ -424,7 +424,7 @@ class Slow(Counter):
     def step(self, action: Any) -> StepResult:
         if action == "wait":
             self.entered.set()
-            assert self.released.wait(15)
+            assert self.released.wait(60)
         return super().step(action)
 
 
@@ -433,7 +433,7 @@ def test_a_step_that_takes_long_holds_up_only_its_own_episode() -> None:
         post(client, "/reset", "slow")
         waiting = threading.Thread(target=post, args=(client, "/step", "slow"), kwargs={"action": "wait"})
         waiting.start()
-        assert Slow.entered.wait(15)
+        assert Slow.entered.wait(60)
         post(client, "/reset", "quick")
         assert post(client, "/step", "quick", action="go")["observation"]["data"]["count"] == 1
         assert client.get("/health").json()["episodes"] == 2

@@ -140,17 +140,17 @@ def test_each_client_refuses_who_is_not_in_the_bundle(client: str, secure: str, 
 
 def test_requests_trusts_its_bundle_and_no_other(secure: str, bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
-        assert requests.get(secure, verify=str(bundle), timeout=10).text == "hello"
+        assert requests.get(secure, verify=str(bundle), timeout=60).text == "hello"
         with pytest.raises(requests.exceptions.SSLError):
             requests.get(secure, timeout=10)
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(bundle))
-    assert requests.get(secure, timeout=10).text == "hello"
+    assert requests.get(secure, timeout=60).text == "hello"
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
 def test_clients_that_verify_nothing_still_do_not(secure: str) -> None:
     assert httpx.get(secure, verify=False).text == "hello"
-    assert requests.get(secure, verify=False, timeout=10).text == "hello"
+    assert requests.get(secure, verify=False, timeout=60).text == "hello"
     with pytest.raises(httpx.ConnectError):
         httpx.get(secure)
 

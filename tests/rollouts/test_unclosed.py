@@ -52,7 +52,7 @@ async def test_closing_a_collected_client_does_not_take_the_events_of_its_succes
     await asyncio.sleep(0)
     getattr(back[0].transport, how)()
     peer.sendall(b"hello")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await reading == b"hello"
     writer.close()
     await writer.wait_closed()

@@ -140,7 +140,7 @@ class Running:
         """End the server and return how many seconds that took."""
         begun = time.monotonic()
         self.server.should_exit = True
-        self.thread.join(20)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         return time.monotonic() - begun
 
@@ -153,7 +153,7 @@ def running(store: Store, **given: Any) -> Iterator[Running]:
     server = new_server(store, ready=ready.set, **given)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
-    assert ready.wait(20)
+    assert ready.wait(60)
     opened = Running(url_of(listening), server, thread)
     try:
         yield opened

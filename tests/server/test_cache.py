@@ -106,7 +106,7 @@ def test_threads_that_ask_for_the_same_value_wait_for_one_of_them() -> None:
 
     def make() -> int:
         made.append(1)
-        going.wait(20)
+        going.wait(60)
         return 1
 
     with ThreadPoolExecutor(4) as pool:

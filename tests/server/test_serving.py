@@ -102,7 +102,7 @@ def test_the_end_does_not_wait_for_open_streams(store: Store, serve: "Serve") ->
         assert stream.recv(15) == b"HTTP/1.1 200 OK"
         ending = threading.Thread(target=running.end)
         ending.start()
-        ending.join(10)
+        ending.join(60)
         assert not ending.is_alive()
         while stream.recv(65_536):
             pass

@@ -255,12 +255,12 @@ def test_threads_that_write_at_once_wait_for_each_other_without_sleeping(tmp_pat
 
     def first(connection: Connection) -> None:
         begun.set()
-        asked.wait(20)
+        asked.wait(60)
         order.append("first")
 
     writing = threading.Thread(target=database.write, args=(first,))
     writing.start()
-    begun.wait(20)
+    begun.wait(60)
     # A writer that waits takes no connection away from readers.
     waiting = threading.Thread(target=database.write, args=(lambda _: order.append("second"),))
     waiting.start()

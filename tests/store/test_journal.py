@@ -49,7 +49,7 @@ class Gate:
     def _wait(self, _connection: Any) -> None:
         self.transactions += 1
         self.reached.release()
-        self._open.wait(10)
+        self._open.wait(60)
 
     def lift(self) -> None:
         """Let everything through."""
@@ -58,7 +58,7 @@ class Gate:
 
 async def reached(gate: Gate) -> None:
     await asyncio.sleep(0)  # other tasks begin first; a thread that is done at once lets none, from Python 3.14 on
-    assert await asyncio.to_thread(gate.reached.acquire, timeout=10)
+    assert await asyncio.to_thread(gate.reached.acquire, timeout=60)
 
 
 async def test_what_was_drained_is_there_for_everybody(place: str, store: Store, samples: "Samples") -> None:
@@ -355,7 +355,7 @@ class Beats(Writer):
 
     async def wait(self, count: int) -> None:
         for _ in range(count):
-            assert await asyncio.to_thread(self.seen.acquire, timeout=10)
+            assert await asyncio.to_thread(self.seen.acquire, timeout=60)
 
 
 async def test_a_journal_without_work_keeps_its_heart_beating(store: Store, samples: "Samples") -> None:

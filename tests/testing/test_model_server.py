@@ -135,7 +135,7 @@ async def test_an_answer_may_be_awaited(client: HttpClient) -> None:
 async def test_requests_are_kept_with_their_headers(client: HttpClient) -> None:
     async with ModelServer() as server:
         await client.request(
-            "POST", f"{server.openai_url}/chat/completions", headers={"X-One": "1"}, body=b"{}", timeout=10
+            "POST", f"{server.openai_url}/chat/completions", headers={"X-One": "1"}, body=b"{}", timeout=60
         )
         await client.request("GET", f"{server.openai_url}/models", timeout=60)
     assert [request.method for request in server.requests] == ["POST", "GET"]
@@ -272,7 +272,7 @@ async def test_a_body_that_real_servers_refuse_is_refused(client: HttpClient, pa
 async def test_paths_and_methods_that_a_real_server_has_not_are_refused(client: HttpClient) -> None:
     async with ModelServer() as server:
         assert (await post(client, f"{server.openai_url}/v1/chat/completions")).status == 404
-        assert (await client.request("GET", f"{server.openai_url}/chat/completions", timeout=10.0)).status == 405
+        assert (await client.request("GET", f"{server.openai_url}/chat/completions", timeout=60)).status == 405
 
 
 async def test_a_prompt_that_is_longer_than_the_context_is_refused_in_openais_words(client: HttpClient) -> None:

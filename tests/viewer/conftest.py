@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 BUILT = ROOT / "src" / "mesocosm" / "viewer" / "index.html"
 GALLERY = Path(__file__).parent / "gallery" / "benchanything.json"
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 EPISODES = 60
 """Episodes of each run of the grid world."""
 SCRIPT_NAME = "<script>window.__ran=1</script>"
@@ -202,7 +202,7 @@ def models() -> Iterator[str]:
         yield process.stdout.readline().strip()
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @contextmanager
@@ -222,7 +222,7 @@ def serving(results: Path, *words: str) -> Iterator[Server]:
         yield Server(json.loads(said)["url"].rstrip("/"), results, process)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.engine.conftest import Lab
+from tests.fork_server import FORKED
 from tests.ray_cluster import RayCluster, processes_of_actors, ray_cluster
 from tests.store.conftest import empty_postgres, postgres_schema
 
@@ -131,7 +132,7 @@ class Plays:
         pid = pid or os.getpid()
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         # The process of the tests has other children too.
-        return {int(child) for child in children if b"executors" in _command(int(child))}
+        return {int(child) for child in children if _is_worker(int(child))}
 
     def episodes(self, run: Run) -> list[Episode]:
         """Return the episodes of a run in the order of the plan."""
@@ -143,11 +144,12 @@ class Plays:
         return [(event.kind, event.step) for event in self.store.traces.events(episode.id)]
 
 
-def _command(pid: int) -> bytes:
+def _is_worker(pid: int) -> bool:
+    place = Path("/proc", str(pid))
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"executors" in (place / "cmdline").read_bytes() or (place / "comm").read_text().strip() == FORKED
     except OSError:
-        return b""
+        return False
 
 
 class Helpers:

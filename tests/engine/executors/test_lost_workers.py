@@ -15,6 +15,8 @@ from mesocosm.core.failure import Cause
 from mesocosm.core.run import Limits, RunStatus
 from mesocosm.testing.model_server import ModelServer
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 Soon = Callable[[Any], Any]
 
 

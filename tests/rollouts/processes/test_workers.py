@@ -162,7 +162,7 @@ async def test_a_row_that_blocks_is_ended_in_time_and_named(
     opened: Opened, working: Working, log: LineLog, how: str
 ) -> None:
     executor = await opened(workers=1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         blocked, *others = await asyncio.gather(
             executor.run(working(how, workflow_seconds=0.5), log),
             *(executor.run(working("fine"), log) for _ in range(3)),
@@ -204,7 +204,7 @@ async def test_an_import_that_does_not_end_costs_its_own_row_alone(
     opened: Opened, working: Working, log: LineLog
 ) -> None:
     executor = await opened(workers=1)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         late, other = await asyncio.gather(
             executor.run(working("load forever", workflow_seconds=0.5), log), executor.run(working("fine"), log)
         )
