@@ -66,7 +66,8 @@ def _episodes(store: Any, run: Any) -> dict[str, Any]:
         "failures": store.episodes.failures(run.id),
         "series": store.episodes.series(run.id),
         "scores": list(store.episodes.score_rows(run.id)),
-        "results": list(store.episodes.result_rows(run.id, "")),
+        # The trial behind the labels is newer than the recorded answers.
+        "results": [row[:8] for row in store.episodes.result_rows(run.id, "")],
         "neighbours": [store.episodes.neighbours(one.id) for one in every[:3]],
         "events": {one.id: len(list(store.traces.events(one.id))) for one in every},
         "trace": [list(store.traces.events(one.id)) for one in every[:1]],

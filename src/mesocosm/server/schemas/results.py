@@ -95,10 +95,11 @@ class FailureCountDocument(Document):
 
 
 class LabelDocument(Document):
-    """A label to group samples by, or `trial`, and the number of its values: at most 100."""
+    """A label to group samples by, or `trial`, and the number of its values: at most 100, so always `exact`."""
 
     name: str
     values: int
+    exact: bool = True
 
 
 class RunResultsDocument(Document):
