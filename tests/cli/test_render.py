@@ -120,7 +120,7 @@ def test_an_episode_is_one_line() -> None:
     failure = Failure(Cause.ENVIRONMENT_ERROR, Boundary.ENVIRONMENT, "POST /step: 500\nTraceback …")
 
     assert episode_line(episode()) == "seed=7 reward=0.50  steps=3"
-    assert episode_line(episode(EpisodeStatus.TRUNCATED, trial=2)) == "seed=7 trial=2 reward=0.50  steps=3"
+    assert episode_line(episode(EpisodeStatus.TRUNCATED, trial=2)) == "seed=7 trial=3 reward=0.50  steps=3"
     assert episode_line(episode(seed=None)) == "task=seed-7 accuracy=1.00  steps=3"
     assert episode_line(episode(seed=0)) == "task=seed-7 accuracy=1.00  steps=3"
     assert episode_line(episode(EpisodeStatus.FAILED, failure=failure)) == "seed=7 FAILED: POST /step: 500"
