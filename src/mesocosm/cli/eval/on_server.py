@@ -249,14 +249,18 @@ class WorkspaceRun:
 
     def follow_log(self) -> int:
         """Print the log of the run and what its programs print until it ends; return the exit code."""
-        seen, last = 0, 0
+        last = 0
+        seen: set[str] = set()
         try:
             while True:
                 lines = [f"{line.kind}: {line.text}" for line in self.client.runs.log(self.run.id).lines]
                 page = self.client.runs.output(self.run.id, last)
-                for line in [*lines[seen:], *(text for piece in page.items for text in piece.text.splitlines())]:
+                # Not by their number: that a run waits is no longer in the log once it has begun.
+                new = [line for line in lines if line not in seen]
+                for line in [*new, *(text for piece in page.items for text in piece.text.splitlines())]:
                     click.echo(line)
-                seen, last = max(seen, len(lines)), page.last
+                seen.update(new)
+                last = page.last
                 if not page.items:
                     if page.ended:
                         return 0
