@@ -111,6 +111,19 @@ def run_menu(page: Page, server: Server) -> None:
     expect(page.get_by_role("menu")).to_be_visible()
 
 
+def scan_form(page: Page, server: Server) -> None:
+    run(page, server)
+    page.get_by_role("button", name="More").click()
+    page.get_by_role("menuitem", name="Ask about every episode").click()
+    page.get_by_label("Answer", exact=True).select_option("labels")
+    expect(page.get_by_label("Words")).to_be_visible()
+
+
+def run_said(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/runs/{run_of(server, 'grid-world', 'openai/small')}?said=maze")
+    expect(page.get_by_role("button", name="Save as a group")).to_be_visible()
+
+
 def episode(page: Page, server: Server) -> None:
     found = find_episode(server, run_of(server, "grid-world", "openai/small"), sort="-steps")
     page.goto(f"{server.url}/episodes/{found}?step=2&q=way")
@@ -210,6 +223,8 @@ PAGES: tuple[tuple[Open, str], ...] = (
     (run_charts, "[role=tabpanel]"),
     (run_configuration, "[role=tabpanel]"),
     (run_menu, "[role=menu]"),
+    (scan_form, "dialog"),
+    (run_said, ""),
     (episode, ""),
     (failed_episode, ""),
     (gallery, ""),

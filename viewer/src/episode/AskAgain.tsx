@@ -6,7 +6,7 @@ import { post } from '../api/client'
 import type { Schema } from '../api/types'
 import { Form } from '../form/Form'
 import { TextArea } from '../form/TextArea'
-import { TextField } from '../form/TextField'
+import { ModelField } from '../launch/ModelField'
 import { Button } from '../parts/Button'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
@@ -63,8 +63,7 @@ export function AskAgain({ call, episodeId }: { call: Schema<'CallDocument'>; ep
           </Button>
         }
       >
-        <TextField
-          label="Model"
+        <ModelField
           optional
           hint={`Empty: the run's. ${place.mode === 'server' ? 'The server has its key.' : 'Its key comes from the environment of mesocosm view.'}`}
           placeholder={call.model}

@@ -11,6 +11,7 @@ import { SelectField } from '../form/SelectField'
 import { TextArea } from '../form/TextArea'
 import { TextField } from '../form/TextField'
 import { count, plural } from '../format'
+import { ModelField } from '../launch/ModelField'
 import { Button } from '../parts/Button'
 import { Dialog } from '../parts/Dialog'
 import { Money } from '../parts/Money'
@@ -89,8 +90,7 @@ export function ScanDialog({ run, onClose }: ScanDialogProps) {
           />
         )}
         <Row>
-          <TextField
-            label="Model"
+          <ModelField
             hint={place.mode === 'server' ? 'One that this server offers.' : 'Its key comes from the environment.'}
             placeholder={run.model}
             value={words.model}
