@@ -18,7 +18,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +151,29 @@ def _ignored() -> list[signal.Signals]:
 
 @contextlib.contextmanager
 def forking(server: ForkServer) -> Iterator[None]:
-    """Have `subprocess`, and with it asyncio, fork what can be forked."""
+    """Have `subprocess`, and with it asyncio, fork what can be forked.
+
+    Blocks of several threads may overlap: what was there is put back by the last of them to end.
+    """
+    with _changing:
+        _forking.append(server)
+        if len(_forking) == 1:
+            _patch.setattr(subprocess, "_fork_exec", _starter(server))
+    try:
+        yield
+    finally:
+        with _changing:
+            _forking.pop()
+            if not _forking:
+                _patch.undo()
+
+
+_changing = threading.Lock()
+_forking: list[ForkServer] = []
+_patch = pytest.MonkeyPatch()
+
+
+def _starter(server: ForkServer) -> Callable[..., int]:
     fork_exec = subprocess._fork_exec  # type: ignore[attr-defined]
 
     def start(
@@ -178,6 +200,4 @@ def forking(server: ForkServer) -> Iterator[None]:
             words, cwd=str(place), variables=variables, descriptors=descriptors, session=bool(session), group=group
         )
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "_fork_exec", start)
-        yield
+    return start

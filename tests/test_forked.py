@@ -169,3 +169,14 @@ echo piped | python -c 'print(input(), flush=True); import os; os.kill(os.getpid
     version, *lines = done.stdout.splitlines()
     assert version.startswith("mesocosm ")
     assert lines == [" ['-c', 'x']", "ended with 3", "piped", "ended with 143"]
+
+
+def test_blocks_that_overlap_leave_nothing_behind(server: ForkServer) -> None:
+    before = subprocess._fork_exec  # type: ignore[attr-defined]
+    first, second = forking(server), forking(server)
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert subprocess._fork_exec is not before  # type: ignore[attr-defined]
+    second.__exit__(None, None, None)
+    assert subprocess._fork_exec is before  # type: ignore[attr-defined]

@@ -347,9 +347,12 @@ class Beats(Writer):
     def __init__(self, store: Store, run_id: str) -> None:
         super().__init__(store.database, run_id, store.leases.owner())
         self.seen = threading.Semaphore(0)
+        self.told = threading.Event()
 
     def beat(self) -> bool:
         stopped = super().beat()
+        if stopped:
+            self.told.set()
         self.seen.release()
         return stopped
 
@@ -381,6 +384,8 @@ async def test_a_request_to_stop_is_passed_on_once(store: Store, samples: "Sampl
     assert stops == []
 
     store.runs.request_stop(run.id)
+    assert await asyncio.to_thread(writer.told.wait, 60)
+    writer.seen = threading.Semaphore(0)
     await writer.wait(5)
     await journal.close()
 
