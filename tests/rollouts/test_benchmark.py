@@ -198,6 +198,22 @@ async def test_a_sample_that_nobody_graded_is_missing_and_says_why(bench: Bench)
     assert "no grader" in score.explanation
 
 
+async def test_a_wrong_row_says_what_its_conversation_ended_with(bench: Bench) -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "stock", "arguments": "{}"}}
+    played = PlayedSample(
+        [
+            {"role": "assistant", "content": "", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "1", "content": "12"},
+            {"role": "assistant", "content": "<think>Hm.</think>There are 12."},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+        ],
+        0.0,
+    )
+    run = await bench.run(lambda _: RowOutcome(played), [row(0, "11")])
+    (episode,) = bench.store.episodes.list(run.id).items
+    assert (episode.answer, episode.why) == ("There are 12.", "It gives There are 12., expected 11")
+
+
 async def test_a_workflow_that_left_no_sample_failed_by_its_own_doing(bench: Bench) -> None:
     run = await bench.run(lambda work: said("a", 1.0) if work.row else RowOutcome(), [row(0), row(1)])
     assert bench.metric(run, "reward").value == 0.5

@@ -16,7 +16,6 @@ from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSessi
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
-from mesocosm.core.thought import split_thought
 from mesocosm.engine.assessment import assess
 from mesocosm.engine.episode_context import EpisodeContext, EpisodeJudge, EpisodeOver, boundary, foreign, is_foreign
 from mesocosm.engine.episode_end import Withdrawn, end_by_failure, leave_unscored_pending, of_the_world, write_end
@@ -68,9 +67,8 @@ class Player:
             if context.judge_calls:
                 episode.terminal_info = _with_counts(episode.terminal_info, {JUDGE_CALLS: context.judge_calls})
             behaviour = behaviour_of(context.replies, context.malformed, in_turn=not context.program)
-            said = split_thought(context.replies.text)[1]
             metrics = self._parts.benchmark.info.metrics
-            assess(episode, task, metrics, behaviour, said=said, stored=recorder.outline)
+            assess(episode, task, metrics, behaviour, said=context.said, stored=recorder.outline)
             leave_unscored_pending(episode, recorder)
             write_end(episode, recorder)
         except (asyncio.CancelledError, RunAborted, Withdrawn):

@@ -22,6 +22,7 @@ from mesocosm.core.ports import Benchmark, Environment, Observation, Step
 from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyAddress, ProxyCall
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
+from mesocosm.core.thought import split_thought
 from mesocosm.core.usage import Usage
 from mesocosm.engine.episode_end import end_of_step
 from mesocosm.engine.proxies import ProxyEndpoints, cause_of
@@ -148,6 +149,12 @@ class EpisodeContext:
     def program(self) -> bool:
         """Whether a program behind the environment runs the whole episode."""
         return _is_program(type(self._environment))
+
+    @property
+    def said(self) -> str:
+        """The last that was said to the task: by the conversation that a program returned, else by the model."""
+        returned = _last_said(self._observation) if self.program else ""
+        return split_thought(returned or self.replies.text)[1]
 
     async def reset(self) -> Observation:
         """Start the environment; the time budget starts here."""
@@ -615,6 +622,15 @@ class EpisodeJudge:
 
 
 _PROGRAMS: dict[type, bool] = {}
+
+
+def _last_said(observation: Any) -> str:
+    """Return the last text of an assistant in `{"messages": […]}`, empty for anything else."""
+    messages = observation.get("messages") if isinstance(observation, dict) else None
+    for message in reversed(messages if isinstance(messages, list) else []):
+        if isinstance(message, dict) and message.get("role") == "assistant" and message.get("content"):
+            return message["content"] if isinstance(message["content"], str) else ""
+    return ""
 
 
 def _is_program(kind: type) -> bool:
