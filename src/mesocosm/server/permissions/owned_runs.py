@@ -1,11 +1,11 @@
 """Runs that the caller may change: their own, those of their teams and workspaces, and for administrators all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Self
 
 from pydantic import SecretStr
 
-from mesocosm.core.run import RunStatus
+from mesocosm.core.run import Run, RunStatus
 from mesocosm.server.auth.access_rules import Viewer
 from mesocosm.server.permissions.run_processes import Workplace, start, workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
@@ -33,12 +33,7 @@ class OwnedRun(VisibleRun):
         Raises UnknownName if the caller may not read it; Refusal: 403 if they may only read it, 409 if it was not
         requested on this server.
         """
-        run, request = readable_run(service, viewer, run_id)
-        if request is None and not viewer.local:
-            raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
-        if not viewer.may_change_run(request):
-            raise Refusal(403, f"run {run.id} {belongs(viewer, request)}; you may only read it")
-        return cls(service, viewer, run, request)
+        return cls(service, viewer, *requested_run(service, viewer, run_id, viewer.may_change_run))
 
     def again(self) -> "OwnedRun":
         """Return the run, read again from the store."""
@@ -130,6 +125,22 @@ class OwnedRun(VisibleRun):
 
     def _start(self, place: Workplace | None, *words: str) -> None:
         start(self.id, lambda: self.again().record, place or workplace(self.stored_in or ""), ["run", *words])
+
+
+def requested_run(
+    service: Service, viewer: Viewer, run_id: str, allowed: Callable[[RunRequest | None], bool]
+) -> tuple[Run, RunRequest | None]:
+    """Return a run and its request if `allowed` says so of the request.
+
+    Raises UnknownName if the caller may not read it; Refusal: 403 if they may only read it, 409 if it was not requested
+    on this server.
+    """
+    run, request = readable_run(service, viewer, run_id)
+    if request is None and not viewer.local:
+        raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
+    if not allowed(request):
+        raise Refusal(403, f"run {run.id} {belongs(viewer, request)}; you may only read it")
+    return run, request
 
 
 def belongs(viewer: Viewer, request: RunRequest | None) -> str:

@@ -23,7 +23,7 @@ from mesocosm.server.evaluations.scan_submission import forecast_of, forecast_sc
 from mesocosm.server.evaluations.submission import budget_of_run
 from mesocosm.server.model_catalogue import ServedModel
 from mesocosm.server.model_check import without_secrets
-from mesocosm.server.permissions.owned_runs import belongs
+from mesocosm.server.permissions.owned_runs import requested_run
 from mesocosm.server.permissions.run_processes import Workplace, start, workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun, readable_run
 from mesocosm.server.refusal import Refusal
@@ -50,12 +50,7 @@ class WorkingRun(VisibleRun):
         Raises UnknownName if the caller may not read it; Refusal: 403 if they may only read it, 409 if it was not
         requested on this server.
         """
-        run, request = readable_run(service, viewer, run_id)
-        if request is None and not viewer.local:
-            raise Refusal(409, f"run {run.id} was not requested here; use the command line on this machine")
-        if not viewer.may_judge_run(request):
-            raise Refusal(403, f"run {run.id} {belongs(viewer, request)}; you may only read it")
-        return cls(service, viewer, run, request)
+        return cls(service, viewer, *requested_run(service, viewer, run_id, viewer.may_judge_run))
 
     def forecast(self, wanted: ScanInput) -> ScanForecast:
         """Return what a scan would read and cost; nothing is stored. Raises as `scan`."""
