@@ -26,7 +26,8 @@ from mesocosm.stats.difference import (
     unpaired_difference,
     welch_interval,
 )
-from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
+from mesocosm.stats.interval import Interval, student, wilson
+from mesocosm.stats.mean import clustered, mean_interval, proportion_clustered
 from mesocosm.stats.moments import LARGEST, Moments, Spread, moments, spread, usable
 from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
 from mesocosm.stats.power import (
@@ -69,6 +70,7 @@ __all__ = [
     "holm",
     "krippendorff_alpha",
     "mcnemar",
+    "mean_interval",
     "median_clustered",
     "median_interval",
     "moments",
