@@ -165,16 +165,21 @@ def _cube_root(x: float) -> float:
 
 
 def _with_unseen(sample: _Sample, bounds: Bounds, critical: float) -> tuple[float, float]:
-    """Return Wilson's interval on the number of trials with this variance, one value at each bound included."""
+    """Return Wilson's interval on the number of trials with this variance, a cluster at each bound included.
+
+    These two clusters have the root of the mean size: how far the trials of a task agree is not known. If all of them
+    agree, the mean size.
+    """
     lowest, width = bounds[0], bounds[1] - bounds[0]
-    n = sample.n + 2
+    mean_size = sample.n / len(sample.sums)
+    size = mean_size if sample.constant else math.sqrt(mean_size)
+    n = sample.n + 2 * size
     sums = [(total - count * lowest) / width for total, count in zip(sample.sums, sample.sizes, strict=True)]
-    rate = min(max(math.fsum(sums) / sample.n, 0.0), 1.0)
-    center = (math.fsum(sums) + 1) / n
+    total = math.fsum(sums)
+    rate, center = min(max(total / sample.n, 0.0), 1.0), (total + size) / n
     squares = math.fsum(
-        (total - count * center) ** 2 / (1 - count / n) for total, count in zip(sums, sample.sizes, strict=True)
+        (a - count * center) ** 2 / (1 - count / n) for a, count in zip(sums, sample.sizes, strict=True)
     )
-    squares += (center**2 + (1 - center) ** 2) / (1 - 1 / n)
-    trials = center * (1 - center) * n * sample.n / squares
-    low, high = wilson_bounds(rate, trials, critical)
+    squares += size**2 * (center**2 + (1 - center) ** 2) / (1 - size / n)
+    low, high = wilson_bounds(rate, center * (1 - center) * n * sample.n / squares, critical)
     return lowest + width * low, lowest + width * high

@@ -23,8 +23,7 @@ _REACH = 64
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the median with its exact bootstrap interval; for even counts, the mean of the two middle values.
 
-    Fewer than five values, which bound no median well enough, give `[-inf, inf]`; with five it is their range. Raise
-    ValueError for no values or a value that is not usable.
+    Fewer than five values, which bound no median well enough, give `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
     """
     check_level(level)
     n = check_values(values)
@@ -58,8 +57,6 @@ def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) ->
     low, high = (
         ordered[bisect_left(ranks, p, key=lambda k: _at_least(rank, n, k))] for p in ((1 - level) / 2, (1 + level) / 2)
     )
-    if n < SMALL:
-        low, high = ordered[0], ordered[-1]
     return Interval(value, low, high, n, "exact bootstrap", level, n < SMALL)
 
 
