@@ -224,7 +224,7 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
             number(metric.value),
             interval(metric.low, metric.high) or "–",
             counted(metric),
-            metric.method if metric.method != "nothing scored" else "–",
+            metric.method + ", weak" * metric.weak if metric.method != "nothing scored" else "–",
         ]
         for metric in metrics
     ]

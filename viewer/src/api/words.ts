@@ -102,9 +102,9 @@ export const AGGREGATIONS = {
 
 export const METHODS = {
   "wilson": "Wilson interval",
-  "wilson clustered": "Wilson interval clustered by task",
+  "effective wilson": "Wilson interval of the effective number of trials",
+  "hall": "t interval corrected for skewness",
   "student": "Student t interval",
-  "normal": "normal interval",
   "clustered": "interval clustered by task",
   "bootstrap": "bootstrap interval",
   "exact bootstrap": "exact bootstrap interval",
