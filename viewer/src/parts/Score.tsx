@@ -65,7 +65,9 @@ function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
 function inFull(metric: Schema<'MetricDocument'>): string {
   const parts = [`${metric.name}: ${exact(metric.value)}`]
   if (metric.low != null && metric.high != null) {
-    parts.push(`${metric.level * 100}% interval ${metric.low} to ${metric.high} (${metric.method}${metric.weak ? ', weak: few values' : ''})`)
+    parts.push(
+      `${metric.level * 100}% interval ${metric.low} to ${metric.high} (${metric.method}${metric.weak ? ', weak: few values' : ''})`,
+    )
   }
   parts.push(`${count(metric.n_scored)} of ${count(metric.n_planned)} planned have a value`)
   return parts.join('\n')
