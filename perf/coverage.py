@@ -72,7 +72,7 @@ def paired_pass_fail(rng: random.Random) -> Evaluation:
     for p in (rng.uniform(0, 0.9) for _ in range(100)):
         a, b = rng.random() < p + 0.1, rng.random() < p
         cells[2 * (not a) + (not b)] += 1
-    return stats.newcombe_paired(*cells), 0.1
+    return stats.paired_rate_difference(*cells), 0.1
 
 
 def paired_rewards(rng: random.Random) -> Evaluation:
@@ -87,7 +87,7 @@ def unpaired_pass_fail(rng: random.Random) -> Evaluation:
     """Sixty tasks against ninety others."""
     p = rng.uniform(0.1, 0.8)
     passes = sum(rng.random() < p + 0.1 for _ in range(60)), sum(rng.random() < p for _ in range(90))
-    return stats.newcombe(passes[0], 60, passes[1], 90), 0.1
+    return stats.rate_difference(passes[0], 60, passes[1], 90), 0.1
 
 
 def unpaired_rewards(rng: random.Random) -> Evaluation:
@@ -306,7 +306,7 @@ def write_table(evaluations: int, place: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Print one line for each case; return 1 when a coverage lies outside 94 to 96 %, or one of the table's its limits."""
+    """Print one line for each case; return 1 if a coverage lies outside 94 to 96 %, or one of the table's its limits."""
     if arguments[:1] == ["table"]:
         evaluations = int(arguments[1]) if arguments[1:] else 4_000
         return int(write_table(evaluations, Path(__file__).parents[1] / "docs" / "statistics.md") > 0)

@@ -20,8 +20,6 @@ from mesocosm.stats.difference import (
     DifferenceTest,
     Flip,
     Verdict,
-    newcombe,
-    newcombe_paired,
     paired_difference,
     unpaired_difference,
     welch_interval,
@@ -41,7 +39,8 @@ from mesocosm.stats.power import (
     smallest_rate_difference,
 )
 from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
-from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sign_flip, welch
+from mesocosm.stats.rates import barnard, mcnemar, paired_rate_difference, rate_difference
+from mesocosm.stats.significance import Significance, holm, sign_flip, welch
 
 __all__ = [
     "AGGREGATIONS",
@@ -59,13 +58,13 @@ __all__ = [
     "aggregate",
     "agreement",
     "alpha_interval",
+    "barnard",
     "bootstrap",
     "bootstrap_clustered",
     "clustered",
     "cohen_kappa",
     "corrected_rate",
     "fewest_pairs",
-    "fisher",
     "fit",
     "holm",
     "krippendorff_alpha",
@@ -75,15 +74,15 @@ __all__ = [
     "median_interval",
     "moments",
     "spread",
-    "newcombe",
-    "newcombe_paired",
     "paired_difference",
     "paired_power",
+    "paired_rate_difference",
     "pairs_needed",
     "pass_at_k",
     "pass_hat_k",
     "proportion_clustered",
     "quantile_interval",
+    "rate_difference",
     "samples_needed",
     "sign_flip",
     "smallest_difference",

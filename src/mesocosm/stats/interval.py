@@ -17,7 +17,7 @@ _FEW = 5
 
 Method = Literal[
     "wilson", "effective wilson", "hall", "student", "clustered", "bootstrap", "exact bootstrap", "woodruff",
-    "newcombe", "newcombe paired", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "none",
+    "tango", "miettinen-nurminen", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "none",
 ]  # fmt: skip
 """How an interval was computed."""
 

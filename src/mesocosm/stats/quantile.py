@@ -23,7 +23,8 @@ _REACH = 64
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the median with its exact bootstrap interval; for even counts, the mean of the two middle values.
 
-    Fewer than five values, which bound no median well enough, give `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
+    Fewer than five values, which bound no median well enough, give `[-inf, inf]`. Raise ValueError for no values or a
+    value that is not usable.
     """
     check_level(level)
     n = check_values(values)

@@ -1,11 +1,11 @@
-"""P values: exact McNemar, Fisher, paired sign flips, Welch; and Holm's adjustment for several comparisons."""
+"""P values of means: paired sign flips, Welch; and Holm's adjustment for several comparisons."""
 
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesocosm.stats.distribution import binomial_cdf, normal_cdf, t_cdf
+from mesocosm.stats.distribution import normal_cdf, t_cdf
 from mesocosm.stats.moments import Moments, check_values
 
 _EXACT_PAIRS = 14
@@ -22,38 +22,6 @@ class Significance:
 
     p_value: float
     test: str
-
-
-def mcnemar(only_a: int, only_b: int) -> Significance:
-    """Return the exact McNemar test from the numbers of tasks that only one of two runs passed.
-
-    Twice the smaller binomial tail at 1/2, at most 1 (McNemar 1947, Psychometrika 12:153). Raise ValueError for
-    negative numbers.
-    """
-    if min(only_a, only_b) < 0:
-        raise ValueError(f"{only_a} and {only_b} tasks are impossible; numbers of tasks cannot be negative")
-    p = 2 * binomial_cdf(min(only_a, only_b), only_a + only_b, 0.5)
-    return Significance(min(1.0, p), "mcnemar exact")
-
-
-def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
-    """Return Fisher's exact test of two pass rates: the total probability of all tables no likelier than this one.
-
-    Raise ValueError for impossible counts.
-    """
-    if not (0 <= passes_a <= n_a and 0 <= passes_b <= n_b and n_a and n_b):
-        raise ValueError(
-            f"{passes_a} of {n_a} and {passes_b} of {n_b} passes are impossible; give 0 <= passes <= n >= 1"
-        )
-    passes = passes_a + passes_b
-    first, last = max(0, passes - n_b), min(passes, n_a)
-    log_chance = [_log_choose(n_a, k) + _log_choose(n_b, passes - k) for k in range(first, last + 1)]
-    # Tables of equal probability must count even if rounding makes one slightly larger.
-    bound = log_chance[passes_a - first] + 1e-7
-    peak = max(log_chance)
-    chances = [math.exp(chance - peak) for chance in log_chance]
-    unlikely = math.fsum(c for c, log in zip(chances, log_chance, strict=True) if log <= bound)
-    return Significance(min(1.0, unlikely / math.fsum(chances)), "fisher exact")
 
 
 def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: int = 0) -> Significance:
