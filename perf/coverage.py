@@ -306,7 +306,7 @@ def write_table(evaluations: int, place: Path) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Print one line for each case; return 1 if a coverage lies outside 94 to 96 %, or one of the table's its limits."""
+    """Print one line for each case; return 1 if coverage lies outside 94 to 96 %, or one of the table's its limits."""
     if arguments[:1] == ["table"]:
         evaluations = int(arguments[1]) if arguments[1:] else 4_000
         return int(write_table(evaluations, Path(__file__).parents[1] / "docs" / "statistics.md") > 0)

@@ -182,7 +182,7 @@ def paired_interval(
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return paired_rate_difference(*_table(x, y), level)
     deltas = differences(x, y)
-    if width is None and min(deltas) == max(deltas):
+    if width is None and len(deltas) > 1 and min(deltas) == max(deltas):
         width = max(map(max, (x, y))) - min(map(min, (x, y)))
     possible = width and max(map(abs, deltas)) <= width
     return mean_interval(deltas, level, (-width, width) if width and possible else None)
