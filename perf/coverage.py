@@ -9,11 +9,12 @@ import math
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm import stats
+from mesocosm.stats.rates import critical_flips
 
 Evaluation = tuple[stats.Interval, float]
 Case = Callable[[random.Random], Evaluation]
@@ -223,6 +224,25 @@ def _median(name: str, draw: Draw, truth: float) -> Regime:
     return Regime("median", name, lambda rng, n: (stats.median_interval([draw(rng) for _ in range(n)]), truth))
 
 
+def _flips(share: float, gain: float) -> Regime:
+    def case(rng: random.Random, n: int) -> Evaluation:
+        flips = [rng.random() for _ in range(n)]
+        only_a, only_b = (share + gain) / 2, (share - gain) / 2
+        a, b = sum(u < only_a for u in flips), sum(u > 1 - only_b for u in flips)
+        both = sum(rng.random() < 0.6 for _ in range(n - a - b))
+        return stats.paired_rate_difference(both, a, b, n - a - b - both), gain
+
+    return Regime("difference on the same tasks", f"{gain:g}, {share:g} of the tasks flip", case)
+
+
+def _two_rates(a: float, b: float) -> Regime:
+    def case(rng: random.Random, n: int) -> Evaluation:
+        passes = (sum(rng.random() < p for _ in range(n)) for p in (a, b))
+        return stats.rate_difference(next(passes), n, next(passes), n), a - b
+
+    return Regime("difference on other tasks", f"rates {a:g} and {b:g}", case)
+
+
 def regimes() -> Iterator[Regime]:
     """Yield all kinds of hard evaluations."""
     yield from map(_rate, (0.001, 0.01, 0.05, 0.2, 0.5, 0.9, 0.99, 0.999))
@@ -265,6 +285,10 @@ def regimes() -> Iterator[Regime]:
         yield _passes(4, 2, a, b, hat=True)
     yield _median("lognormal", lambda rng: rng.lognormvariate(0, 1), 1.0)
     yield _median("normal", lambda rng: rng.gauss(0, 1), 0.0)
+    for share, gain in ((0.05, 0.0), (0.2, 0.0), (0.2, 0.1), (0.5, 0.2)):
+        yield _flips(share, gain)
+    for a, b in ((0.05, 0.05), (0.3, 0.3), (0.5, 0.3), (0.95, 0.8)):
+        yield _two_rates(a, b)
 
 
 def simulated(regime: Regime, n: int, evaluations: int) -> Cell:
@@ -279,17 +303,192 @@ def simulated(regime: Regime, n: int, evaluations: int) -> Cell:
     return Cell(contained / evaluations, weak / evaluations, none / evaluations)
 
 
-BEGIN, END = "<!-- simulated -->", "<!-- end of simulated -->"
+# False alarms
+
+ALARMS = (20, 50, 100, 200, 500)
+"""Numbers of tasks of comparisons without a difference."""
+FEWEST_ALARMS, MOST_ALARMS = 0.035, 0.055
+
+Verdict = Callable[[random.Random, int], bool]
+"""Whether a comparison of two equal runs over so many tasks calls one of them better."""
 
 
-def write_table(evaluations: int, place: Path) -> int:
-    """Simulate all regimes and put their table between two marks of a page; return how many cells do not hold."""
+def _called(found: stats.DifferenceTest) -> bool:
+    return found.verdict != "tie"
+
+
+def _run(values: Sequence[float], name: str = "") -> dict[str, list[float]]:
+    return {f"{name}{i}": [value] for i, value in enumerate(values)}
+
+
+def _equal_flips(share: float) -> Verdict:
+    def verdict(rng: random.Random, n: int) -> bool:
+        base = [float(rng.random() < 0.5) for _ in range(n)]
+        other = [1 - value if rng.random() < share else value for value in base]
+        # Either run may be the one that passes: the directions of the flips are even.
+        return _called(stats.paired_difference(_run(base), _run(other)))
+
+    return verdict
+
+
+def _equal_rewards(draw: Draw) -> Verdict:
+    def verdict(rng: random.Random, n: int) -> bool:
+        values = [(draw(rng), draw(rng)) for _ in range(n)]
+        return _called(stats.paired_difference(*(_run(side) for side in zip(*values, strict=True)), resamples=1_000))
+
+    return verdict
+
+
+def _equal_rates(rate: float) -> Verdict:
+    def verdict(rng: random.Random, n: int) -> bool:
+        a, b = ([float(rng.random() < rate) for _ in range(n)] for _ in range(2))
+        return _called(stats.unpaired_difference(_run(a, "a"), _run(b, "b")))
+
+    return verdict
+
+
+def _equal_means(draw: Draw) -> Verdict:
+    def verdict(rng: random.Random, n: int) -> bool:
+        a, b = ([draw(rng) for _ in range(n)] for _ in range(2))
+        return _called(stats.unpaired_difference(_run(a, "a"), _run(b, "b")))
+
+    return verdict
+
+
+VERDICTS: Mapping[str, Verdict] = {
+    "same tasks, 5 % flip": _equal_flips(0.05),
+    "same tasks, 20 % flip": _equal_flips(0.2),
+    "same tasks, 40 % flip": _equal_flips(0.4),
+    "same tasks, normal rewards": _equal_rewards(lambda rng: rng.gauss(0, 1)),
+    "same tasks, exponential rewards": _equal_rewards(lambda rng: rng.expovariate(1)),
+    "same tasks, rewards 0, 0.5 and 1": _equal_rewards(lambda rng: rng.randrange(3) / 2),
+    "same tasks, 80 % of rewards are 0": _equal_rewards(_sparse(0.2, random.Random.random)),
+    "other tasks, rates 0.1": _equal_rates(0.1),
+    "other tasks, rates 0.5": _equal_rates(0.5),
+    "other tasks, normal rewards": _equal_means(lambda rng: rng.gauss(0, 1)),
+    "other tasks, exponential rewards": _equal_means(lambda rng: rng.expovariate(1)),
+}
+
+
+def false_alarms(evaluations: int) -> tuple[list[str], int]:
+    """Return the table of false alarms of final comparisons, and how many cells are outside the limits."""
+    heads = " | ".join(f"{n} tasks" for n in ALARMS)
+    lines, outside = [f"| comparison of equal runs | {heads} |", f"|---|{'--:|' * len(ALARMS)}"], 0
+    for name, verdict in VERDICTS.items():
+        shares = []
+        for n in ALARMS:
+            rng = random.Random(f"{name} {n}")
+            shares.append(sum(verdict(rng, n) for _ in range(evaluations)) / evaluations)
+        outside += sum(not FEWEST_ALARMS <= share <= MOST_ALARMS for share in shares)
+        lines.append(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
+        print(lines[-1], flush=True)
+    return lines, outside
+
+
+# Comparisons that somebody looks at while they go on
+
+LOOK, TASKS = 20, 1_000
+Differences = Callable[[random.Random], Iterator[list[float]]]
+"""The differences that are there at each look, of one comparison."""
+
+
+def _growing(one: Draw) -> Differences:
+    def looks(rng: random.Random) -> Iterator[list[float]]:
+        found: list[float] = []
+        while len(found) < TASKS:
+            found += [one(rng) for _ in range(LOOK)]
+            yield found
+
+    return looks
+
+
+def _flip(gain: float, share: float = 0.2) -> Draw:
+    def draw(rng: random.Random) -> float:
+        u = rng.random()
+        return 1.0 if u < (share + gain) / 2 else -1.0 if u < share else 0.0
+
+    return draw
+
+
+def _trial_after_trial(rng: random.Random) -> Iterator[list[float]]:
+    """Yield the mean differences of 100 tasks with four trials; their differences are even on average."""
+    own = [0.4 * rng.choice((-1, 1)) for _ in range(100)]
+    sums, sizes = [0.0] * 100, [0] * 100
+    for _ in range(4):
+        for task in range(100):
+            a, b = rng.random() < 0.5 + own[task] / 2, rng.random() < 0.5 - own[task] / 2
+            sums[task] += a - b
+            sizes[task] += 1
+            if task % LOOK == LOOK - 1:
+                yield [total / size for total, size in zip(sums, sizes, strict=True) if size]
+
+
+def _mcnemar_rejects(differences: Sequence[float]) -> bool:
+    flips = sum(map(abs, differences))
+    return abs(sum(differences)) > critical_flips(len(differences), 0.95) * math.sqrt(flips) if flips else False
+
+
+def _bets_reject(differences: Sequence[float]) -> bool:
+    return stats.always_valid(differences, 1.0).p_value <= 0.05
+
+
+Rule = Callable[[Sequence[float]], bool]
+LIVE: Sequence[tuple[str, Rule, Differences]] = (
+    ("no difference, McNemar's test", _mcnemar_rejects, _growing(_flip(0.0))),
+    ("no difference, always valid", _bets_reject, _growing(_flip(0.0))),
+    ("no difference, 5 % flip, always valid", _bets_reject, _growing(_flip(0.0, 0.05))),
+    ("no difference, all flip, always valid", _bets_reject, _growing(_flip(0.0, 1.0))),
+    ("no difference, 400 trials of 100 unequal tasks, always valid", _bets_reject, _trial_after_trial),
+    ("6 points, always valid", _bets_reject, _growing(_flip(0.06))),
+    ("10 points, always valid", _bets_reject, _growing(_flip(0.1))),
+    ("20 points, always valid", _bets_reject, _growing(_flip(0.2))),
+)
+
+
+def live_comparisons(evaluations: int) -> tuple[list[str], int]:
+    """Return the table of comparisons that are looked at every 20 tasks, and how many always valid alarm too often."""
+    lines = ["| looked at every 20 of 1,000 tasks, 20 % flip | called | after |", "|---|--:|--:|"]
+    wrong = 0
+    for name, rule, looks in LIVE:
+        rng, called, after = random.Random(name), 0, 0
+        for _ in range(evaluations):
+            for look, found in enumerate(looks(rng), 1):
+                if rule(found):
+                    called += 1
+                    after += look * LOOK
+                    break
+        share = called / evaluations
+        wrong += name.startswith("no ") and "always" in name and share > MOST_ALARMS
+        mean = f"{after / called:.0f} tasks" if called and not name.startswith("no ") else ""
+        lines.append(f"| {name} | {100 * share:.1f} % | {mean} |")
+        print(lines[-1], flush=True)
+    return lines, wrong
+
+
+def write_tables(evaluations: int, place: Path) -> int:
+    """Simulate everything and put the tables between marks of a page; return how many cells do not hold."""
+    cells, wrong = coverage_table(evaluations)
+    alarms, outside = false_alarms(evaluations)
+    live, often = live_comparisons(max(evaluations, 10_000))
+    note = f"Percent of {evaluations:,} evaluations each."
+    page = place.read_text(encoding="utf-8")
+    for mark, lines in (("simulated", [note, *cells]), ("false alarms", [note, "", *alarms]), ("live", live)):
+        before, rest = page.split(f"<!-- {mark} -->")
+        after = rest.split(f"<!-- end of {mark} -->")[1]
+        page = f"{before}<!-- {mark} -->\n{chr(10).join(lines)}\n\n<!-- end of {mark} -->{after}"
+    place.write_text(page, encoding="utf-8")
+    print(f"{wrong} intervals, {outside} final and {often} live comparisons are outside the limits")
+    return wrong + often
+
+
+def coverage_table(evaluations: int) -> tuple[list[str], int]:
+    """Return the table of all regimes, and how many of its cells do not hold."""
     lines: list[str] = []
     kind, wrong = "", 0
     for regime in regimes():
         if regime.kind != kind:
             kind = regime.kind
-            counted = "tasks" if "trials" in kind or "pass@" in kind else "values"
+            counted = "tasks" if kind.startswith(("pass rate over", "mean over", "pass@", "difference")) else "values"
             heads = " | ".join(f"{n} {counted}" for n in SIZES)
             lines += ["", f"| {kind} | {heads} |", f"|---|{'--:|' * len(SIZES)}"]
         cells = [simulated(regime, n, evaluations) for n in SIZES]
@@ -297,19 +496,14 @@ def write_table(evaluations: int, place: Path) -> int:
         lines.append(f"| {regime.name} | {' | '.join(map(str, cells))} |")
         outside = [n for n, cell in zip(SIZES, cells, strict=True) if not cell.holds]
         print(lines[-1], f"outside the limits: {outside}" if outside else "", flush=True)
-    page = place.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    after = rest.split(END)[1]
-    note = f"Percent of {evaluations:,} evaluations each."
-    place.write_text(f"{before}{BEGIN}\n{note}\n{chr(10).join(lines)}\n\n{END}{after}", encoding="utf-8")
-    return wrong
+    return lines, wrong
 
 
 def main(arguments: list[str]) -> int:
     """Print one line for each case; return 1 if coverage lies outside 94 to 96 %, or one of the table's its limits."""
     if arguments[:1] == ["table"]:
         evaluations = int(arguments[1]) if arguments[1:] else 4_000
-        return int(write_table(evaluations, Path(__file__).parents[1] / "docs" / "statistics.md") > 0)
+        return int(write_tables(evaluations, Path(__file__).parents[1] / "docs" / "statistics.md") > 0)
     evaluations = int(arguments[0]) if arguments else 10_000
     cases = [case for case in CASES if not arguments[1:] or case.__name__ in arguments[1:]]
     error = math.sqrt(0.95 * 0.05 / evaluations)

@@ -16,7 +16,7 @@ from mesocosm.engine.comparison.differences import Difference
 from mesocosm.engine.comparison.pair import SHOWN
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, compare
 from mesocosm.engine.metrics import measure
-from mesocosm.stats import holm, mcnemar, paired_difference, paired_rate_difference, unpaired_difference
+from mesocosm.stats import always_valid, holm, mcnemar, paired_difference, paired_rate_difference, unpaired_difference
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)
 REWARD = Metric("reward", "reward", "mean", primary=True)
@@ -344,7 +344,7 @@ def test_p_values_of_several_pairs_are_adjusted_together(shelf: Shelf) -> None:
     raw = [pair.contrast.found.p_value for pair in pairs]
     assert [(pair.a, pair.b) for pair in pairs] == [("a", "b"), ("a", "c"), ("a", "d")]
     assert [pair.p_adjusted for pair in pairs] == holm(raw)
-    assert [pair.winner for pair in pairs] == ["tie", "b", "tie"]
+    assert [pair.winner for pair in pairs] == ["b", "b", "b"]
 
 
 def test_flipped_tasks_come_first_then_the_largest_differences(shelf: Shelf) -> None:
@@ -498,6 +498,35 @@ def test_a_run_that_goes_on_is_compared_over_what_is_stored_and_says_so(shelf: S
     assert (score.value, score.n_scored, score.missing) == (0.0, 4, {"not_run": 6})
     assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.counts.only_a) == (4, 6)
     assert "Slow is still going on" in group.note
+
+
+@pytest.mark.parametrize("status", [RunStatus.RUNNING, RunStatus.STOPPED])
+def test_the_test_of_a_run_that_somebody_may_end_stays_valid_at_every_look(shelf: Shelf, status: RunStatus) -> None:
+    a, b = table(both=20, only_a=6, only_b=0, neither=14)
+    shelf.add("a", a)
+    shelf.add("b", b, status=status)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    (pair,) = group.pairs
+    assert pair.contrast.found == always_valid([-1.0] * 6 + [0.0] * 34, 1.0)
+    assert mcnemar(6, 0, 40).p_value < 0.05 < pair.contrast.found.p_value
+    assert (pair.winner, pair.contrast.delta.excludes(0)) == ("tie", True)
+    assert "stays valid however often you look" in group.note
+
+
+def test_rewards_without_bounds_have_no_test_before_the_end(shelf: Shelf) -> None:
+    shelf.add("a", singles([9.0 + i for i in range(30)]), [REWARD])
+    shelf.add("b", singles([float(i) for i in range(30)]), [REWARD], status=RunStatus.RUNNING)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    assert (group.pairs[0].contrast.found.p_value, group.pairs[0].winner) == (1.0, "tie")
+    assert "no test of a and b is valid before both have ended" in group.note.lower()
+
+
+def test_other_tasks_have_no_test_before_the_end(shelf: Shelf) -> None:
+    shelf.add("a", {f"a{i}": [1.0] for i in range(20)})
+    shelf.add("b", {f"b{i}": [0.0] for i in range(20)}, status=RunStatus.RUNNING)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    assert (group.pairs[0].contrast.found.p_value, group.pairs[0].winner) == (1.0, "tie")
+    assert "as they share no task" in group.note
 
 
 @pytest.mark.parametrize("ids", [[], ["a"], [f"r{n}" for n in range(21)]])

@@ -191,3 +191,44 @@ def test_sign_flips_reject_a_true_null_about_as_often_as_they_should() -> None:
     rng = random.Random(9)
     shown = [sign_flip([rng.gauss(0, 1) for _ in range(9)]).p_value <= 0.05 for _ in range(1_500)]
     assert statistics.fmean(shown) == pytest.approx(0.05, abs=0.015)
+
+
+def test_always_valid_p_is_one_over_the_wealth_of_bets() -> None:
+    shares = [sign * 0.95 * 0.6**i for i in range(10) for sign in (1, -1)]
+    wealth = statistics.fmean((1 + share) ** 9 * (1 - share / 2) ** 3 for share in shares)
+    found = always_valid([2.0] * 9 + [-1.0] * 3 + [0.0] * 50, 2.0)
+    assert (found.p_value, found.test) == (pytest.approx(1 / wealth), "always valid")
+
+
+def test_always_valid_p_does_not_depend_on_order_or_sign() -> None:
+    values = gauss(40, 0.2, 0.1, 3)
+    assert always_valid(values[::-1], 1.0).p_value == pytest.approx(always_valid(values, 1.0).p_value)
+    assert always_valid([-value for value in values], 1.0).p_value == pytest.approx(always_valid(values, 1.0).p_value)
+
+
+@pytest.mark.parametrize(
+    ("differences", "width"), [([0.0] * 9, 1.0), ([1.0] * 50, None), ([1.0] * 50 + [1.5], 1.0), ([1.0, -1.0] * 20, 1.0)]
+)
+def test_nothing_to_bet_on_and_no_gain_give_one(differences: list[float], width: float | None) -> None:
+    assert always_valid(differences, width) == Significance(1.0, "always valid")
+
+
+def test_a_million_differences_are_no_trouble() -> None:
+    assert always_valid([1.0] * 1_000_000, 1.0).p_value == 0.0
+
+
+def test_false_alarms_stay_below_five_percent_at_any_look_where_an_ordinary_test_has_more() -> None:
+    rng = random.Random(5)
+    valid = ordinary = 0
+    for _ in range(400):
+        differences: list[float] = []
+        alarm = False
+        usual = False
+        for _ in range(25):
+            differences += [float(rng.choice((-1, 0, 0, 0, 1))) for _ in range(20)]
+            flips, gain = sum(map(abs, differences)), abs(sum(differences))
+            alarm |= always_valid(differences, 1.0).p_value <= 0.05
+            usual |= gain >= 1.97 * flips**0.5
+        valid += alarm
+        ordinary += usual
+    assert valid <= 0.055 * 400 < 0.12 * 400 <= ordinary

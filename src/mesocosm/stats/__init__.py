@@ -40,7 +40,7 @@ from mesocosm.stats.power import (
 )
 from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
 from mesocosm.stats.rates import barnard, mcnemar, paired_rate_difference, rate_difference
-from mesocosm.stats.significance import Significance, holm, sign_flip, welch
+from mesocosm.stats.significance import Significance, always_valid, holm, sign_flip, welch
 
 __all__ = [
     "AGGREGATIONS",
@@ -58,6 +58,7 @@ __all__ = [
     "aggregate",
     "agreement",
     "alpha_interval",
+    "always_valid",
     "barnard",
     "bootstrap",
     "bootstrap_clustered",

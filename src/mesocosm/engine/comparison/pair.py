@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from mesocosm.engine.comparison.sample import Sample, Tasks
-from mesocosm.stats import Interval, Significance, moments
+from mesocosm.stats import Interval, Significance, always_valid, moments
 from mesocosm.stats.difference import (
     differences,
     independent_interval,
@@ -97,25 +97,45 @@ class PairedContrast:
         return _winner(self.delta, p_value, higher_is_better=higher_is_better)
 
 
+class ContrastOptions(TypedDict, total=False):
+    """The options of `contrast`."""
+
+    higher_is_better: bool
+    level: float
+    pairs: int
+    open_ended: bool
+
+
 def contrast(
-    a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95, pairs: int = 1
+    a: Sample,
+    b: Sample,
+    tasks: Tasks,
+    *,
+    higher_is_better: bool = True,
+    level: float = 0.95,
+    pairs: int = 1,
+    open_ended: bool = False,
 ) -> PairedContrast:
     """Compare run b with run a by the tasks that both scored, or as independent samples if there are none.
 
     The statistics are those of `stats.difference`, computed on arrays because a million one-value mappings take
-    seconds. Variants of one item count as one item. `pairs` is the number of comparisons made together. Raises
-    ValueError if a run has no value at all, or if a difference is too large to compute with.
+    seconds. Variants of one item count as one item. `pairs` is the number of comparisons made together. If
+    `open_ended`, the runs go on or ended when somebody wished: the test is then one that may be looked at again and
+    again (`always_valid`), and there is none of independent samples. Raises ValueError if a run has no value at all, or
+    if a difference is too large to compute with.
     """
     count = len(tasks.digests)
     a.fill(count)
     b.fill(count)
     common = array("q", (place for place in range(count) if a.sizes[place] and b.sizes[place]))
     if not common:
-        return _unpaired(a, b, tasks, level, pairs)
+        return _unpaired(a, b, tasks, level, pairs, open_ended)
     x, y = _items(a, tasks, common), _items(b, tasks, common)
     n = len(x)
     pass_fail = a.binary and b.binary
-    delta, found = paired_interval(y, x, pass_fail, level, a.width), _test(y, x, pass_fail)
+    delta = paired_interval(y, x, pass_fail, level, a.width)
+    width = 1.0 if pass_fail else a.width
+    found = always_valid(differences(y, x), width) if open_ended else _test(y, x, pass_fail)
     family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs), a.width)
     means = _task_means(a, common), _task_means(b, common)
     flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
@@ -209,10 +229,7 @@ def pessimistic(
     b: Sample,
     tasks: Tasks,
     lacking: MissingValues,
-    *,
-    higher_is_better: bool = True,
-    level: float = 0.95,
-    pairs: int = 1,
+    **options: Unpack[ContrastOptions],
 ) -> PairedContrast:
     """Compare as `contrast` does, but count values missing in run b as worst and values missing in run a as best.
 
@@ -228,14 +245,12 @@ def pessimistic(
     ]
     low = min(seen) if lacking.low is None else min(lacking.low, *seen)
     high = max(seen) if lacking.high is None else max(lacking.high, *seen)
-    worst, best = (low, high) if higher_is_better else (high, low)
+    worst, best = (low, high) if options.get("higher_is_better", True) else (high, low)
     return contrast(
         _filled(a, b, lacking.a, best),
         _filled(b, a, lacking.b, worst),
         tasks,
-        higher_is_better=higher_is_better,
-        level=level,
-        pairs=pairs,
+        **options,
     )
 
 
@@ -270,7 +285,7 @@ def joint_level(level: float, pairs: int) -> float:
     return 1 - (1 - level) / max(pairs, 1)
 
 
-def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> PairedContrast:
+def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int, open_ended: bool) -> PairedContrast:
     x, y = _scored(a, b, tasks)
     pass_fail = a.binary and b.binary
     delta = independent_interval(y, x, pass_fail, level)
@@ -280,7 +295,7 @@ def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> P
         mean_a=math.fsum(x) / len(x),
         mean_b=math.fsum(y) / len(y),
         delta=delta,
-        found=independent_test(y, x, pass_fail),
+        found=Significance(1.0, "always valid") if open_ended else independent_test(y, x, pass_fail),
         n_a=len(x),
         n_b=len(y),
         smallest=smallest_independent(y, x, pass_fail, level),

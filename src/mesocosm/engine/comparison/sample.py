@@ -64,6 +64,11 @@ class Sample:
         """Number of tasks with a value."""
         return len(self.sizes) - self.sizes.count(0)
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the distance of the bounds of a value is known."""
+        return self.binary or self.width is not None
+
     def mean(self, place: int) -> float | None:
         """Return the mean over the trials of a task, None if it has no value."""
         size = self.sizes[place] if place < len(self.sizes) else 0
