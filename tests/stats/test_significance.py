@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.stats import Moments, holm, moments, sign_flip, welch
+from mesocosm.stats import Moments, Significance, always_valid, holm, moments, sign_flip, welch
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=20)
 
