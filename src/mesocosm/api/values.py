@@ -23,6 +23,7 @@ class Value(float):
     planned: int
     missing: Mapping[str, int]
     method: str
+    weak: bool
     pessimistic: float | None
 
     def __new__(cls, value: float, **facts: Any) -> Self:
@@ -37,8 +38,10 @@ class Value(float):
 
     @property
     def interval(self) -> str:
-        """The interval as text, empty if there is none."""
-        return "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]"
+        """The interval as text, with `weak` if it rests on few values; empty if there is none."""
+        return (
+            "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]{' weak' * self.weak}"
+        )
 
     def __repr__(self) -> str:
         """Return value, interval and counts."""
@@ -61,6 +64,7 @@ def value_of(metric: MetricResult | None) -> Value | None:
         planned=metric.n_planned,
         missing=dict(metric.missing),
         method=metric.method,
+        weak=metric.weak,
         pessimistic=metric.pessimistic,
     )
 

@@ -138,7 +138,12 @@ def _show_slices(run_id: str, by: str) -> None:
         emit({"items": items, "next": None, "by": by, "more": found.more})
         return
     rows = [
-        [one.value or "–", number(one.reward.value), interval(one.reward.low, one.reward.high), counted(one.reward)]
+        [
+            one.value or "–",
+            number(one.reward.value),
+            interval(one.reward.low, one.reward.high, weak=one.reward.weak),
+            counted(one.reward),
+        ]
         for one in found.slices
     ]
     table([by, "score", "95 % interval", "n"], rows, options(), right=(1,))

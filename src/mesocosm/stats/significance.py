@@ -63,7 +63,8 @@ def always_valid(differences: Sequence[float], width: float | None) -> Significa
     The differences are at most `width`. p is 1 over the wealth of bets on them, of which each has no gain on average if
     their mean is 0: Π(1 + share · difference / width), averaged over several shares. The chance that it is ever above
     20 is 5 % at most (Ville 1939; Waudby-Smith & Ramdas 2024, J. Royal Statist. Soc. B 86:1). The order of the
-    differences does not matter. p is 1 without `width`, or if it is exceeded: nothing can be bet on values without bounds.
+    differences does not matter. p is 1 without `width`, or if it is exceeded: nothing can be bet on
+    values without bounds.
     """
     check_values(differences)
     counts = Counter(d / width for d in differences if d) if width else Counter[float]()

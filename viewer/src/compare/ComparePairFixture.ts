@@ -10,6 +10,7 @@ export function pairFixture(changes: Partial<Pair> = {}): Pair {
     mean_b: 0.6,
     delta: 0.1,
     low: 0.02,
+    weak: false,
     high: 0.18,
     level: 0.95,
     p_value: 0.01,

@@ -23,7 +23,7 @@ export function Score({ metric, show = 'line', scale, going = false }: ScoreProp
   // Bars of several rows are only comparable when what is beside them is always equally wide.
   const amount = show === 'stack' && metric.n_planned >= 10_000 ? compact : count
   const bar = <IntervalBar value={metric.value} low={metric.low} high={metric.high} scale={scale} label={metric.name} />
-  const range = <span className={styles.range}>{interval(metric.low, metric.high)}</span>
+  const range = <span className={styles.range}>{interval(metric.low, metric.high, metric.weak)}</span>
   const n = (
     <span className={styles.n}>
       n={amount(metric.n_scored)}/{amount(metric.n_planned)}
