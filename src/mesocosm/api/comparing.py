@@ -44,7 +44,7 @@ class Comparison:
 
     >>> found = sweep(rows, prompt="{question}", grader="exact", model=["builtin/oracle", "builtin/empty"]).compare()
     >>> found.pairs[0].difference
-    -1.0000 [-1.0000, -0.0700] n=2/2
+    -1.0000 [-1.0000, 0.3152] weak n=2/2
     >>> [before.answer for before, after in found.flipped()]
     ['2', '4']
     """

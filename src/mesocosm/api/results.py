@@ -255,7 +255,7 @@ class Run:
     `repr` shows the scores with their intervals; `score` is the value that ranks, None if nothing was scored.
 
     >>> run.score
-    1.0000 [0.3424, 1.0000] n=2/2
+    1.0000 [0.3424, 1.0000] weak n=2/2
     >>> [episode.answer for episode in run.episodes(passed=True)]
     ['2', '4']
     """
@@ -621,7 +621,7 @@ class Runs(Sequence[Run]):
     >>> found.labels
     ('builtin/empty', 'builtin/oracle')
     >>> found.best().score
-    1.0000 [0.3424, 1.0000] n=2/2
+    1.0000 [0.3424, 1.0000] weak n=2/2
     """
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str] = ()) -> None:

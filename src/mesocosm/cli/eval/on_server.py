@@ -368,7 +368,7 @@ def show_listed(found: "Sequence[RunSummary]", place: str) -> None:
         for run in found
     ]
     columns = ["name", "status", "rollout", "dataset", "model", "score", "samples", "submitted", "by"]
-    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(8, 7, 3, 6, 2))
+    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(8, 7, 3, 6, 2, 4))
 
 
 def _score(metric: "MetricDocument | None") -> str:
