@@ -9,11 +9,13 @@ import math
 import random
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mesocosm import stats
+from mesocosm.stats.distribution import binomial_cdf, binomial_pmf
 from mesocosm.stats.rates import critical_flips
 
 Evaluation = tuple[stats.Interval, float]
@@ -309,62 +311,71 @@ ALARMS = (20, 50, 100, 200, 500)
 """Numbers of tasks of comparisons without a difference."""
 FEWEST_ALARMS, MOST_ALARMS = 0.035, 0.055
 
-Verdict = Callable[[random.Random, int], bool]
-"""Whether a comparison of two equal runs over so many tasks calls one of them better."""
+Alarms = Callable[[int, int], float]
+"""The share of comparisons of equal runs over so many tasks that are called different, of so many evaluations."""
 
 
-def _called(found: stats.DifferenceTest) -> bool:
-    return found.verdict != "tie"
+def _equal_flips(share: float) -> Alarms:
+    def alarms(n: int, _evaluations: int) -> float:
+        critical = critical_flips(n, 0.95)
+        return math.fsum(
+            binomial_pmf(flips, n, share)
+            * 2
+            * binomial_cdf(math.floor((flips - critical * math.sqrt(flips)) / 2), flips, 0.5)
+            for flips in range(1, n + 1)
+        )
+
+    return alarms
 
 
-def _run(values: Sequence[float], name: str = "") -> dict[str, list[float]]:
-    return {f"{name}{i}": [value] for i, value in enumerate(values)}
+def _equal_rates(rate: float) -> Alarms:
+    def alarms(n: int, _evaluations: int) -> float:
+        chances = [binomial_pmf(passes, n, rate) for passes in range(n + 1)]
+        likely = [passes for passes, chance in enumerate(chances) if chance > 1e-7]
+        found = 0.0
+        for few in likely:
+            # The more the other run passes, the rarer: search for the first number that is rejected.
+            many = bisect_left(range(few, n + 1), True, key=lambda b, a=few: stats.barnard(a, n, b, n).p_value <= 0.05)
+            found += 2 * chances[few] * math.fsum(chances[few + many :])
+        return found
+
+    return alarms
 
 
-def _equal_flips(share: float) -> Verdict:
-    def verdict(rng: random.Random, n: int) -> bool:
-        base = [float(rng.random() < 0.5) for _ in range(n)]
-        other = [1 - value if rng.random() < share else value for value in base]
-        # Either run may be the one that passes: the directions of the flips are even.
-        return _called(stats.paired_difference(_run(base), _run(other)))
+def _simulated(called: Callable[[random.Random, int], stats.DifferenceTest]) -> Alarms:
+    def alarms(n: int, evaluations: int) -> float:
+        rng = random.Random(n)
+        return sum(called(rng, n).verdict != "tie" for _ in range(evaluations)) / evaluations
 
-    return verdict
+    return alarms
 
 
-def _equal_rewards(draw: Draw) -> Verdict:
-    def verdict(rng: random.Random, n: int) -> bool:
-        values = [(draw(rng), draw(rng)) for _ in range(n)]
-        return _called(stats.paired_difference(*(_run(side) for side in zip(*values, strict=True)), resamples=1_000))
-
-    return verdict
+def _drawn(draw: Draw, rng: random.Random, n: int, name: str = "") -> dict[str, list[float]]:
+    return {f"{name}{i}": [draw(rng)] for i in range(n)}
 
 
-def _equal_rates(rate: float) -> Verdict:
-    def verdict(rng: random.Random, n: int) -> bool:
-        a, b = ([float(rng.random() < rate) for _ in range(n)] for _ in range(2))
-        return _called(stats.unpaired_difference(_run(a, "a"), _run(b, "b")))
-
-    return verdict
+def _equal_rewards(draw: Draw) -> Alarms:
+    return _simulated(
+        lambda rng, n: stats.paired_difference(_drawn(draw, rng, n), _drawn(draw, rng, n), resamples=1_000)
+    )
 
 
-def _equal_means(draw: Draw) -> Verdict:
-    def verdict(rng: random.Random, n: int) -> bool:
-        a, b = ([draw(rng) for _ in range(n)] for _ in range(2))
-        return _called(stats.unpaired_difference(_run(a, "a"), _run(b, "b")))
-
-    return verdict
+def _equal_means(draw: Draw) -> Alarms:
+    return _simulated(lambda rng, n: stats.unpaired_difference(_drawn(draw, rng, n, "a"), _drawn(draw, rng, n, "b")))
 
 
-VERDICTS: Mapping[str, Verdict] = {
+VERDICTS: Mapping[str, Alarms] = {
     "same tasks, 5 % flip": _equal_flips(0.05),
     "same tasks, 20 % flip": _equal_flips(0.2),
     "same tasks, 40 % flip": _equal_flips(0.4),
+    "same tasks, all flip": _equal_flips(1 - 1e-9),
+    "other tasks, rates 0.05": _equal_rates(0.05),
+    "other tasks, rates 0.2": _equal_rates(0.2),
+    "other tasks, rates 0.5": _equal_rates(0.5),
     "same tasks, normal rewards": _equal_rewards(lambda rng: rng.gauss(0, 1)),
     "same tasks, exponential rewards": _equal_rewards(lambda rng: rng.expovariate(1)),
     "same tasks, rewards 0, 0.5 and 1": _equal_rewards(lambda rng: rng.randrange(3) / 2),
     "same tasks, 80 % of rewards are 0": _equal_rewards(_sparse(0.2, random.Random.random)),
-    "other tasks, rates 0.1": _equal_rates(0.1),
-    "other tasks, rates 0.5": _equal_rates(0.5),
     "other tasks, normal rewards": _equal_means(lambda rng: rng.gauss(0, 1)),
     "other tasks, exponential rewards": _equal_means(lambda rng: rng.expovariate(1)),
 }
@@ -374,11 +385,8 @@ def false_alarms(evaluations: int) -> tuple[list[str], int]:
     """Return the table of false alarms of final comparisons, and how many cells are outside the limits."""
     heads = " | ".join(f"{n} tasks" for n in ALARMS)
     lines, outside = [f"| comparison of equal runs | {heads} |", f"|---|{'--:|' * len(ALARMS)}"], 0
-    for name, verdict in VERDICTS.items():
-        shares = []
-        for n in ALARMS:
-            rng = random.Random(f"{name} {n}")
-            shares.append(sum(verdict(rng, n) for _ in range(evaluations)) / evaluations)
+    for name, alarms in VERDICTS.items():
+        shares = [alarms(n, evaluations) for n in ALARMS]
         outside += sum(not FEWEST_ALARMS <= share <= MOST_ALARMS for share in shares)
         lines.append(f"| {name} | {' | '.join(f'{100 * share:.1f}' for share in shares)} |")
         print(lines[-1], flush=True)
@@ -471,8 +479,9 @@ def write_tables(evaluations: int, place: Path) -> int:
     alarms, outside = false_alarms(evaluations)
     live, often = live_comparisons(max(evaluations, 10_000))
     note = f"Percent of {evaluations:,} evaluations each."
+    counted = f"Percent; of pass or fail computed, of rewards {evaluations:,} simulated comparisons each."
     page = place.read_text(encoding="utf-8")
-    for mark, lines in (("simulated", [note, *cells]), ("false alarms", [note, "", *alarms]), ("live", live)):
+    for mark, lines in (("simulated", [note, *cells]), ("false alarms", [counted, "", *alarms]), ("live", live)):
         before, rest = page.split(f"<!-- {mark} -->")
         after = rest.split(f"<!-- end of {mark} -->")[1]
         page = f"{before}<!-- {mark} -->\n{chr(10).join(lines)}\n\n<!-- end of {mark} -->{after}"

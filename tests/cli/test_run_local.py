@@ -355,7 +355,7 @@ def test_the_result_is_short_and_says_where_to_look(mesocosm: "Invoke", scaffold
     assert lines[1:4] == [
         "my-env · builtin/oracle · finished",
         "metric       value  95 % interval             n  method",
-        "* accuracy  1.0000  [0.5101, 1.0000] weak  4/4  wilson",
+        "* accuracy  1.0000  [0.5101, 1.0000] weak   4/4  wilson",
     ]
     assert "4/4 scoreable · average reward 1.0000" in ended.out
     assert {f"  mesocosm run show {run_id}", f"  mesocosm run episodes {run_id} --traces"} < set(lines[-3:])
