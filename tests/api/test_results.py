@@ -25,6 +25,16 @@ def half(question: str) -> str:
     return str(2 * first) if first < 3 else "no idea"
 
 
+def test_passes_of_several_trials_have_intervals_over_tasks() -> None:
+    run = mc.evaluate(ROWS, prompt="{question}", grader="exact", model="builtin/oracle", trials=2)
+    rows = run.passes()
+    assert [(row["k"], float(row["pass@k"]), float(row["pass^k"]), row["tasks"]) for row in rows] == [
+        (k, 1.0, 1.0, len(ROWS)) for k in (1, 2)
+    ]
+    assert rows[1]["pass^k"].low < 1.0
+    assert rows[1]["pass^k"].weak
+
+
 def test_a_value_is_a_float_that_carries_its_interval() -> None:
     score = evaluated(agent=half, model=None).score
     assert score is not None

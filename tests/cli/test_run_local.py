@@ -384,6 +384,15 @@ def test_the_call_in_python_finds_the_same_run(mesocosm: "Invoke", scaffolded: P
     assert found.id in outcome.out
 
 
+def test_a_run_with_several_trials_shows_pass_at_k(mesocosm: "Invoke", scaffolded: Path, tmp_path: Path) -> None:
+    there = ("--results-dir", tmp_path)
+    assert play(mesocosm, scaffolded, "--model", "builtin/oracle", "--seeds", "3-4", "--trials", "2", *there).code == 0
+
+    assert "pass^k" in mesocosm("run", "show", "last", *there).out
+    passes = json.loads(mesocosm("run", "show", "last", "--json", *there).out)["passes"]
+    assert [(one["k"], one["pass_at_k"]["value"], one["pass_hat_k"]["tasks"]) for one in passes] == [(1, 1, 2), (2, 1, 2)]
+
+
 @pytest.mark.parametrize("words", ["--history 2", "--max-steps 3", "--run-usd 1", "--extra a=1", "--reask 2"])
 def test_what_only_the_command_can_say_has_no_call_in_python(specified: Specified, words: str) -> None:
     usual = ["--model", "builtin/oracle"]

@@ -2,9 +2,12 @@
 
 import html
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mesocosm.core.score import MetricResult
+
+if TYPE_CHECKING:
+    from mesocosm.engine.results import Chance
 
 
 class Value(float):
@@ -66,6 +69,21 @@ def value_of(metric: MetricResult | None) -> Value | None:
         method=metric.method,
         weak=metric.weak,
         pessimistic=metric.pessimistic,
+    )
+
+
+def chance_value(chance: "Chance") -> Value:
+    """Return pass@k or pass^k as a Value; its `n` are tasks."""
+    return Value(
+        chance.value,
+        low=chance.low,
+        high=chance.high,
+        n=chance.tasks,
+        planned=chance.tasks,
+        missing={},
+        method=chance.method,
+        weak=chance.weak,
+        pessimistic=chance.pessimistic,
     )
 
 

@@ -73,6 +73,7 @@ class Chance:
     tasks: int
     pessimistic: float | None = None
     weak: bool = False
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,7 @@ def _passes(
 
 def _chance(found: Interval, pessimistic: float | None) -> Chance:
     low, high = (found.low, found.high) if found.bounded else (None, None)
-    return Chance(found.value, low, high, found.n, pessimistic, found.weak)
+    return Chance(found.value, low, high, found.n, pessimistic, found.weak, found.method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,12 +147,12 @@ def pass_rows(passes: Sequence[Passes]) -> Iterator[list[str]]:
             ]
 
 
-def tries(passes: Sequence[Passes], chosen: CommonOptions) -> bool:
-    """Print pass@k and pass^k after an empty line; return whether there are any."""
+def tries(passes: Sequence[Passes], chosen: CommonOptions, of: str = COLUMNS[-1]) -> bool:
+    """Print pass@k and pass^k of the trials `of` something, after an empty line; return whether there are any."""
     rows = list(pass_rows(passes))
     if rows:
         click.echo()
-        table(COLUMNS, rows, chosen, right=RIGHT)
+        table([*COLUMNS[:-1], of], rows, chosen, right=RIGHT)
     return bool(rows)
 
 
