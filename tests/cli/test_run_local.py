@@ -390,7 +390,10 @@ def test_a_run_with_several_trials_shows_pass_at_k(mesocosm: "Invoke", scaffolde
 
     assert "pass^k" in mesocosm("run", "show", "last", *there).out
     passes = json.loads(mesocosm("run", "show", "last", "--json", *there).out)["passes"]
-    assert [(one["k"], one["pass_at_k"]["value"], one["pass_hat_k"]["tasks"]) for one in passes] == [(1, 1, 2), (2, 1, 2)]
+    assert [(one["k"], one["pass_hat_k"]["value"], one["pass_hat_k"]["tasks"]) for one in passes] == [
+        (1, 1, 2),
+        (2, 1, 2),
+    ]
 
 
 @pytest.mark.parametrize("words", ["--history 2", "--max-steps 3", "--run-usd 1", "--extra a=1", "--reask 2"])
