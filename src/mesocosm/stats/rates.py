@@ -14,7 +14,8 @@ from mesocosm.stats.distribution import binomial_pmf, normal_cdf
 from mesocosm.stats.interval import Interval, Method, critical_value
 from mesocosm.stats.significance import Significance
 
-_FEW = 5
+_FEW, _SMALL = 5, 10
+"""An interval is weak with fewer flips, or passes or failures; or with fewer tasks."""
 _EXPECTED = 400
 """Maximum expected number of passes at the rates that are searched; with more, p is that of the normal distribution."""
 _STEP = 0.2
@@ -189,7 +190,7 @@ def paired_rate_difference(both: int, only_a: int, only_b: int, neither: int, le
         share = (linear + math.sqrt(linear**2 + 8 * n * fewer * size * (1 - size))) / (4 * n)
         return _standardised(only_a - only_b - n * difference, n * (2 * share + size * (1 - size)))
 
-    return _inverted(score, (only_a - only_b) / n, n, "tango", level, weak=only_a + only_b < _FEW)
+    return _inverted(score, (only_a - only_b) / n, n, "tango", level, weak=only_a + only_b < _FEW or n < _SMALL)
 
 
 def rate_difference(passes_a: int, n_a: int, passes_b: int, n_b: int, level: float = 0.95) -> Interval:
@@ -208,7 +209,7 @@ def rate_difference(passes_a: int, n_a: int, passes_b: int, n_b: int, level: flo
         return _standardised(observed - difference, variance)
 
     fewest = min(passes_a + passes_b, n - passes_a - passes_b)
-    return _inverted(score, observed, n, "miettinen-nurminen", level, weak=fewest < _FEW)
+    return _inverted(score, observed, n, "miettinen-nurminen", level, weak=fewest < _FEW or min(n_a, n_b) < _SMALL)
 
 
 def _most_likely(difference: float, rate_a: float, rate_b: float, ratio: float) -> float:
