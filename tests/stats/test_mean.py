@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.stats import clustered, mean_interval, proportion_clustered, student, wilson
+from mesocosm.stats import clustered, mean_interval, proportion_clustered, wilson
 from mesocosm.stats.mean import mean_of_clusters
 
 LEVELS = st.floats(0.01, 0.999)
@@ -18,11 +18,33 @@ SHARES = st.lists(st.floats(0, 1), min_size=2, max_size=40)
 TRIALS = st.integers(1, 6).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
 
-def test_without_skewness_it_is_students_interval() -> None:
-    values = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0]
-    ours, theirs = mean_interval(values), student(values)
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
-    assert (ours.method, ours.weak) == ("hall", False)
+@pytest.mark.parametrize("n", [2, 3, 12, 29, 30, 500])
+def test_without_skewness_it_is_the_t_interval_of_scipy(n: int) -> None:
+    import scipy.stats
+
+    rng = random.Random(n)
+    half = [rng.gauss(0, 3) for _ in range(n // 2)]
+    values = [5 + x for x in half] + [5 - x for x in half] + [5.0] * (n % 2)
+    ours = mean_interval(values, 0.9)
+    theirs = scipy.stats.t.interval(0.9, n - 1, loc=statistics.fmean(values), scale=scipy.stats.sem(values))
+    assert (ours.low, ours.high) == pytest.approx(theirs, rel=1e-9)
+    assert (ours.n, ours.method) == (n, "hall")
+
+
+def test_one_value_says_nothing_about_the_mean() -> None:
+    interval = mean_interval([0.7])
+    assert (interval.value, interval.low, interval.high) == (0.7, -math.inf, math.inf)
+    assert not interval.bounded
+    assert not interval.excludes(1e300)
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40), LEVELS, LEVELS)
+def test_an_interval_of_a_mean_contains_it_and_widens_with_the_level(
+    values: list[float], one: float, other: float
+) -> None:
+    narrow, wide = mean_interval(values, min(one, other)), mean_interval(values, max(one, other))
+    assert wide.low <= narrow.low <= narrow.value <= narrow.high <= wide.high
 
 
 def test_skewness_is_removed_as_hall_does() -> None:
@@ -63,7 +85,7 @@ def test_a_bounded_mean_that_few_values_carry_counts_what_was_not_seen() -> None
     values = [1.0] * 48 + [0.6, 0.2]
     found = mean_interval(values, bounds=(0, 1))
     assert (found.method, found.weak) == ("effective wilson", True)
-    assert found.low < student(values).low < found.value < found.high < 1
+    assert found.low < mean_interval(values).low < found.value < found.high < 1
 
 
 def test_bounds_of_another_scale_give_the_same_interval() -> None:

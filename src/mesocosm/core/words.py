@@ -278,7 +278,6 @@ METHODS: Mapping[str, str] = {
     "wilson": "Wilson interval",
     "effective wilson": "Wilson interval of the effective number of trials",
     "hall": "t interval corrected for skewness",
-    "student": "Student t interval",
     "clustered": "interval clustered by task",
     "bootstrap": "bootstrap interval",
     "exact bootstrap": "exact bootstrap interval",
@@ -291,6 +290,10 @@ METHODS: Mapping[str, str] = {
     "spearman": "Fisher z interval of Spearman's rho",
     "lang-reiczigel": "Lang-Reiczigel interval",
     "none": "no interval",
+    # Of runs that earlier versions recorded:
+    "student": "Student t interval",
+    "normal": "normal interval",
+    "wilson clustered": "Wilson interval clustered by task",
 }
 """How an interval was computed."""
 

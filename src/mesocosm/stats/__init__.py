@@ -24,7 +24,7 @@ from mesocosm.stats.difference import (
     unpaired_difference,
     welch_interval,
 )
-from mesocosm.stats.interval import Interval, student, wilson
+from mesocosm.stats.interval import Interval, wilson
 from mesocosm.stats.mean import clustered, mean_interval, proportion_clustered
 from mesocosm.stats.moments import LARGEST, Moments, Spread, moments, spread, usable
 from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
@@ -90,7 +90,6 @@ __all__ = [
     "smallest_difference_unpaired",
     "smallest_flip_difference",
     "smallest_rate_difference",
-    "student",
     "unpaired_difference",
     "usable",
     "welch",

@@ -1,4 +1,4 @@
-"""Confidence intervals: of proportions, and Student's of means.
+"""Confidence intervals, and those of proportions.
 
 An unknown bound is infinite: `[-inf, inf]` claims nothing. The mean of a single value and every maximum have this
 interval. JSON has no infinity, so such a bound is null in JSON documents.
@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mesocosm.stats.distribution import t_quantile
-from mesocosm.stats.moments import check_level, moments
+from mesocosm.stats.moments import check_level
 
 _FEW = 5
 """The interval of a rate is weak with fewer passes, or fewer failures."""
 
 Method = Literal[
-    "wilson", "effective wilson", "hall", "student", "clustered", "bootstrap", "exact bootstrap", "woodruff",
+    "wilson", "effective wilson", "hall", "clustered", "bootstrap", "exact bootstrap", "woodruff",
     "tango", "miettinen-nurminen", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "none",
 ]  # fmt: skip
 """How an interval was computed."""
@@ -74,18 +74,6 @@ def wilson(successes: int, n: int, level: float = 0.95) -> Interval:
         raise ValueError(f"{successes} successes of {n} trials are impossible; give 0 <= successes <= n and n >= 1")
     low, high = wilson_bounds(successes / n, n, critical_value(level))
     return Interval(successes / n, low, high, n, "wilson", level, min(successes, n - successes) < _FEW)
-
-
-def student(values: Sequence[float], level: float = 0.95) -> Interval:
-    """Return Student's t interval of the mean of independent values.
-
-    A single value gives `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
-    """
-    sample = moments(values)
-    if sample.n == 1:
-        return Interval(sample.mean, -math.inf, math.inf, 1, "none", level)
-    margin = critical_value(level, sample.n - 1) * sample.sd / math.sqrt(sample.n)
-    return Interval(sample.mean, sample.mean - margin, sample.mean + margin, sample.n, "student", level)
 
 
 def clustered_error(sums: Sequence[float], sizes: Sequence[int], mean: float) -> float:

@@ -104,7 +104,6 @@ export const METHODS = {
   "wilson": "Wilson interval",
   "effective wilson": "Wilson interval of the effective number of trials",
   "hall": "t interval corrected for skewness",
-  "student": "Student t interval",
   "clustered": "interval clustered by task",
   "bootstrap": "bootstrap interval",
   "exact bootstrap": "exact bootstrap interval",
@@ -117,6 +116,9 @@ export const METHODS = {
   "spearman": "Fisher z interval of Spearman's rho",
   "lang-reiczigel": "Lang-Reiczigel interval",
   "none": "no interval",
+  "student": "Student t interval",
+  "normal": "normal interval",
+  "wilson clustered": "Wilson interval clustered by task",
 } as const
 
 export const SPACES = {

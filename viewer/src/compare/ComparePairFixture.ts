@@ -16,7 +16,7 @@ export function pairFixture(changes: Partial<Pair> = {}): Pair {
     p_value: 0.01,
     p_adjusted: 0.02,
     test: 'mcnemar exact',
-    method: 'newcombe paired',
+    method: 'tango',
     n_a: 100,
     n_b: 100,
     smallest_difference: 0.12,
