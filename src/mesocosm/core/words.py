@@ -290,10 +290,6 @@ METHODS: Mapping[str, str] = {
     "spearman": "Fisher z interval of Spearman's rho",
     "lang-reiczigel": "Lang-Reiczigel interval",
     "none": "no interval",
-    # Of runs that earlier versions recorded:
-    "student": "Student t interval",
-    "normal": "normal interval",
-    "wilson clustered": "Wilson interval clustered by task",
 }
 """How an interval was computed."""
 

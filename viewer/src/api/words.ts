@@ -116,9 +116,6 @@ export const METHODS = {
   "spearman": "Fisher z interval of Spearman's rho",
   "lang-reiczigel": "Lang-Reiczigel interval",
   "none": "no interval",
-  "student": "Student t interval",
-  "normal": "normal interval",
-  "wilson clustered": "Wilson interval clustered by task",
 } as const
 
 export const SPACES = {
