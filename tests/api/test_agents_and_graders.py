@@ -266,4 +266,4 @@ def test_scores_beyond_0_to_1_are_noted_once_and_have_the_interval_of_a_quantity
     (noted,) = [note for note in run.notes if "beyond" in note]
     assert noted.startswith("size goes beyond 0 to 1 (first 2 in 2); ")
     assert run.score is not None
-    assert "student" in run.score.method
+    assert "hall" in run.score.method

@@ -25,11 +25,21 @@ def half(question: str) -> str:
     return str(2 * first) if first < 3 else "no idea"
 
 
+def test_passes_of_several_trials_have_intervals_over_tasks() -> None:
+    run = mc.evaluate(ROWS, prompt="{question}", grader="exact", model="builtin/oracle", trials=2)
+    rows = run.passes()
+    assert [(row["k"], float(row["pass@k"]), float(row["pass^k"]), row["tasks"]) for row in rows] == [
+        (k, 1.0, 1.0, len(ROWS)) for k in (1, 2)
+    ]
+    assert rows[1]["pass^k"].low < 1.0
+    assert rows[1]["pass^k"].weak
+
+
 def test_a_value_is_a_float_that_carries_its_interval() -> None:
     score = evaluated(agent=half, model=None).score
     assert score is not None
     assert (score > 0.4, f"{score:.2f}", score + 1) == (True, "0.50", 1.5)
-    assert repr(score) == "0.5000 [0.1876, 0.8124] n=6/6"
+    assert repr(score) == "0.5000 [0.1876, 0.8124] weak n=6/6"
     for other in (copy.copy(score), pickle.loads(pickle.dumps(score))):
         assert (other, other.low, other.method) == (score, score.low, score.method)
 
@@ -47,7 +57,7 @@ def test_a_run_shows_scores_with_intervals_and_what_to_know() -> None:
     run = evaluated()
     lines = repr(run).splitlines()
     assert lines[0] == f"{run.benchmark} · builtin/oracle · finished  6/6"
-    assert lines[1] == "* exact  1.0000  [0.6097, 1.0000]  6/6"
+    assert lines[1] == "* exact  1.0000  [0.6097, 1.0000] weak  6/6"
     assert lines[2].startswith("note: the right answer is column 'answer'")
     assert lines[3] == f"run {run.id} in ./results"
     assert "<b>rows-" in run._repr_html_()

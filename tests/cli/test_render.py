@@ -211,7 +211,7 @@ def test_a_status_line_tells_where_it_stands(tracker: Tracker) -> None:
     line = status_line(tracker)
 
     assert line.startswith(
-        "2/4 · 1 failed · accuracy 1.0000 [0.2065, 1.0000] · 96 calls · 100.0k tokens · $0.5000 · 3 "
+        "2/4 · 1 failed · accuracy 1.0000 [0.2065, 1.0000] weak · 96 calls · 100.0k tokens · $0.5000 · 3 "
     )
     assert line.endswith(" left")
 
@@ -235,7 +235,7 @@ def test_bars_never_wrap(tracker: Tracker, names: list[str]) -> None:
 
 def test_a_narrow_bar_keeps_what_matters_most(tracker: Tracker) -> None:
     tracker.add([episode(usage=Usage(90, 10, calls=7), retries=2)])
-    assert fitting_line(tracker, 44) == "1/4 · accuracy 1.0000 [0.2065, 1.0000]"
+    assert fitting_line(tracker, 44) == "1/4 · accuracy 1.0000 [0.2065, 1.0000] weak"
 
 
 def test_an_unknown_price_is_said_to_be_unknown(tracker: Tracker) -> None:

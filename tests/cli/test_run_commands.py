@@ -161,7 +161,7 @@ def test_a_run_is_shown_with_everything_that_makes_its_numbers(mesocosm: "Invoke
     run = played.run
     for line in (
         "My environment (my-env 1.0.0) · builtin/oracle · finished",
-        "* accuracy  1.0000  [0.6097, 1.0000]  6/6  wilson",
+        "* accuracy  1.0000  [0.6097, 1.0000] weak   6/6  wilson",
         f"run        {run.id}",
         "episodes   6 of 6 (6 completed, 0 truncated, 0 timeout, 0 failed)",
         "seeds      0–5",

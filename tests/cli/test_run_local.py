@@ -354,8 +354,8 @@ def test_the_result_is_short_and_says_where_to_look(mesocosm: "Invoke", scaffold
     run_id = next(line for line in lines if line.startswith("run ")).removeprefix("run ")
     assert lines[1:4] == [
         "my-env · builtin/oracle · finished",
-        "metric       value  95 % interval       n  method",
-        "* accuracy  1.0000  [0.5101, 1.0000]  4/4  wilson",
+        "metric       value  95 % interval             n  method",
+        "* accuracy  1.0000  [0.5101, 1.0000] weak   4/4  wilson",
     ]
     assert "4/4 scoreable · average reward 1.0000" in ended.out
     assert {f"  mesocosm run show {run_id}", f"  mesocosm run episodes {run_id} --traces"} < set(lines[-3:])
@@ -382,6 +382,18 @@ def test_the_call_in_python_finds_the_same_run(mesocosm: "Invoke", scaffolded: P
     assert call.startswith('mc.evaluate("world", model="builtin/oracle", only=[3, 4], trials=2, max_tokens=512')
     found = eval(call[:-1] + f", store={str(here / 'results')!r})", {"mc": mc})
     assert found.id in outcome.out
+
+
+def test_a_run_with_several_trials_shows_pass_at_k(mesocosm: "Invoke", scaffolded: Path, tmp_path: Path) -> None:
+    there = ("--results-dir", tmp_path)
+    assert play(mesocosm, scaffolded, "--model", "builtin/oracle", "--seeds", "3-4", "--trials", "2", *there).code == 0
+
+    assert "pass^k" in mesocosm("run", "show", "last", *there).out
+    passes = json.loads(mesocosm("run", "show", "last", "--json", *there).out)["passes"]
+    assert [(one["k"], one["pass_hat_k"]["value"], one["pass_hat_k"]["tasks"]) for one in passes] == [
+        (1, 1, 2),
+        (2, 1, 2),
+    ]
 
 
 @pytest.mark.parametrize("words", ["--history 2", "--max-steps 3", "--run-usd 1", "--extra a=1", "--reask 2"])

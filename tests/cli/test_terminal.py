@@ -109,7 +109,7 @@ def test_the_list_of_evaluations_has_name_state_and_reward_in_one_piece_on_a_nar
     text = re.sub("\x1b\\[[0-9;]*m", "", terminal("eval", "list", *results).text).replace("\r", "")
 
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert re.search(r"^sums-\S{25}  finished .* 1\.0000 \[0\.\d{4}, 1\.0000\]\s*$", text, re.MULTILINE), text
+    assert re.search(r"^sums-\S{25}  finished .* 1\.0000 \[0\.\d{4}, 1\.0000\] weak\s*$", text, re.MULTILINE), text
 
 
 def test_ids_of_benchmarks_are_in_one_piece_on_a_narrow_terminal() -> None:
@@ -121,7 +121,7 @@ def test_the_result_of_a_benchmark_is_one_line_on_a_narrow_terminal(tmp_path: Pa
     text = re.sub("\x1b\\[[0-9;]*m", "", terminal("bench", "run", "--benchmarks", "context-bench", *words).text)
 
     assert re.search(
-        r"^context-bench  succeeded  1\.0000  \[0\.4385, 1\.0000\]  3/3  [0-9a-f-]{18}\s*$", text, re.MULTILINE
+        r"^context-bench  succeeded  1\.0000  \[0\.4385, 1\.0000\] weak  3/3  [0-9a-f-]{18}\s*$", text, re.MULTILINE
     )
 
 

@@ -16,7 +16,7 @@ from mesocosm.engine.comparison.differences import Difference
 from mesocosm.engine.comparison.pair import SHOWN
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, compare
 from mesocosm.engine.metrics import measure
-from mesocosm.stats import holm, mcnemar, newcombe_paired, paired_difference, unpaired_difference
+from mesocosm.stats import always_valid, holm, mcnemar, paired_difference, paired_rate_difference, unpaired_difference
 
 ACCURACY = Metric("accuracy", "correct", "mean", low=0.0, high=1.0, primary=True)
 REWARD = Metric("reward", "reward", "mean", primary=True)
@@ -116,10 +116,8 @@ def test_pass_or_fail_is_compared_by_the_tasks_that_flipped(shelf: Shelf) -> Non
     shelf.add("b", b)
     pair = pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
     contrast = pair.contrast
-    # Twice the chance of at most 2 heads in 14 throws: 2 · (1 + 14 + 91) / 2¹⁴.
-    assert contrast.found.p_value == pytest.approx(2 * 106 / 16384)
-    assert contrast.found == mcnemar(12, 2)
-    assert contrast.delta == newcombe_paired(20, 12, 2, 16)
+    assert contrast.found == mcnemar(12, 2, 50)
+    assert contrast.delta == paired_rate_difference(20, 12, 2, 16)
     assert (contrast.mean_a, contrast.mean_b, contrast.n_a, contrast.n_b) == (22 / 50, 32 / 50, 50, 50)
     assert pair.winner == "b"
     counts = contrast.counts
@@ -205,7 +203,7 @@ def test_runs_without_common_tasks_are_compared_as_independent_samples(shelf: Sh
     assert (contrast.n_a, contrast.n_b) == (30, 40)
     assert (contrast.counts.only_a, contrast.counts.only_b, contrast.tasks, contrast.density) == (30, 40, (), ())
     assert "share no scored task" in group_of(found).note
-    assert contrast.delta.method == ("newcombe" if kind == "passes" else "welch")
+    assert contrast.delta.method == ("miettinen-nurminen" if kind == "passes" else "welch")
 
 
 def test_a_single_common_task_has_no_interval_and_is_a_tie(shelf: Shelf) -> None:
@@ -339,14 +337,14 @@ def test_p_values_of_several_pairs_are_adjusted_together(shelf: Shelf) -> None:
     shelf.add("b", better)
     shelf.add("c", much_better)
     alone = pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
-    assert alone.p_adjusted == alone.contrast.found.p_value == pytest.approx(2 / 64)
+    assert alone.p_adjusted == alone.contrast.found.p_value == mcnemar(6, 0, 46).p_value
     assert alone.winner == "b"
     shelf.add("d", better)
     pairs = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b", "c", "d"])).pairs
     raw = [pair.contrast.found.p_value for pair in pairs]
     assert [(pair.a, pair.b) for pair in pairs] == [("a", "b"), ("a", "c"), ("a", "d")]
     assert [pair.p_adjusted for pair in pairs] == holm(raw)
-    assert [pair.winner for pair in pairs] == ["tie", "b", "tie"]
+    assert [pair.winner for pair in pairs] == ["b", "b", "b"]
 
 
 def test_flipped_tasks_come_first_then_the_largest_differences(shelf: Shelf) -> None:
@@ -500,6 +498,35 @@ def test_a_run_that_goes_on_is_compared_over_what_is_stored_and_says_so(shelf: S
     assert (score.value, score.n_scored, score.missing) == (0.0, 4, {"not_run": 6})
     assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.counts.only_a) == (4, 6)
     assert "Slow is still going on" in group.note
+
+
+@pytest.mark.parametrize("status", [RunStatus.RUNNING, RunStatus.STOPPED])
+def test_the_test_of_a_run_that_somebody_may_end_stays_valid_at_every_look(shelf: Shelf, status: RunStatus) -> None:
+    a, b = table(both=20, only_a=6, only_b=0, neither=14)
+    shelf.add("a", a)
+    shelf.add("b", b, status=status)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    (pair,) = group.pairs
+    assert pair.contrast.found == always_valid([-1.0] * 6 + [0.0] * 34, 1.0)
+    assert mcnemar(6, 0, 40).p_value < 0.05 < pair.contrast.found.p_value
+    assert (pair.winner, pair.contrast.delta.excludes(0)) == ("tie", True)
+    assert "stays valid however often you look" in group.note
+
+
+def test_rewards_without_bounds_have_no_test_before_the_end(shelf: Shelf) -> None:
+    shelf.add("a", singles([9.0 + i for i in range(30)]), [REWARD])
+    shelf.add("b", singles([float(i) for i in range(30)]), [REWARD], status=RunStatus.RUNNING)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    assert (group.pairs[0].contrast.found.p_value, group.pairs[0].winner) == (1.0, "tie")
+    assert "no test of a and b is valid before both have ended" in group.note.lower()
+
+
+def test_other_tasks_have_no_test_before_the_end(shelf: Shelf) -> None:
+    shelf.add("a", {f"a{i}": [1.0] for i in range(20)})
+    shelf.add("b", {f"b{i}": [0.0] for i in range(20)}, status=RunStatus.RUNNING)
+    group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
+    assert (group.pairs[0].contrast.found.p_value, group.pairs[0].winner) == (1.0, "tie")
+    assert "as they share no task" in group.note
 
 
 @pytest.mark.parametrize("ids", [[], ["a"], [f"r{n}" for n in range(21)]])

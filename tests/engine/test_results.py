@@ -283,7 +283,7 @@ def test_trials_of_one_task_are_one_cluster_of_a_slice() -> None:
     alone = Recorded([(str(n), reward, {"x": "y"}) for n, reward in enumerate(rewards)])
     together = Recorded([(str(n // 2), reward, {"x": "y"}) for n, reward in enumerate(rewards)])
 
-    assert alone.slices("x").slices[0].reward.method == "student"
+    assert alone.slices("x").slices[0].reward.method == "hall"
     assert together.slices("x").slices[0].reward.method == "clustered"
 
 

@@ -104,7 +104,7 @@ async def test_two_runs_are_compared_task_by_task(api: "ApiClient", play: Play) 
     assert (pair["mean_a"], pair["mean_b"], pair["delta"]) == (0.25, 0.75, 0.5)
     assert 0 < pair["low"] < 0.5 < pair["high"]
     assert pair["p_value"] == pair["p_adjusted"] == pytest.approx(2 / 1024)
-    assert (pair["test"], pair["method"], pair["level"]) == ("mcnemar exact", "newcombe paired", 0.95)
+    assert (pair["test"], pair["method"], pair["level"]) == ("mcnemar exact", "tango", 0.95)
     assert pair["counts"] == {"a_better": 0, "b_better": 10, "same": 10, "flipped": 10, "only_a": 0, "only_b": 0}
     assert {(cell["a"], cell["b"], cell["n"]) for cell in pair["density"]} == {(0, 0, 5), (0, 1, 10), (1, 1, 5)}
 

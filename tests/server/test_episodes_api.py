@@ -358,11 +358,11 @@ def test_wrong_answers_are_counted_beside_another_run(writer: "ApiClient", answe
         ("kind 0", 1, 0),
         ("kind 1", 1, 1),
     ]
-    # Newcombe's interval of 1/2 - 1/1.
+    # Miettinen and Nurminen's interval of 1/2 - 1/1.
     assert {name: round(kinds["kind 1"]["difference"][name], 3) for name in ("value", "low", "high")} == {
         "value": -0.5,
-        "low": -0.905,
-        "high": 0.391,
+        "low": -0.931,
+        "high": 0.642,
     }
 
 

@@ -13,10 +13,10 @@ from mesocosm.stats import (
     Interval,
     aggregate,
     clustered,
+    mean_interval,
     median_clustered,
     median_interval,
     proportion_clustered,
-    student,
     wilson,
 )
 
@@ -25,8 +25,9 @@ TASKS = ["x", "x", "y", "z", "z", "z"]
 GROUPS = [[2.0, -1.0], [0.5], [7.0, 3.0, 0.0]]
 
 
-def test_a_mean_is_student_or_clustered_by_task() -> None:
-    assert aggregate("mean", REWARDS, level=0.9) == student(REWARDS, 0.9)
+def test_a_mean_is_of_values_or_clustered_by_task() -> None:
+    assert aggregate("mean", REWARDS, level=0.9) == mean_interval(REWARDS, 0.9)
+    assert aggregate("mean", REWARDS, level=0.9, bounds=(-5, 10)) == mean_interval(REWARDS, 0.9, (-5, 10))
     assert aggregate("mean", REWARDS, TASKS) == clustered(GROUPS)
 
 
@@ -55,7 +56,7 @@ def test_a_sum_is_the_mean_times_the_number_of_values() -> None:
     mean, total = aggregate("mean", REWARDS), aggregate("sum", REWARDS)
     assert total.value == 11.5
     assert (total.low, total.high) == pytest.approx((6 * mean.low, 6 * mean.high))
-    assert (total.n, total.method) == (6, "student")
+    assert (total.n, total.method) == (6, "hall")
 
 
 @pytest.mark.parametrize(("how", "value"), [("max", 7.0), ("min", -1.0)])

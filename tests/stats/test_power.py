@@ -38,7 +38,7 @@ def flip_power(n: int, flips: float, difference: float) -> float:
             scipy.stats.binom.pmf(m, n, flips) * scipy.stats.binom.pmf(k, m, share)
             for m in range(n + 1)
             for k in range(m + 1)
-            if mcnemar(k, m - k).p_value <= 0.05
+            if mcnemar(k, m - k, n).p_value <= 0.05
         )
     )
 
@@ -67,7 +67,7 @@ def test_power_is_what_a_simulation_finds() -> None:
 
 def test_six_pairs_are_the_fewest_that_can_show_anything_at_95_percent() -> None:
     assert fewest_pairs() == 6
-    assert mcnemar(6, 0).p_value <= 0.05 < mcnemar(5, 0).p_value
+    assert mcnemar(6, 0, 6).p_value <= 0.05 < mcnemar(5, 0, 5).p_value
     assert fewest_pairs(0.99) == 8
     assert paired_power(100.0, 1.0, 5) == 0
 
@@ -115,9 +115,9 @@ def test_a_rate_at_the_edge_can_still_show_a_difference() -> None:
     assert smallest_rate_difference(1.0, 100, 100) == pytest.approx(smallest_rate_difference(0.0, 100, 100), rel=1e-6)
 
 
-def test_three_tasks_a_side_show_no_rate_difference_at_all() -> None:
-    assert smallest_rate_difference(0.5, 3, 3) == math.inf
-    assert smallest_rate_difference(0.5, 4, 4) <= 1
+def test_two_tasks_a_side_show_no_rate_difference_at_all() -> None:
+    assert smallest_rate_difference(0.5, 2, 3) == math.inf
+    assert smallest_rate_difference(0.5, 3, 3) <= 1
 
 
 @pytest.mark.parametrize("difference", [0.05, 0.5, 3.0])

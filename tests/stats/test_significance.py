@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mesocosm.stats import Moments, Significance, fisher, holm, mcnemar, moments, sign_flip, welch
+from mesocosm.stats import Moments, Significance, always_valid, holm, moments, sign_flip, welch
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=20)
 
@@ -31,41 +31,6 @@ def scipy_sign_flip(differences: Sequence[float], resamples: float = np.inf) -> 
         rng=np.random.default_rng(1),
     )
     return float(found.pvalue)
-
-
-@pytest.mark.parametrize(("only_a", "only_b"), [(0, 1), (5, 0), (6, 0), (1, 7), (10, 10), (30, 51), (4_000, 4_200)])
-def test_mcnemar_is_the_binomial_test_of_scipy(only_a: int, only_b: int) -> None:
-    import scipy.stats
-
-    theirs = scipy.stats.binomtest(only_a, only_a + only_b).pvalue
-    assert mcnemar(only_a, only_b).p_value == pytest.approx(theirs, rel=1e-9)
-    assert mcnemar(only_b, only_a) == mcnemar(only_a, only_b)
-
-
-def test_no_flip_at_all_shows_nothing() -> None:
-    assert mcnemar(0, 0) == Significance(1.0, "mcnemar exact")
-
-
-def test_mcnemar_refuses_negative_numbers() -> None:
-    with pytest.raises(ValueError, match="-1 and 3"):
-        mcnemar(-1, 3)
-
-
-@pytest.mark.parametrize(
-    "table", [(0, 5, 5, 5), (5, 5, 5, 5), (8, 10, 3, 9), (1, 400, 9, 380), (0, 3, 0, 8), (700, 1000, 640, 900)]
-)
-def test_fisher_agrees_with_scipy(table: tuple[int, int, int, int]) -> None:
-    import scipy.stats
-
-    passes_a, n_a, passes_b, n_b = table
-    theirs = scipy.stats.fisher_exact([[passes_a, n_a - passes_a], [passes_b, n_b - passes_b]]).pvalue
-    assert fisher(*table).p_value == pytest.approx(theirs, rel=1e-6)
-
-
-@pytest.mark.parametrize("table", [(6, 5, 1, 5), (1, 5, -1, 5), (0, 0, 1, 5)])
-def test_fisher_refuses_impossible_counts(table: tuple[int, int, int, int]) -> None:
-    with pytest.raises(ValueError, match="impossible"):
-        fisher(*table)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -226,3 +191,45 @@ def test_sign_flips_reject_a_true_null_about_as_often_as_they_should() -> None:
     rng = random.Random(9)
     shown = [sign_flip([rng.gauss(0, 1) for _ in range(9)]).p_value <= 0.05 for _ in range(1_500)]
     assert statistics.fmean(shown) == pytest.approx(0.05, abs=0.015)
+
+
+def test_always_valid_p_is_one_over_the_wealth_of_bets() -> None:
+    shares = [sign * 0.95 * 0.6**i for i in range(10) for sign in (1, -1)]
+    wealth = statistics.fmean((1 + share) ** 9 * (1 - share / 2) ** 3 for share in shares)
+    found = always_valid([2.0] * 9 + [-1.0] * 3 + [0.0] * 50, 2.0)
+    assert found.test == "always valid"
+    assert found.p_value == pytest.approx(1 / wealth)
+
+
+def test_always_valid_p_does_not_depend_on_order_or_sign() -> None:
+    values = gauss(40, 0.2, 0.1, 3)
+    assert always_valid(values[::-1], 1.0).p_value == pytest.approx(always_valid(values, 1.0).p_value)
+    assert always_valid([-value for value in values], 1.0).p_value == pytest.approx(always_valid(values, 1.0).p_value)
+
+
+@pytest.mark.parametrize(
+    ("differences", "width"), [([0.0] * 9, 1.0), ([1.0] * 50, None), ([1.0] * 50 + [1.5], 1.0), ([1.0, -1.0] * 20, 1.0)]
+)
+def test_nothing_to_bet_on_and_no_gain_give_one(differences: list[float], width: float | None) -> None:
+    assert always_valid(differences, width) == Significance(1.0, "always valid")
+
+
+def test_a_million_differences_are_no_trouble() -> None:
+    assert always_valid([1.0] * 1_000_000, 1.0).p_value == 0.0
+
+
+def test_false_alarms_stay_below_five_percent_at_any_look_where_an_ordinary_test_has_more() -> None:
+    rng = random.Random(5)
+    valid = ordinary = 0
+    for _ in range(400):
+        differences: list[float] = []
+        alarm = False
+        usual = False
+        for _ in range(25):
+            differences += [float(rng.choice((-1, 0, 0, 0, 1))) for _ in range(20)]
+            flips, gain = sum(map(abs, differences)), abs(sum(differences))
+            alarm |= always_valid(differences, 1.0).p_value <= 0.05
+            usual |= gain >= 1.97 * flips**0.5
+        valid += alarm
+        ordinary += usual
+    assert valid <= 0.055 * 400 < 0.12 * 400 <= ordinary

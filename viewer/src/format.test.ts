@@ -118,6 +118,7 @@ describe('the other forms', () => {
 
   it('writes intervals only when both ends are known', () => {
     expect([format.interval(0.1, 0.25), format.interval(null, 1)]).toEqual(['[0.100, 0.250]', ''])
+    expect(format.interval(0.1, 0.25, true)).toBe('[0.100, 0.250] weak')
   })
 
   it('writes the number and the thing', () => {

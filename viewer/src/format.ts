@@ -45,8 +45,9 @@ export function signed(value: number | null | undefined): string {
 }
 
 /** An interval in brackets: [0.780, 0.840]; empty when an end is unknown. */
-export function interval(low: number | null | undefined, high: number | null | undefined): string {
-  return low == null || high == null ? '' : `[${measure(low)}, ${measure(high)}]`
+export function interval(low: number | null | undefined, high: number | null | undefined, weak?: boolean): string {
+  if (low == null || high == null) return ''
+  return `[${measure(low)}, ${measure(high)}]${weak ? ' weak' : ''}`
 }
 
 /** A large count with a suffix: 950, 12.3k, 4.56M, 1.20B. */

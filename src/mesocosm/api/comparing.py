@@ -1,6 +1,7 @@
 """Comparisons of runs on the same rows, and sweeps over models and prompts."""
 
 import itertools
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Comparison:
 
     >>> found = sweep(rows, prompt="{question}", grader="exact", model=["builtin/oracle", "builtin/empty"]).compare()
     >>> found.pairs[0].difference
-    -1.0000 [-1.0000, -0.0700] n=2/2
+    -1.0000 [-1.0000, 0.3152] weak n=2/2
     >>> [before.answer for before, after in found.flipped()]
     ['2', '4']
     """
@@ -115,10 +116,7 @@ class Comparison:
             several = len(group.pairs) > 1
             for pair in map(self._pair, group.pairs):
                 which = f" {pair.b} - {pair.a}" if several else ""
-                said = (
-                    f"{float(pair.difference):+.4f} [{pair.difference.low or 0:+.4f}, {pair.difference.high or 0:+.4f}]"
-                )
-                lines.append(f"  difference{which} {said}  p={pair.p_value:.4f}  {pair.winner}")
+                lines.append(f"  difference{which} {_signed(pair.difference)}  p={pair.p_value:.4f}  {pair.winner}")
             if group.note:
                 lines.append(f"  note: {self._labelled(group.note)}")
         return "\n".join(lines)
@@ -133,12 +131,13 @@ class Comparison:
         n = min(pair.contrast.n_a, pair.contrast.n_b)
         value = Value(
             delta.value,
-            low=delta.low,
-            high=delta.high,
+            low=delta.low if math.isfinite(delta.low) else None,
+            high=delta.high if math.isfinite(delta.high) else None,
             n=n,
             planned=n,
             missing={},
-            method=pair.contrast.found.method if hasattr(pair.contrast.found, "method") else "",
+            method=delta.method,
+            weak=delta.weak,
             pessimistic=None if pair.pessimistic is None else pair.pessimistic.delta.value,
         )
         a, b = self._labels[pair.a], self._labels[pair.b]
@@ -271,3 +270,9 @@ def _axes(given: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, Any]]
         if not options:
             raise UsageError(f"{name}= has no value to sweep over")
         yield name, options
+
+
+def _signed(difference: Value) -> str:
+    if difference.low is None or difference.high is None:
+        return f"{float(difference):+.4f}"
+    return f"{float(difference):+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{' weak' * difference.weak}"

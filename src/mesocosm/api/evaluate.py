@@ -95,7 +95,7 @@ def evaluate(
 
     >>> rows = [{"question": "1 + 1?", "answer": "2"}, {"question": "2 + 2?", "answer": "4"}]
     >>> evaluate(rows, prompt="{question}", grader="numeric", model="builtin/oracle").score
-    1.0000 [0.3424, 1.0000] n=2/2
+    1.0000 [0.3424, 1.0000] weak n=2/2
     """
     given = dict(locals())
     where = call_site()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from mesocosm.api.places import named_run, store_at
-from mesocosm.api.values import Table, Value, cell, value_of
+from mesocosm.api.values import Table, Value, cell, chance_value, value_of
 from mesocosm.core.entry import is_reference, whole
 from mesocosm.core.episode import SCOREABLE, EpisodeStatus
 from mesocosm.core.episode import Episode as StoredEpisode
@@ -255,7 +255,7 @@ class Run:
     `repr` shows the scores with their intervals; `score` is the value that ranks, None if nothing was scored.
 
     >>> run.score
-    1.0000 [0.3424, 1.0000] n=2/2
+    1.0000 [0.3424, 1.0000] weak n=2/2
     >>> [episode.answer for episode in run.episodes(passed=True)]
     ['2', '4']
     """
@@ -406,6 +406,16 @@ class Run:
         return Table(
             {label: one.value, "episodes": one.samples, "score": value_of(one.reward), "missing": one.missing}
             for one in found.slices
+        )
+
+    def passes(self) -> Table:
+        """Return pass@k and pass^k for each number k of trials, over the `tasks` that have as many; empty without."""
+        from mesocosm.engine.results import results
+
+        found = results(self._stored, self._store.episodes, self._stored.metrics).passes
+        return Table(
+            {"k": one.k, "pass@k": chance_value(one.at), "pass^k": chance_value(one.hat), "tasks": one.at.tasks}
+            for one in found
         )
 
     def why(self) -> Table:
@@ -621,7 +631,7 @@ class Runs(Sequence[Run]):
     >>> found.labels
     ('builtin/empty', 'builtin/oracle')
     >>> found.best().score
-    1.0000 [0.3424, 1.0000] n=2/2
+    1.0000 [0.3424, 1.0000] weak n=2/2
     """
 
     def __init__(self, runs: Sequence[Run], labels: Sequence[str] = ()) -> None:

@@ -139,7 +139,7 @@ class RowBenchmark:
         """Return which graders gave scores beyond the bounds of their metrics. A mean over these is no share."""
         return tuple(
             f"{name} goes beyond {self._bounds[name][0]:g} to {self._bounds[name][1]:g} (first {first}); its mean has "
-            "the interval of a quantity (Student), and what is higher counts as better"
+            "the interval of a quantity (Hall), and what is higher counts as better"
             for name, first in self._beyond.items()
         )
 

@@ -2,9 +2,12 @@
 
 import html
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from mesocosm.core.score import MetricResult
+
+if TYPE_CHECKING:
+    from mesocosm.engine.results import Chance
 
 
 class Value(float):
@@ -23,6 +26,7 @@ class Value(float):
     planned: int
     missing: Mapping[str, int]
     method: str
+    weak: bool
     pessimistic: float | None
 
     def __new__(cls, value: float, **facts: Any) -> Self:
@@ -37,8 +41,10 @@ class Value(float):
 
     @property
     def interval(self) -> str:
-        """The interval as text, empty if there is none."""
-        return "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]"
+        """The interval as text, with `weak` if it rests on few values; empty if there is none."""
+        return (
+            "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]{' weak' * self.weak}"
+        )
 
     def __repr__(self) -> str:
         """Return value, interval and counts."""
@@ -61,7 +67,23 @@ def value_of(metric: MetricResult | None) -> Value | None:
         planned=metric.n_planned,
         missing=dict(metric.missing),
         method=metric.method,
+        weak=metric.weak,
         pessimistic=metric.pessimistic,
+    )
+
+
+def chance_value(chance: "Chance") -> Value:
+    """Return pass@k or pass^k as a Value; its `n` are tasks."""
+    return Value(
+        chance.value,
+        low=chance.low,
+        high=chance.high,
+        n=chance.tasks,
+        planned=chance.tasks,
+        missing={},
+        method=chance.method,
+        weak=chance.weak,
+        pessimistic=chance.pessimistic,
     )
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import click
 
 from mesocosm.cli.command import CommonOptions, plural
-from mesocosm.cli.render import ROLLOUT, counted, number, table, table_line
+from mesocosm.cli.render import ROLLOUT, counted, interval, number, table, table_line
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.engine.comparison.differences import differences
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
@@ -30,7 +30,7 @@ def rows(found: RunComparison) -> Iterator[list[str]]:
     for group in found.groups:
         for place, run in enumerate(group.runs):
             score = group.scores[place]
-            own = "–" if score is None else bounds(score.low, score.high)
+            own = "–" if score is None else bounds(score.low, score.high, weak=score.weak)
             value = number(None if score is None else score.value)
             pair = next((pair for pair in group.pairs if pair.b == run.id), None)
             twins = sum(named(other) == named(run) for other in group.runs) > 1
@@ -53,7 +53,7 @@ def _against(group: ComparedRuns, pair: RunPair | None, place: int) -> list[str]
     delta = pair.contrast.delta
     return [
         signed(delta.value),
-        bounds(delta.low, delta.high),
+        bounds(delta.low, delta.high, weak=delta.weak),
         p_value(pair.p_adjusted),
         count(pair),
         verdict(group, pair),
@@ -83,11 +83,11 @@ def signed(value: float | None) -> str:
     return f"+{value:.4f}" if value > 0 else f"{value:.4f}"
 
 
-def bounds(low: float | None, high: float | None) -> str:
-    """Return `[low, high]`, or a dash if a bound is unknown."""
+def bounds(low: float | None, high: float | None, *, weak: bool = False) -> str:
+    """Return `[low, high]`, followed by `weak` if it is, or a dash if a bound is unknown."""
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return "–"
-    return f"[{number(low)}, {number(high)}]"
+    return interval(low, high, weak=weak)
 
 
 def p_value(value: float) -> str:
@@ -220,6 +220,7 @@ def pair_document(pair: RunPair) -> dict[str, Any]:
         "delta": delta.value,
         "low": _finite(delta.low),
         "high": _finite(delta.high),
+        "weak": delta.weak,
         "p_value": contrast.found.p_value,
         "p_adjusted": pair.p_adjusted,
         "test": contrast.found.test,

@@ -81,7 +81,7 @@ def _tell(runs: "Sequence[Run]", episodes: int, chosen: CommonOptions) -> None:
 
     rows = [
         [
-            *(run.model, metric.name, number(metric.value), interval(metric.low, metric.high)),
+            *(run.model, metric.name, number(metric.value), interval(metric.low, metric.high, weak=metric.weak) or "–"),
             counted(metric),
         ]
         for run in runs

@@ -370,7 +370,9 @@ def _tell_numbers(run: "Run", store: "Store", chosen: CommonOptions, colour: str
     for metric in metrics:
         name = "score" if metric.primary else metric.name
         value = click.style(number(metric.value), fg=colour) if metric.primary and colour else number(metric.value)
-        click.echo(f"{name:<{width}} {value}  {interval(metric.low, metric.high) or '–'}  {counted(metric)}")
+        click.echo(
+            f"{name:<{width}} {value}  {interval(metric.low, metric.high, weak=metric.weak) or '–'}  {counted(metric)}"
+        )
     for line in _taken_over(run):
         click.echo(line)
     if run.error:
@@ -471,12 +473,12 @@ def comparison_lines(found: "RunComparison", labels: Mapping[str, str]) -> list[
         metric = f", {group.metric.name}" if group.metric is not None else ""
         lines.append(f"{group.runs[0].benchmark}{metric}")
         for run, score in zip(group.runs, group.scores, strict=True):
-            own = "–" if score is None else f"{number(score.value)} {bounds(score.low, score.high)}"
+            own = "–" if score is None else f"{number(score.value)} {bounds(score.low, score.high, weak=score.weak)}"
             lines.append(f"  {labels[run.id]:<{width}}  {own}")
         for pair in group.pairs:
             delta = pair.contrast.delta
             winner = {"tie": "tie", "a": labels[pair.a], "b": labels[pair.b]}[pair.winner]
-            where = f"difference {signed(delta.value)} {bounds(delta.low, delta.high)}"
+            where = f"difference {signed(delta.value)} {bounds(delta.low, delta.high, weak=delta.weak)}"
             of = f"{labels[pair.b]}: " if len(group.pairs) > 1 else ""
             p_value = "p<0.001" if pair.p_adjusted < 0.001 else f"p={pair.p_adjusted:.4f}"
             lines.append(f"  {of}{where}  {p_value}  {winner}")

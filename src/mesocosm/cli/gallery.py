@@ -26,7 +26,7 @@ def gallery(domain_id: str | None, limit: int) -> None:
             one.domain_name or one.domain_id,
             one.model,
             number(one.primary_score),
-            interval(one.primary.low, one.primary.high) if one.primary else "",
+            interval(one.primary.low, one.primary.high, weak=one.primary.weak) if one.primary else "",
             f"{one.num_episodes:,}",
             one.actor_label,
             one.check or "–",

@@ -420,7 +420,7 @@ def runs_markdown(title: str, runs: "Sequence[Run]", compared: "RunComparison | 
             comparison_report.named(run),
             str(run.status),
             number(None if primary is None else primary.value),
-            "–" if primary is None else interval(primary.low, primary.high) or "–",
+            "–" if primary is None else interval(primary.low, primary.high, weak=primary.weak) or "–",
             "–" if primary is None else counted(primary),
         ]
         lines.append(table_line(cells))

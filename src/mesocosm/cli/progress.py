@@ -243,7 +243,7 @@ def _parts(progress: Progress) -> Iterator[tuple[int, str]]:
         yield 2, f"{progress.failed:,} failed"
     if score := progress.score():
         name = "score" if progress.run.kind == ROLLOUT else score.name
-        yield 1, f"{name} {number(score.value)} {interval(score.low, score.high)}".rstrip()
+        yield 1, f"{name} {number(score.value)} {interval(score.low, score.high, weak=score.weak)}".rstrip()
     used = progress.usage
     if used.calls:
         yield 6, plural(used.calls, "call")

@@ -34,9 +34,9 @@ def number(value: float | None) -> str:
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
 
 
-def interval(low: float | None, high: float | None) -> str:
-    """Return `[low, high]`, or an empty string without an interval."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+def interval(low: float | None, high: float | None, *, weak: bool = False) -> str:
+    """Return `[low, high]`, followed by `weak` if it is, or an empty string without an interval."""
+    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]{' weak' * weak}"
 
 
 def tokens(count: int) -> str:
@@ -207,7 +207,9 @@ def scored(metric: "MetricResult | RemoteMetric | MetricDocument | None") -> str
     """Return `value [low, high]`, followed by the causes of missing values; `–` for None."""
     if metric is None:
         return "–"
-    return f"{number(metric.value)} {interval(metric.low, metric.high)}".strip() + causes(metric.missing)
+    return f"{number(metric.value)} {interval(metric.low, metric.high, weak=metric.weak)}".strip() + causes(
+        metric.missing
+    )
 
 
 def causes(missing: Mapping[str, int]) -> str:
@@ -222,7 +224,7 @@ def metric_rows(metrics: Sequence[MetricResult]) -> list[list[str]]:
         [
             ("* " if metric.primary else "  ") + metric.name,
             number(metric.value),
-            interval(metric.low, metric.high) or "–",
+            interval(metric.low, metric.high, weak=metric.weak) or "–",
             counted(metric),
             metric.method if metric.method != "nothing scored" else "–",
         ]

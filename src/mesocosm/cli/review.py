@@ -231,9 +231,9 @@ def _line(pair: "PairDocument") -> list[str]:
         str(pair.n),
         number(pair.observed),
         number(pair.kappa.value),
-        interval(pair.kappa.low, pair.kappa.high) or pair.why,
+        interval(pair.kappa.low, pair.kappa.high, weak=pair.kappa.weak) or pair.why,
     ]
 
 
 def _measured(found: "IntervalDocument | None") -> str:
-    return "–" if found is None else f"{number(found.value)} {interval(found.low, found.high)}".strip()
+    return "–" if found is None else f"{number(found.value)} {interval(found.low, found.high, weak=found.weak)}".strip()

@@ -1,6 +1,7 @@
 """`mesocosm run show`: one run on one screen."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from mesocosm.api.results import Episode as ReadEpisode
     from mesocosm.client.client import Client
     from mesocosm.core.episode import Episode
+    from mesocosm.engine.results import Passes
     from mesocosm.store import Store
 
 LONGEST = 300
@@ -138,7 +140,12 @@ def _show_slices(run_id: str, by: str) -> None:
         emit({"items": items, "next": None, "by": by, "more": found.more})
         return
     rows = [
-        [one.value or "–", number(one.reward.value), interval(one.reward.low, one.reward.high), counted(one.reward)]
+        [
+            one.value or "–",
+            number(one.reward.value),
+            interval(one.reward.low, one.reward.high, weak=one.reward.weak),
+            counted(one.reward),
+        ]
         for one in found.slices
     ]
     table([by, "score", "95 % interval", "n"], rows, options(), right=(1,))
@@ -160,6 +167,7 @@ def _show_remote(client: "Client", run_id: str) -> None:
 
 
 def _show_local(run_id: str) -> None:
+    from mesocosm.cli.eval.report import tries
     from mesocosm.engine.metrics import so_far
     from mesocosm.interop.record import run_document
 
@@ -168,15 +176,27 @@ def _show_local(run_id: str) -> None:
     if not run.metrics:
         run.metrics = so_far(run, store)
     if chosen.json:
-        emit({"run": run_document(run), "failures": failures_of(run, store)})
+        passes = [
+            {"k": one.k, "pass_at_k": asdict(one.at), "pass_hat_k": asdict(one.hat)} for one in repeated(run, store)
+        ]
+        emit({"run": run_document(run), "failures": failures_of(run, store), "passes": passes})
         return
     click.echo(f"{run.benchmark_title} ({run.benchmark} {run.benchmark_version}) · {run.model} · {state(run)}")
     table(["metric", "value", "95 % interval", "n", "method"], metric_rows(run.metrics), chosen, right=(1, 3))
     for line in [*remarks(run), *failure_lines(run, store)]:
         click.echo(line)
+    tries(repeated(run, store), chosen, of="tasks")
     table(["", ""], _rows(run, store), chosen)
     if run.counts.pending and run.status is not RunStatus.FINISHED and state(run) != RunStatus.RUNNING:
         click.echo(f"\n{plural(run.counts.pending, 'episode')} pending; continue with: mesocosm run resume {run.id}")
+
+
+def repeated(run: Run, store: "Store") -> "Sequence[Passes]":
+    """Return pass@k and pass^k of a run that tried tasks several times."""
+    from mesocosm.engine.results import results
+
+    found = results(run, store.episodes, run.metrics).passes if run.spec.selection.trials > 1 else ()
+    return found if len(found) > 1 else ()
 
 
 def _rows(run: Run, store: "Store") -> list[list[str]]:

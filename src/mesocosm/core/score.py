@@ -94,7 +94,8 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     `n_planned = n_scored + sum(missing.values())`; in `n_worst` of the scored episodes the agent itself failed. None
     means that a number does not exist (nothing scored, no interval for this aggregation). In `n_malformed` of the
     scored episodes a reply without a valid action was passed to the environment unchanged; `strict` counts each of
-    these as worst.
+    these as worst. A `weak` interval rests on few values, so that it may contain the truth less or more often than
+    `level` says.
     """
 
     name: str
@@ -120,3 +121,4 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     strict: float | None = None
     strict_low: float | None = None
     strict_high: float | None = None
+    weak: bool = False

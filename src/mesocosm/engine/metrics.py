@@ -259,7 +259,7 @@ def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricR
     unrun = max(planned - seen, 0)
     if unrun:
         missing[NOT_RUN] += unrun
-    value, low, high, method = _interval(metric, values, clusters)
+    value, low, high, method, weak = _interval(metric, values, clusters)
     result = MetricResult(
         name=metric.name,
         aggregation=metric.aggregation,
@@ -267,6 +267,7 @@ def measure_one(metric: Metric, kept: Collected, planned: int | None) -> MetricR
         low=low,
         high=high,
         method=method,
+        weak=weak,
         n_planned=planned,
         n_scored=len(values),
         n_tasks=len(set(clusters)),
@@ -299,7 +300,7 @@ def _strict(
     strictly = array("d", values)
     for place in kept.malformed:
         strictly[place] = worst
-    value, low, high, _ = _interval(metric, strictly, clusters)
+    value, low, high, *_ = _interval(metric, strictly, clusters)
     return msgspec.structs.replace(result, strict=value, strict_low=low, strict_high=high, worst_value=worst)
 
 
@@ -316,7 +317,7 @@ def _pessimistic(
     clusters.extend(kept.missing_clusters)
     # The tasks of episodes that never ran are unknown here, so each is a cluster of its own.
     clusters.extend(range(-unrun, 0))
-    value, low, high, _ = _interval(metric, values, clusters)
+    value, low, high, *_ = _interval(metric, values, clusters)
     return msgspec.structs.replace(result, pessimistic=value, pessimistic_low=low, pessimistic_high=high)
 
 
@@ -346,22 +347,22 @@ def _worst(metric: Metric, values: "array[float]") -> float | None:
 
 def _interval(
     metric: Metric, values: "array[float]", clusters: "array[int]"
-) -> tuple[float | None, float | None, float | None, str]:
+) -> tuple[float | None, float | None, float | None, str, bool]:
     if not values:
-        return None, None, None, "nothing scored"
+        return None, None, None, "nothing scored", False
     # If all values are 1, that is certain for a rate but says little about a count: the declared bounds decide.
-    binary = (metric.low, metric.high) == (0.0, 1.0)
-    found = aggregate(metric.aggregation, values, clusters, threshold=metric.bar, proportions=binary)
+    bounds = None if metric.low is None or metric.high is None else (metric.low, metric.high)
+    found = aggregate(metric.aggregation, values, clusters, threshold=metric.bar, bounds=bounds)
     low, high = _finite(found.low), _finite(found.high)
     if metric.aggregation == "pass_rate":
         # The declared bounds are those of the values, not of the rate.
-        return found.value, low, high, found.method
+        return found.value, low, high, found.method, found.weak
     times = len(values) if metric.aggregation == "sum" else 1
     if metric.low is not None and low is not None and min(values) >= metric.low:
         low = max(low, metric.low * times)
     if metric.high is not None and high is not None and max(values) <= metric.high:
         high = min(high, metric.high * times)
-    return found.value, low, high, found.method
+    return found.value, low, high, found.method, found.weak
 
 
 def _finite(bound: float | None) -> float | None:

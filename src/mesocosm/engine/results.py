@@ -63,7 +63,8 @@ class Chance:
     """pass@k or pass^k: `value [low, high]` over `tasks` tasks with k or more trials.
 
     `pessimistic` counts missing trials (a failure of their grader or of infrastructure) as not passed, None if none is
-    missing. A bound is None if it is unknown.
+    missing. A bound is None if it is unknown; a `weak` interval rests on few
+    tasks.
     """
 
     value: float
@@ -71,6 +72,8 @@ class Chance:
     high: float | None
     tasks: int
     pessimistic: float | None = None
+    weak: bool = False
+    method: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ def _passes(
 
 def _chance(found: Interval, pessimistic: float | None) -> Chance:
     low, high = (found.low, found.high) if found.bounded else (None, None)
-    return Chance(found.value, low, high, found.n, pessimistic)
+    return Chance(found.value, low, high, found.n, pessimistic, found.weak, found.method)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from mesocosm.stats import (
     alpha_interval,
     corrected_rate,
     fit,
-    newcombe_paired,
+    paired_rate_difference,
 )
 
 HUMAN = "human"
@@ -260,7 +260,7 @@ def _grader(
     found = agreement(groups)
     cells = Counter((item.graders[name], _CALLED[item.called]) for item in both)
     table = ConfusionCounts(cells[True, True], cells[True, False], cells[False, True], cells[False, False])
-    bias = newcombe_paired(table.yes_yes, table.yes_no, table.no_yes, table.no_no) if table.n else None
+    bias = paired_rate_difference(table.yes_yes, table.yes_no, table.no_yes, table.no_no) if table.n else None
     yes, n = rate or (0, 0)
     return GraderAgreement(
         name=name,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-from mesocosm.stats import newcombe, wilson
+from mesocosm.stats import rate_difference, wilson
 from mesocosm.stats.interval import Interval
 
 SHOWN = 50
@@ -66,8 +66,8 @@ class WrongAnswers:
 def wrong_answers(store: WrongSamples, run_id: str, by: str, against: str = "") -> WrongAnswers:
     """Return the wrong answers of a run by `by`, the agent's own failures among them.
 
-    Shares have Wilson intervals; differences to the run `against` are of independent shares (Newcombe's). Raises
-    UsageError for an unknown field.
+    Shares have Wilson intervals; differences to the run `against` are of independent shares. Raises UsageError for an
+    unknown field.
     """
     groups = store.wrong_groups(run_id, by)
     wrong = sum(group.count for group in groups)
@@ -76,6 +76,6 @@ def wrong_answers(store: WrongSamples, run_id: str, by: str, against: str = "") 
     kinds = []
     for group in groups[:SHOWN]:
         other = None if beside is None else beside.get(group.value, 0)
-        difference = newcombe(group.count, wrong, other, all_beside) if other is not None and all_beside else None
+        difference = None if other is None or not all_beside else rate_difference(group.count, wrong, other, all_beside)
         kinds.append(WrongKind(group.value, group.count, wilson(group.count, wrong), group.first, other, difference))
     return WrongAnswers(by, wrong, tuple(kinds), max(len(groups) - SHOWN, 0), None if beside is None else all_beside)

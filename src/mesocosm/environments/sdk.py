@@ -45,7 +45,7 @@ class BaseEnv(ABC):
     ...     def oracle(self):
     ...         return "yes"
     >>> evaluate(Once, model="builtin/oracle", limit=3).score
-    1.0000 [1.0000, 1.0000] n=3/3
+    1.0000 n=3/3
     """
 
     @abstractmethod

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.stats.distribution import normal_quantile
-from mesocosm.stats.interval import Interval, Method, clustered, proportion_clustered
+from mesocosm.stats.interval import Interval, Method
+from mesocosm.stats.mean import clustered, proportion_clustered
 
 FEW = 30
 """Number of labelled answers below which a threshold fitted to them is mostly chance."""

@@ -20,13 +20,12 @@ from mesocosm.stats.difference import (
     DifferenceTest,
     Flip,
     Verdict,
-    newcombe,
-    newcombe_paired,
     paired_difference,
     unpaired_difference,
     welch_interval,
 )
-from mesocosm.stats.interval import Interval, clustered, proportion_clustered, student, wilson
+from mesocosm.stats.interval import Interval, wilson
+from mesocosm.stats.mean import clustered, mean_interval, proportion_clustered
 from mesocosm.stats.moments import LARGEST, Moments, Spread, moments, spread, usable
 from mesocosm.stats.passk import PassK, pass_at_k, pass_hat_k
 from mesocosm.stats.power import (
@@ -40,7 +39,8 @@ from mesocosm.stats.power import (
     smallest_rate_difference,
 )
 from mesocosm.stats.quantile import median_clustered, median_interval, quantile_interval
-from mesocosm.stats.significance import Significance, fisher, holm, mcnemar, sign_flip, welch
+from mesocosm.stats.rates import barnard, mcnemar, paired_rate_difference, rate_difference
+from mesocosm.stats.significance import Significance, always_valid, holm, sign_flip, welch
 
 __all__ = [
     "AGGREGATIONS",
@@ -58,37 +58,38 @@ __all__ = [
     "aggregate",
     "agreement",
     "alpha_interval",
+    "always_valid",
+    "barnard",
     "bootstrap",
     "bootstrap_clustered",
     "clustered",
     "cohen_kappa",
     "corrected_rate",
     "fewest_pairs",
-    "fisher",
     "fit",
     "holm",
     "krippendorff_alpha",
     "mcnemar",
+    "mean_interval",
     "median_clustered",
     "median_interval",
     "moments",
     "spread",
-    "newcombe",
-    "newcombe_paired",
     "paired_difference",
     "paired_power",
+    "paired_rate_difference",
     "pairs_needed",
     "pass_at_k",
     "pass_hat_k",
     "proportion_clustered",
     "quantile_interval",
+    "rate_difference",
     "samples_needed",
     "sign_flip",
     "smallest_difference",
     "smallest_difference_unpaired",
     "smallest_flip_difference",
     "smallest_rate_difference",
-    "student",
     "unpaired_difference",
     "usable",
     "welch",

@@ -4,7 +4,8 @@ import math
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
-from mesocosm.stats.interval import Interval, clustered_sums, proportion_clustered, student, wilson
+from mesocosm.stats.interval import Interval, wilson
+from mesocosm.stats.mean import Bounds, mean_interval, mean_of_clusters, proportion_clustered
 from mesocosm.stats.moments import check_level, check_values, is_pass_fail
 from mesocosm.stats.quantile import median_clustered, median_interval
 
@@ -18,16 +19,16 @@ def aggregate(
     *,
     threshold: float = 0.0,
     level: float = 0.95,
-    proportions: bool = False,
+    bounds: Bounds | None = None,
 ) -> Interval:
     """Return the aggregation `how` of `values`; `clusters` names the task of each value when tasks have several trials.
 
     mean
-        Student or normal; clustered by task. Values of only 0 and 1 are a proportion and treated like pass_rate if both
-        occur, or if `proportions` declares that the values are bounded by 0 and 1: a count that happens to be 1
-        throughout is not a proportion.
+        see `mesocosm.stats.mean`; clustered by task. `bounds` are those of all possible values, if they are known;
+        values beyond them make them unknown. Values of only 0 and 1 are a proportion and treated like pass_rate if both
+        occur, or if these are the bounds: a count that happens to be 1 throughout is not a proportion.
     pass_rate
-        share of values strictly greater than `threshold`: Wilson, or its clustered form.
+        share of values strictly greater than `threshold`: Wilson, or that of clusters between 0 and 1.
     median
         exact percentile bootstrap; Woodruff when clustered.
     sum
@@ -40,15 +41,17 @@ def aggregate(
     """
     check_level(level)
     n = check_values(values)
+    if bounds is not None and not bounds[0] <= min(values) <= max(values) <= bounds[1]:
+        bounds = None
     if clusters is not None and len(clusters) != n:
         raise ValueError(f"{len(clusters)} cluster names for {n} values; give one for each value")
     if clusters is not None and len(set(clusters)) == n:
         clusters = None
     match how:
         case "mean":
-            return _mean(values, clusters, level, proportions)
+            return _mean(values, clusters, level, bounds)
         case "sum":
-            return _sum(values, clusters, level, proportions)
+            return _sum(values, clusters, level, bounds)
         case "pass_rate":
             return _rate(values, clusters, threshold, level)
         case "median":
@@ -59,21 +62,23 @@ def aggregate(
     raise ValueError(f"there is no aggregation {how!r}; choose one of {', '.join(AGGREGATIONS)}")
 
 
-def _mean(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, proportions: bool) -> Interval:
-    if is_pass_fail(values) and (proportions or min(values) < max(values)):
+def _mean(
+    values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, bounds: Bounds | None
+) -> Interval:
+    if is_pass_fail(values) and (bounds == (0, 1) or min(values) < max(values)):
         return _rate(values, clusters, 0.5, level)
     if clusters is None:
-        return student(values, level)
+        return mean_interval(values, level, bounds)
     sums: dict[Hashable, float] = {}
     sizes: dict[Hashable, int] = {}
     for name, value in zip(clusters, values, strict=True):
         sums[name] = sums.get(name, 0.0) + value
         sizes[name] = sizes.get(name, 0) + 1
-    return clustered_sums(list(sums.values()), list(sizes.values()), level)
+    return mean_of_clusters(list(sums.values()), list(sizes.values()), level, bounds)
 
 
-def _sum(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, proportions: bool) -> Interval:
-    total, scaled = math.fsum(values), _mean(values, clusters, level, proportions).times(len(values))
+def _sum(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float, bounds: Bounds | None) -> Interval:
+    total, scaled = math.fsum(values), _mean(values, clusters, level, bounds).times(len(values))
     return replace(scaled, value=total, low=min(scaled.low, total), high=max(scaled.high, total))
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from operator import sub
 from typing import Literal
 
-from mesocosm.stats.interval import Interval, critical_value, student, wilson
+from mesocosm.stats.interval import Interval, critical_value
+from mesocosm.stats.mean import SMALL, mean_interval
 from mesocosm.stats.moments import Moments, check_values, is_pass_fail, moments
 from mesocosm.stats.power import (
     fewest_pairs,
@@ -16,10 +17,8 @@ from mesocosm.stats.power import (
     smallest_flip_difference,
     smallest_rate_difference,
 )
-from mesocosm.stats.significance import Significance, fisher, mcnemar, sign_flip, welch, welch_df
-
-_EXACT = 200_000
-"""Maximum number of tasks of both runs for Fisher's exact test; more would be too slow."""
+from mesocosm.stats.rates import barnard, mcnemar, paired_rate_difference, rate_difference
+from mesocosm.stats.significance import Significance, sign_flip, welch, welch_df
 
 Verdict = Literal["a", "b", "tie"]
 
@@ -142,7 +141,8 @@ def unpaired_difference(
     if not means[0] or not means[1]:
         raise ValueError(f"run {'b' if means[0] else 'a'} has no scored task; there is nothing to compare")
     pass_fail = all(is_pass_fail(values) for run in runs for values in run.values())
-    interval, found, smallest = independent(means[0], means[1], pass_fail, level)
+    interval = independent_interval(means[0], means[1], pass_fail, level)
+    found = independent_test(means[0], means[1], pass_fail)
     return DifferenceTest(
         paired=False,
         mean_a=math.fsum(means[0]) / len(means[0]),
@@ -155,7 +155,7 @@ def unpaired_difference(
         only_a=(),
         only_b=(),
         flips=(),
-        smallest_difference=smallest,
+        smallest_difference=smallest_independent(means[0], means[1], pass_fail, level),
     )
 
 
@@ -171,11 +171,21 @@ def _table(x: Sequence[float], y: Sequence[float]) -> tuple[int, int, int, int]:
     return both, only_x, only_y, len(x) - both - only_x - only_y
 
 
-def paired_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
-    """Return the interval of the mean of x minus y: Newcombe's if all values are 0 or 1, otherwise `student`."""
+def paired_interval(
+    x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float, width: float | None = None
+) -> Interval:
+    """Return the interval of the mean of x minus y: Tango's if all values are 0 or 1, otherwise that of a mean.
+
+    `width` is the distance of the bounds of all possible values, if they are known. If the differences do not vary, it
+    is the distance of the values that were seen.
+    """
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
-        return newcombe_paired(*_table(x, y), level)
-    return student(differences(x, y), level)
+        return paired_rate_difference(*_table(x, y), level)
+    deltas = differences(x, y)
+    if width is None and len(deltas) > 1 and min(deltas) == max(deltas):
+        width = max(map(max, (x, y))) - min(map(min, (x, y)))
+    possible = width and max(map(abs, deltas)) <= width
+    return mean_interval(deltas, level, (-width, width) if width and possible else None)
 
 
 def paired_test(
@@ -183,7 +193,7 @@ def paired_test(
 ) -> Significance:
     """Return the test of paired values: McNemar's if all values are 0 or 1, otherwise the sign-flip test."""
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
-        return mcnemar(*_table(x, y)[1:3])
+        return mcnemar(*_table(x, y)[1:3], len(x))
     return sign_flip(differences(x, y), resamples=resamples, seed=seed)
 
 
@@ -202,80 +212,42 @@ def smallest_paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, lev
     return smallest_difference(sd, n, level=level) if sd else None
 
 
-def independent(
-    x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float
-) -> tuple[Interval, Significance, float | None]:
-    """Return interval, test and smallest detectable difference of the means of x and y as independent samples.
+def independent_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
+    """Return the interval of the mean of x minus that of y, which are independent samples."""
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        return rate_difference(int(sum(x)), len(x), int(sum(y)), len(y), level)
+    return welch_interval(moments(x), moments(y), level)
 
-    The last one is None if neither sample varies.
-    """
+
+def independent_test(x: Sequence[float], y: Sequence[float], pass_fail: bool) -> Significance:
+    """Return the test of independent samples: Barnard's if all values are 0 or 1, otherwise Welch's."""
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        return barnard(int(sum(x)), len(x), int(sum(y)), len(y))
+    return welch(moments(x), moments(y))
+
+
+def smallest_independent(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> float | None:
+    """Return the smallest difference that these samples can show with 80 % power, None if neither varies."""
     n_x, n_y = len(x), len(y)
-    if pass_fail and is_pass_fail(x) and is_pass_fail(y) and n_x + n_y <= _EXACT:
-        passed_x, passed_y = int(sum(x)), int(sum(y))
-        rate = (passed_x + passed_y) / (n_x + n_y)
-        interval = newcombe(passed_x, n_x, passed_y, n_y, level)
-        smallest = smallest_rate_difference(rate, n_x, n_y, level=level)
-        return interval, fisher(passed_x, n_x, passed_y, n_y), smallest
+    if pass_fail and is_pass_fail(x) and is_pass_fail(y):
+        return smallest_rate_difference((sum(x) + sum(y)) / (n_x + n_y), n_x, n_y, level=level)
     one, other = moments(x), moments(y)
     varies = min(n_x, n_y) < 2 or one.sd > 0 or other.sd > 0
-    least = smallest_difference_unpaired(one.sd, n_x, other.sd, n_y, level=level) if varies else None
-    return welch_interval(one, other, level), welch(one, other), least
-
-
-def newcombe_paired(both: int, only_a: int, only_b: int, neither: int, level: float = 0.95) -> Interval:
-    """Return the interval of the difference of two paired pass rates, from the numbers of tasks in each cell.
-
-    Square-and-add of two Wilson intervals with the correlation of the table, method 10 of Newcombe 1998, Statist. Med.
-    17:2635. Raise ValueError for no tasks or negative numbers.
-    """
-    n = both + only_a + only_b + neither
-    if min(both, only_a, only_b, neither) < 0 or n == 0:
-        raise ValueError(f"{(both, only_a, only_b, neither)} tasks are impossible; give numbers >= 0 with a sum >= 1")
-    a, b = wilson(both + only_a, n, level), wilson(both + only_b, n, level)
-    phi = _correlation(both, only_a, only_b, neither)
-    difference = (only_a - only_b) / n
-    down = _square_and_add(a.value - a.low, b.high - b.value, phi)
-    up = _square_and_add(b.value - b.low, a.high - a.value, phi)
-    return Interval(difference, difference - down, difference + up, n, "newcombe paired", level)
-
-
-def _correlation(both: int, only_a: int, only_b: int, neither: int) -> float:
-    product = (both + only_a) * (both + only_b) * (only_a + neither) * (only_b + neither)
-    if product == 0:
-        return 0.0
-    determinant = both * neither - only_a * only_b
-    half = (both + only_a + only_b + neither) / 2
-    return (max(determinant - half, 0) if determinant > 0 else determinant) / math.sqrt(product)
-
-
-def _square_and_add(x: float, y: float, phi: float) -> float:
-    return math.sqrt(max(0.0, x * x - 2 * phi * x * y + y * y))
-
-
-def newcombe(passes_a: int, n_a: int, passes_b: int, n_b: int, level: float = 0.95) -> Interval:
-    """Return the interval of the difference of two independent pass rates.
-
-    Square-and-add of two Wilson intervals, method 10 of Newcombe 1998, Statist. Med. 17:873. `n` of the result is
-    n_a + n_b. Raise ValueError for impossible counts.
-    """
-    a, b = wilson(passes_a, n_a, level), wilson(passes_b, n_b, level)
-    difference = a.value - b.value
-    low = difference - math.hypot(a.value - a.low, b.high - b.value)
-    high = difference + math.hypot(a.high - a.value, b.value - b.low)
-    return Interval(difference, max(low, -1.0), min(high, 1.0), n_a + n_b, "newcombe", level)
+    return smallest_difference_unpaired(one.sd, n_x, other.sd, n_y, level=level) if varies else None
 
 
 def welch_interval(a: Moments, b: Moments, level: float = 0.95) -> Interval:
     """Return the interval of the difference of two means with unequal variances (Welch 1947, Biometrika 34:28).
 
-    A single value on either side gives `[-inf, inf]`. `n` of the result is the number of values on both sides.
+    A single value on either side, and values that do not vary, give `[-inf, inf]`. `n` of the result is the number of
+    values on both sides.
     """
     difference, n = a.mean - b.mean, a.n + b.n
-    if min(a.n, b.n) < 2:
-        return Interval(difference, -math.inf, math.inf, n, "welch", level)
     error = math.hypot(a.sd / math.sqrt(a.n), b.sd / math.sqrt(b.n))
+    if min(a.n, b.n) < 2 or error == 0:
+        return Interval(difference, -math.inf, math.inf, n, "none", level)
     margin = critical_value(level, welch_df(a.sd, a.n, b.sd, b.n)) * error
-    return Interval(difference, difference - margin, difference + margin, n, "welch", level)
+    return Interval(difference, difference - margin, difference + margin, n, "welch", level, min(a.n, b.n) < SMALL)
 
 
 def _flips(tasks: Sequence[str], a: Sequence[float], b: Sequence[float]) -> tuple[Flip, ...]:

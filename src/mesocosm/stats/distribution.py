@@ -94,19 +94,6 @@ def binomial_cdf(k: int, n: int, p: float) -> float:
     return 1.0 if k >= n else _beta(1 - p, p, n - k, k + 1)
 
 
-def binomial_quantile(q: float, n: int, p: float) -> int:
-    """Return the smallest k with P(at most k successes in n trials) >= q. Raise ValueError unless 0 < q < 1."""
-    _check_probability(q)
-    low, high = 0, n
-    while low < high:
-        middle = (low + high) // 2
-        if binomial_cdf(middle, n, p) >= q:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 def _gamma_tails(x: float, a: float) -> tuple[float, float]:
     """Return P(X <= x) and P(X > x) for a gamma variable of shape `a` and scale 1.
 

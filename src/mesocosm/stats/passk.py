@@ -25,8 +25,8 @@ def pass_at_k(
     """Return the probability that at least one of k trials passes: mean over tasks of 1 - C(n-c, k) / C(n, k).
 
     `counts` contains (trials n, passes c) of each task. Source: Chen et al. 2021, arXiv:2107.03374. The interval is
-    over tasks: Wilson if every task's value is 0 or 1, otherwise Student or normal, cut to [0, 1]. `clusters` names the
-    item of each task if some are variants of one item; the interval is then clustered. Raise ValueError for impossible
+    over tasks, between 0 and 1. `clusters` names the item of each task if some are variants of one item; the interval
+    is then clustered. Raise ValueError for impossible
     counts, k < 1, `clusters` of another length, or if no task has k trials.
     """
     return _over_tasks(counts, k, level, clusters, lambda n, c: 1 - _share(n - c, n, k))
@@ -59,9 +59,7 @@ def _over_tasks(
         most = max((n for n, _ in counts), default=0)
         raise ValueError(f"no task has {k} trials, the most is {most}; choose a smaller k or run more trials")
     items = None if clusters is None else [item for item, (n, _) in zip(clusters, counts, strict=True) if n >= k]
-    interval = aggregate("mean", values, items, level=level, proportions=True)
-    if interval.bounded:
-        interval = interval.clipped(0.0, 1.0)
+    interval = aggregate("mean", values, items, level=level, bounds=(0.0, 1.0))
     return PassK(k, interval, len(values), len(counts) - len(values))
 
 

@@ -10,14 +10,14 @@ from functools import lru_cache
 from mesocosm.stats.distribution import (
     binomial_cdf,
     binomial_pmf,
-    binomial_quantile,
     chi_square_quantile,
     normal_cdf,
     normal_quantile,
 )
 from mesocosm.stats.interval import critical_value
 from mesocosm.stats.moments import check_level
-from mesocosm.stats.significance import fisher, welch_df
+from mesocosm.stats.rates import barnard, critical_flips
+from mesocosm.stats.significance import welch_df
 
 _EXACT_TASKS = 400
 _SLICES = 600
@@ -93,12 +93,12 @@ def smallest_rate_difference(rate: float, n_a: int, n_b: int, *, power: float = 
     """Return the smallest difference of two independent pass rates around `rate` detected with probability `power`.
 
     Two-sample normal approximation (Fleiss, Levin & Paik 2003, Statistical Methods for Rates and Proportions, 4.2).
-    Infinite if Fisher's test cannot even distinguish all passed from none passed. Raise ValueError unless
+    Infinite if Barnard's test cannot even distinguish all passed from none passed. Raise ValueError unless
     0 <= rate <= 1, both runs have tasks, and 0 < power < 1.
     """
     if not 0 <= rate <= 1:
         raise ValueError(f"a pass rate of {rate} is impossible; give a share between 0 and 1")
-    if fisher(n_a, n_a, 0, n_b).p_value > 1 - level:
+    if barnard(n_a, n_a, 0, n_b).p_value > 1 - level:
         return math.inf
     return _smallest(lambda d: _rate_power(rate, d, n_a, n_b, level), power)
 
@@ -173,20 +173,15 @@ def _flip_power(n: int, flip_rate: float, difference: float, level: float) -> fl
     """Return the mean, over the number of flips m, of the probability that a binomial(m, share) is extreme."""
     share = 0.5 + 0.5 * difference / flip_rate if flip_rate else 0.5
     spread = 7 * math.sqrt(n * flip_rate * (1 - flip_rate)) + 1
-    first, last = max(0, math.floor(n * flip_rate - spread)), min(n, math.ceil(n * flip_rate + spread))
+    first, last = max(1, math.floor(n * flip_rate - spread)), min(n, math.ceil(n * flip_rate + spread))
+    critical = critical_flips(n, level)
     total = 0.0
     for m in range(first, last + 1):
-        limit = _most_opposite(m, level)
+        # So many of the flips may be in the opposite direction.
+        limit = math.floor((m - critical * math.sqrt(m)) / 2)
         shown = binomial_cdf(limit, m, share) + binomial_cdf(limit, m, 1 - share) if limit >= 0 else 0.0
         total += binomial_pmf(m, n, flip_rate) * shown
     return total
-
-
-@lru_cache(maxsize=4096)
-def _most_opposite(flips: int, level: float) -> int:
-    """Return how many of `flips` may be in the opposite direction while McNemar still rejects; -1 if it never does."""
-    limit = binomial_quantile((1 - level) / 2, flips, 0.5)
-    return limit if 2 * binomial_cdf(limit, flips, 0.5) <= 1 - level else limit - 1
 
 
 def _flip_power_normal(n: int, flip_rate: float, difference: float, level: float) -> float:

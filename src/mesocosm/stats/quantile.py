@@ -13,6 +13,7 @@ from itertools import chain
 
 from mesocosm.stats.distribution import binomial_cdf, binomial_pmf
 from mesocosm.stats.interval import Interval, clustered_error, critical_value
+from mesocosm.stats.mean import SMALL
 from mesocosm.stats.moments import check_level, check_values
 
 # The probability that the r-th smallest draw is more than this many ranks from a given border is below 1e-13.
@@ -22,22 +23,26 @@ _REACH = 64
 def median_interval(values: Sequence[float], level: float = 0.95) -> Interval:
     """Return the median with its exact bootstrap interval; for even counts, the mean of the two middle values.
 
-    A single value gives `[-inf, inf]`. Raise ValueError for no values or a value that is not usable.
+    Fewer than five values, which bound no median well enough, give `[-inf, inf]`. Raise ValueError for no values or a
+    value that is not usable.
     """
     check_level(level)
     n = check_values(values)
     if n % 2:
         return quantile_interval(values, 0.5, level)
     ordered = sorted(values)
+    if not _enough(n, 0.5, level):
+        return Interval(_median(ordered), -math.inf, math.inf, n, "none", level)
     low, high = (_middle_quantile(ordered, p) for p in ((1 - level) / 2, (1 + level) / 2))
     median = _median(ordered)
-    return Interval(median, min(low, median), max(high, median), n, "exact bootstrap", level)
+    return Interval(median, min(low, median), max(high, median), n, "exact bootstrap", level, n < SMALL)
 
 
 def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) -> Interval:
     """Return the ⌈nq⌉-th smallest of n values with its exact bootstrap interval.
 
-    A single value gives `[-inf, inf]`. Raise ValueError unless 0 < q < 1, and for no values or one that is not usable.
+    Values so few that their range is no interval of this level give `[-inf, inf]`. Raise ValueError unless 0 < q < 1,
+    and for no values or one that is not usable.
     """
     check_level(level)
     n = check_values(values)
@@ -47,13 +52,18 @@ def quantile_interval(values: Sequence[float], q: float, level: float = 0.95) ->
     # 0.07 * 100 is slightly more than 7 in binary.
     rank = max(math.ceil(round(n * q, 9)), 1)
     value = ordered[rank - 1]
-    if n == 1:
-        return Interval(value, -math.inf, math.inf, 1, "exact bootstrap", level)
+    if not _enough(n, q, level):
+        return Interval(value, -math.inf, math.inf, n, "none", level)
     ranks = range(1, n + 1)
     low, high = (
         ordered[bisect_left(ranks, p, key=lambda k: _at_least(rank, n, k))] for p in ((1 - level) / 2, (1 + level) / 2)
     )
-    return Interval(value, low, high, n, "exact bootstrap", level)
+    return Interval(value, low, high, n, "exact bootstrap", level, n < SMALL)
+
+
+def _enough(n: int, q: float, level: float) -> bool:
+    """Return whether the range of n values contains the q-quantile about as often as `level` says: five of a median."""
+    return 1 - q**n - (1 - q) ** n >= 1 - 1.3 * (1 - level)
 
 
 def median_clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
@@ -69,13 +79,14 @@ def median_clustered(values_by_cluster: Collection[Sequence[float]], level: floa
     check_values(ordered)
     n, median = len(ordered), _median(ordered)
     if len(sizes) == 1:
-        return Interval(median, -math.inf, math.inf, n, "woodruff", level)
+        return Interval(median, -math.inf, math.inf, n, "none", level)
     below = [sum((x < median) + 0.5 * (x == median) for x in values) for values in values_by_cluster]
     margin = critical_value(level, len(sizes) - 1) * clustered_error(below, sizes, 0.5)
     first, last = math.floor(n * (0.5 - margin)), math.ceil(n * (0.5 + margin))
     low = ordered[first - 1] if first >= 1 else -math.inf
     high = ordered[last - 1] if last <= n else math.inf
-    return Interval(median, min(low, median), max(high, median), n, "woodruff", level)
+    weak = len(sizes) < SMALL
+    return Interval(median, min(low, median), max(high, median), n, "woodruff", level, weak)
 
 
 def _at_least(rank: int, n: int, k: int) -> float:

@@ -1,11 +1,12 @@
-"""P values: exact McNemar, Fisher, paired sign flips, Welch; and Holm's adjustment for several comparisons."""
+"""P values of means: paired sign flips, Welch, always valid ones; and Holm's adjustment for several comparisons."""
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mesocosm.stats.distribution import binomial_cdf, normal_cdf, t_cdf
+from mesocosm.stats.distribution import normal_cdf, t_cdf
 from mesocosm.stats.moments import Moments, check_values
 
 _EXACT_PAIRS = 14
@@ -16,44 +17,16 @@ _MEAN_BITS = 20
 _NEGLIGIBLE = 0.002
 
 
+_BETS = tuple(sign * 0.95 * 0.6**i for i in range(10) for sign in (1, -1))
+"""Shares of the wealth that bets on a difference risk: even for any size of a difference between 0.02 and 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class Significance:
     """A two-sided p value and the name of its test."""
 
     p_value: float
     test: str
-
-
-def mcnemar(only_a: int, only_b: int) -> Significance:
-    """Return the exact McNemar test from the numbers of tasks that only one of two runs passed.
-
-    Twice the smaller binomial tail at 1/2, at most 1 (McNemar 1947, Psychometrika 12:153). Raise ValueError for
-    negative numbers.
-    """
-    if min(only_a, only_b) < 0:
-        raise ValueError(f"{only_a} and {only_b} tasks are impossible; numbers of tasks cannot be negative")
-    p = 2 * binomial_cdf(min(only_a, only_b), only_a + only_b, 0.5)
-    return Significance(min(1.0, p), "mcnemar exact")
-
-
-def fisher(passes_a: int, n_a: int, passes_b: int, n_b: int) -> Significance:
-    """Return Fisher's exact test of two pass rates: the total probability of all tables no likelier than this one.
-
-    Raise ValueError for impossible counts.
-    """
-    if not (0 <= passes_a <= n_a and 0 <= passes_b <= n_b and n_a and n_b):
-        raise ValueError(
-            f"{passes_a} of {n_a} and {passes_b} of {n_b} passes are impossible; give 0 <= passes <= n >= 1"
-        )
-    passes = passes_a + passes_b
-    first, last = max(0, passes - n_b), min(passes, n_a)
-    log_chance = [_log_choose(n_a, k) + _log_choose(n_b, passes - k) for k in range(first, last + 1)]
-    # Tables of equal probability must count even if rounding makes one slightly larger.
-    bound = log_chance[passes_a - first] + 1e-7
-    peak = max(log_chance)
-    chances = [math.exp(chance - peak) for chance in log_chance]
-    unlikely = math.fsum(c for c, log in zip(chances, log_chance, strict=True) if log <= bound)
-    return Significance(min(1.0, unlikely / math.fsum(chances)), "fisher exact")
 
 
 def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: int = 0) -> Significance:
@@ -82,6 +55,25 @@ def sign_flip(differences: Sequence[float], *, resamples: int = 10_000, seed: in
     if 0.56 * math.fsum(float(unit) ** 3 for unit in units) < _NEGLIGIBLE * squares**1.5:
         return Significance(2 * normal_cdf(-abs(signed) / math.sqrt(squares)), "sign flips normal")
     return Significance(_random_flips(units, extreme, resamples, random.Random(seed)), "sign flips")
+
+
+def always_valid(differences: Sequence[float], width: float | None) -> Significance:
+    """Return the test of paired differences that stays valid however often, and until whenever, somebody looks at it.
+
+    The differences are at most `width`. p is 1 over the wealth of bets on them, of which each has no gain on average if
+    their mean is 0: Π(1 + share · difference / width), averaged over several shares. The chance that it is ever above
+    20 is 5 % at most (Ville 1939; Waudby-Smith & Ramdas 2024, J. Royal Statist. Soc. B 86:1). The order of the
+    differences does not matter. p is 1 without `width`, or if it is exceeded: nothing can be bet on
+    values without bounds.
+    """
+    check_values(differences)
+    counts = Counter(d / width for d in differences if d) if width else Counter[float]()
+    if not counts or max(map(abs, counts)) > 1 + 1e-9:
+        return Significance(1.0, "always valid")
+    logs = [math.fsum(n * math.log1p(share * d) for d, n in counts.items()) for share in _BETS]
+    most = max(logs)
+    log_wealth = most + math.log(math.fsum(math.exp(log - most) for log in logs) / len(logs))
+    return Significance(math.exp(-max(log_wealth, 0.0)), "always valid")
 
 
 def welch(a: Moments, b: Moments) -> Significance:

@@ -31,11 +31,12 @@ export function BestScore({ benchmark }: { benchmark: Schema<'BenchmarkSummary'>
 }
 
 function Best({ best, metric }: { best: Schema<'BenchmarkEntry'>; metric: string | null }) {
-  const { value, low, high, n_scored: scored, n_planned: planned } = best.metric
+  const { value, low, high, weak, n_scored: scored, n_planned: planned } = best.metric
   return (
     <span className={styles.lines}>
       <span data-tip={metric ?? undefined}>
-        <strong className={styles.value}>{measure(value)}</strong> <span className="muted">{interval(low, high)}</span>
+        <strong className={styles.value}>{measure(value)}</strong>{' '}
+        <span className="muted">{interval(low, high, weak)}</span>
       </span>
       <span className={styles.second}>
         <ModelName model={best.model} short /> n={count(scored)}/{count(planned)}

@@ -71,7 +71,7 @@ function Under(props: EntryRowProps) {
         <strong>
           <Num value={metric.value} />
         </strong>{' '}
-        <span className="muted">{interval(metric.low, metric.high)}</span>
+        <span className="muted">{interval(metric.low, metric.high, metric.weak)}</span>
       </span>
       <span className={styles.drawn}>
         <Drawn {...props} />
@@ -92,7 +92,7 @@ function Numbers(props: EntryRowProps) {
         <strong>
           <Num value={metric.value} />
         </strong>
-        <span className={styles.second}>{interval(metric.low, metric.high)}</span>
+        <span className={styles.second}>{interval(metric.low, metric.high, metric.weak)}</span>
       </td>
       <td className={styles.plot}>
         <Drawn {...props} />

@@ -96,7 +96,7 @@ function numbers(metric: string, readings: readonly Reading[], digest: string) {
       modelText(one.model),
       one.agent,
       measure(one.value),
-      interval(one.low, one.high),
+      interval(one.low, one.high, one.weak),
       one.benchmark_digest === digest ? 'newest' : 'older',
     ]),
   }
@@ -134,7 +134,7 @@ function timeScale(readings: readonly Reading[], width: number) {
 }
 
 function said(reading: Reading, digest: string): string {
-  const { created_at, model, agent, value, low, high, n_scored, n_planned } = reading
-  const score = `${measure(value)} ${interval(low, high)} n=${n_scored}/${n_planned}`
+  const { created_at, model, agent, value, low, high, weak, n_scored, n_planned } = reading
+  const score = `${measure(value)} ${interval(low, high, weak)} n=${n_scored}/${n_planned}`
   return `${modelText(model)} with ${agent}, ${exactTime(created_at).slice(0, 16)}: ${score}${reading.benchmark_digest === digest ? '' : ', older content'}`
 }

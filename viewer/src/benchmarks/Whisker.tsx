@@ -15,13 +15,16 @@ interface WhiskerProps {
   reference: string
 }
 
-const UNKNOWN = { value: null, low: null, high: null }
+const UNKNOWN = { value: null, low: null, high: null, weak: false }
 
 export function Whisker({ metric, scale, floor, ceiling, reference }: WhiskerProps) {
-  const { value, low, high } = metric ?? UNKNOWN
+  const { value, low, high, weak } = metric ?? UNKNOWN
   const at = (number: number) => `${placeOn(scale, number) * 100}%`
   return (
-    <span className={styles.plot} data-tip={value === null ? undefined : `${measure(value)} ${interval(low, high)}`}>
+    <span
+      className={styles.plot}
+      data-tip={value === null ? undefined : `${measure(value)} ${interval(low, high, weak)}`}
+    >
       {scale.ticks.map((tick) => (
         <span key={tick} className={styles.tick} style={{ left: at(tick) }} />
       ))}

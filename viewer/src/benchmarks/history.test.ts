@@ -10,6 +10,7 @@ function reading(model: string, created_at: string, value: number | null = 0.5):
     benchmark_digest: 'd',
     value,
     low: null,
+    weak: false,
     high: null,
     n_scored: 1,
     n_planned: 1,

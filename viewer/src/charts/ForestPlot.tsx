@@ -11,6 +11,7 @@ export interface ForestRow {
   value: number | null
   low: number | null
   high: number | null
+  weak?: boolean
   tone?: 'better' | 'worse' | 'tie'
   /** A short word at the right: winner, tie, n=. */
   note?: string
@@ -36,7 +37,7 @@ export function ForestPlot({ title, rows, differences = false, domain, onChoose 
   const form = differences ? signed : measure
   const height = rows.length * ROW + 26
   const said = (row: ForestRow) =>
-    `${row.label}: ${form(row.value)} ${interval(row.low, row.high)} ${wordOf(row)}`.trim()
+    `${row.label}: ${form(row.value)} ${interval(row.low, row.high, row.weak)} ${wordOf(row)}`.trim()
   const [least, greatest] = domain ?? endsOf(rows, differences)
   return (
     <Frame

@@ -19,7 +19,7 @@ export function CompareHeadline({ pair, labels, direction }: CompareHeadlineProp
   const { ahead } = leadWords(direction)
   const numbers = (
     <strong className="number" data-tip={`${lead.amount}\n${lead.low} to ${lead.high}`}>
-      {measure(lead.amount)} {interval(lead.low, lead.high)}
+      {measure(lead.amount)} {interval(lead.low, lead.high, lead.weak)}
     </strong>
   )
   const basis = `${pWords(pair.p_adjusted)}, ${basisWords(pair)}`

@@ -99,7 +99,7 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
       <td>
         <span className={styles.delta}>
           <strong data-tip={delta}>{signed(pair.delta)}</strong>
-          <span className="muted">{interval(pair.low, pair.high)}</span>
+          <span className="muted">{interval(pair.low, pair.high, pair.weak)}</span>
           <span data-tip={p}>p {pValue(pair.p_adjusted)}</span>
           <span>{tasks} tasks</span>
           <Finding pair={pair} direction={direction} />
@@ -110,7 +110,7 @@ function PairCells({ pair, baseline, narrow, direction }: PairCellsProps) {
   return (
     <>
       <td data-numeric data-tip={delta}>
-        {signed(pair.delta)} <span className="muted">{interval(pair.low, pair.high)}</span>
+        {signed(pair.delta)} <span className="muted">{interval(pair.low, pair.high, pair.weak)}</span>
       </td>
       <td data-numeric data-tip={p}>
         {pValue(pair.p_adjusted)}

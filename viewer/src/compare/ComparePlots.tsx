@@ -28,7 +28,8 @@ export function ComparePlots({
   }
   const scored = runs.map((id, index): ForestRow => {
     const score = scores[index]
-    return { label: called(id), value: score?.value ?? null, low: score?.low ?? null, high: score?.high ?? null }
+    const { value = null, low = null, high = null, weak = false } = score ?? {}
+    return { label: called(id), value, low, high, weak }
   })
   const different = pairs.map(
     (pair): ForestRow => ({ ...rowOf(pair, benchmark.higher_is_better), label: called(pair.b) }),
@@ -52,7 +53,14 @@ function rowOf(pair: Pair, direction: Direction): Omit<ForestRow, 'label'> {
   const { ahead, behind } = leadWords(direction)
   const word = { a: behind, b: ahead, tie: 'tie' }[pair.winner]
   const tone = direction === null ? undefined : TONES[pair.winner]
-  return { value: pair.delta, low: pair.low, high: pair.high, tone, note: `${signed(pair.delta)} ${word}` }
+  return {
+    value: pair.delta,
+    low: pair.low,
+    high: pair.high,
+    weak: pair.weak,
+    tone,
+    note: `${signed(pair.delta)} ${word}`,
+  }
 }
 
 function numbers(row: ForestRow): (number | null)[] {

@@ -4,16 +4,22 @@ import { basisWords, differenceDomain, domainOf, leaderOf, leadOf, pWords, score
 
 describe('the lead of the better run', () => {
   it('is positive with its interval the right way round', () => {
-    expect(leadOf(pairFixture({}))).toEqual({ amount: 0.1, low: 0.02, high: 0.18 })
+    expect(leadOf(pairFixture({}))).toEqual({ amount: 0.1, low: 0.02, high: 0.18, weak: false })
     expect(leadOf(pairFixture({ delta: -0.1, low: -0.18, high: -0.02 }))).toEqual({
       amount: 0.1,
       low: 0.02,
       high: 0.18,
+      weak: false,
     })
   })
 
   it('may have no interval', () => {
-    expect(leadOf(pairFixture({ delta: -0.1, low: null, high: null }))).toEqual({ amount: 0.1, low: null, high: null })
+    expect(leadOf(pairFixture({ delta: -0.1, low: null, high: null }))).toEqual({
+      amount: 0.1,
+      low: null,
+      high: null,
+      weak: false,
+    })
   })
 
   it('is of the smaller number where lower is better', () => {

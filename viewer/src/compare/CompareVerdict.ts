@@ -13,12 +13,13 @@ interface Lead {
   amount: number
   low: number | null
   high: number | null
+  weak: boolean
 }
 
 /** By how much the better of two runs is better; in a tie the difference as it was measured, seen from the greater. */
 export function leadOf(pair: Pair): Lead {
-  if (pair.delta >= 0) return { amount: pair.delta, low: pair.low, high: pair.high }
-  return { amount: -pair.delta, low: negated(pair.high), high: negated(pair.low) }
+  if (pair.delta >= 0) return { amount: pair.delta, low: pair.low, high: pair.high, weak: pair.weak }
+  return { amount: -pair.delta, low: negated(pair.high), high: negated(pair.low), weak: pair.weak }
 }
 
 /** Whether more of a metric is better; null where nobody declared it, and runs are only higher or lower. */

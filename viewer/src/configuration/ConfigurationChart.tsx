@@ -144,7 +144,7 @@ function dayOf(at: string): string {
 
 function said({ run, metric }: Point): string {
   const evaluation = run.request?.evaluation
-  const score = `${measure(metric.value)} ${interval(metric.low, metric.high)} n=${metric.n_scored}/${metric.n_planned}`
+  const score = `${measure(metric.value)} ${interval(metric.low, metric.high, metric.weak)} n=${metric.n_scored}/${metric.n_planned}`
   return `${evaluation ? codeText(evaluation) : runName(run)}, ${run.model}: ${score}`
 }
 
@@ -157,7 +157,7 @@ function numbers(metric: string, points: readonly Point[]) {
       run.request?.evaluation ? codeText(run.request.evaluation) : '',
       run.model,
       measure(one.value),
-      interval(one.low, one.high),
+      interval(one.low, one.high, one.weak),
     ]),
   }
 }

@@ -6,6 +6,7 @@ export interface Compared {
   delta: number
   low: number | null
   high: number | null
+  weak?: boolean
   level: number
   p_value: number
   paired: boolean
@@ -30,13 +31,13 @@ export function Difference({ compared }: { compared: Compared }) {
 
 /** A difference in a sentence: by how much, how sure, and whether it is real. */
 export function DifferenceText({ compared }: { compared: Compared }) {
-  const { delta, low, high, verdict, p_value: p, paired } = compared
+  const { delta, low, high, weak, verdict, p_value: p, paired } = compared
   const basis = paired ? 'paired by task' : 'on different tasks'
   const shown = pValue(p)
   return (
     <span className={styles.verdict}>
       <strong className={styles.difference} data-verdict={verdict} data-tip={inFull(compared)}>
-        {signed(delta)} {interval(low, high)}
+        {signed(delta)} {interval(low, high, weak)}
       </strong>
       <strong>{MEANINGS[verdict]}</strong>
       <span className="muted">

@@ -45,7 +45,7 @@ export function LeaderboardRow({ entry, scale, domains, version }: LeaderboardRo
       )}
       <td data-numeric data-breaks>
         <strong className="number">{measure(entry.primary_score)}</strong>{' '}
-        <span className="muted number">{interval(entry.primary?.low, entry.primary?.high)}</span>
+        <span className="muted number">{interval(entry.primary?.low, entry.primary?.high, entry.primary?.weak)}</span>
         <span className={styles.narrow}>
           n={count(entry.n_scored)}/{count(entry.n_planned)}
         </span>

@@ -45,7 +45,7 @@ export function GalleryTable({ runs }: { runs: readonly Schema<'GalleryRun'>[] }
             </td>
             <td data-numeric data-breaks data-tip={run.primary?.name}>
               <strong className="number">{measure(run.primary_score)}</strong>{' '}
-              <span className="muted number">{interval(run.primary?.low, run.primary?.high)}</span>{' '}
+              <span className="muted number">{interval(run.primary?.low, run.primary?.high, run.primary?.weak)}</span>{' '}
               {run.primary && (
                 <span className="muted number">
                   n={count(run.primary.n_scored)}/{count(run.primary.n_planned)}

@@ -23,7 +23,7 @@ export function Score({ metric, show = 'line', scale, going = false }: ScoreProp
   // Bars of several rows are only comparable when what is beside them is always equally wide.
   const amount = show === 'stack' && metric.n_planned >= 10_000 ? compact : count
   const bar = <IntervalBar value={metric.value} low={metric.low} high={metric.high} scale={scale} label={metric.name} />
-  const range = <span className={styles.range}>{interval(metric.low, metric.high)}</span>
+  const range = <span className={styles.range}>{interval(metric.low, metric.high, metric.weak)}</span>
   const n = (
     <span className={styles.n}>
       n={amount(metric.n_scored)}/{amount(metric.n_planned)}
@@ -65,7 +65,9 @@ function Missing({ metric }: { metric: Schema<'MetricDocument'> }) {
 function inFull(metric: Schema<'MetricDocument'>): string {
   const parts = [`${metric.name}: ${exact(metric.value)}`]
   if (metric.low != null && metric.high != null) {
-    parts.push(`${metric.level * 100}% interval ${metric.low} to ${metric.high} (${metric.method})`)
+    parts.push(
+      `${metric.level * 100}% interval ${metric.low} to ${metric.high} (${metric.method}${metric.weak ? ', weak: few values' : ''})`,
+    )
   }
   parts.push(`${count(metric.n_scored)} of ${count(metric.n_planned)} planned have a value`)
   return parts.join('\n')

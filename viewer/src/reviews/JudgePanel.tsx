@@ -41,23 +41,26 @@ export function JudgePanel({ judge }: { judge: Schema<'JudgeDocument'> }) {
         </Fact>
         {bias && (
           <Fact term={bias.value < 0 ? 'Strict by' : 'Lenient by'}>
-            {signed(bias.value)} <span className="muted">{interval(bias.low, bias.high)}</span>
+            {signed(bias.value)} <span className="muted">{interval(bias.low, bias.high, bias.weak)}</span>
           </Fact>
         )}
         {sensitivity && (
           <Fact term="Calls right what is right">
-            {measure(sensitivity.value)} <span className="muted">{interval(sensitivity.low, sensitivity.high)}</span>
+            {measure(sensitivity.value)}{' '}
+            <span className="muted">{interval(sensitivity.low, sensitivity.high, sensitivity.weak)}</span>
           </Fact>
         )}
         {specificity && (
           <Fact term="Calls wrong what is wrong">
-            {measure(specificity.value)} <span className="muted">{interval(specificity.low, specificity.high)}</span>
+            {measure(specificity.value)}{' '}
+            <span className="muted">{interval(specificity.low, specificity.high, specificity.weak)}</span>
           </Fact>
         )}
         <Fact term="Score corrected for it">
           {corrected ? (
             <>
-              {measure(corrected.value)} <span className="muted">{interval(corrected.low, corrected.high)}</span>
+              {measure(corrected.value)}{' '}
+              <span className="muted">{interval(corrected.low, corrected.high, corrected.weak)}</span>
             </>
           ) : (
             <span className="muted">{judge.uncorrected}</span>

@@ -32,7 +32,7 @@ describe('words of reviews', () => {
   })
 
   it('never shows an interval that is not known', () => {
-    const kappa = { value: -0.125, low: null, high: null, n: 3, method: 'bootstrap' }
+    const kappa = { value: -0.125, low: null, high: null, weak: false, n: 3, method: 'bootstrap' }
     expect(digits(-0.125)).toBe('−0.13')
     expect(ends(kappa)).toBe('–')
     expect(kappaWords(kappa)).toBe('−0.13, interval not known')

@@ -11,6 +11,8 @@ import { Panel } from '../parts/Panel'
 import { Skeleton } from '../parts/Skeleton'
 import styles from './Charts.module.css'
 import { MetricsTable } from './MetricsTable'
+import { PassesPanel } from './results/PassesPanel'
+import { resultsQuery } from './results/resultsQuery'
 import { isRollout, unitOf } from './results/rollout'
 import { contrastProps, joinedBins, pointWords, soFar, timeLayers, worstOfAll } from './series'
 import { curvesQuery } from './useRun'
@@ -22,6 +24,7 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
       <Panel title="Metrics" flush>
         <MetricsTable metrics={run.metrics} unit={unitOf(run)} />
       </Panel>
+      {!isRollout(run) && <Repeated runId={run.id} />}
       {error !== null && data === undefined && (
         <Failure error={error} title="The charts could not be loaded" onRetry={() => void refetch()} />
       )}
@@ -29,6 +32,12 @@ export function Charts({ run }: { run: Schema<'RunDetail'> }) {
       {data !== undefined && <SeriesCharts run={run} series={data} />}
     </div>
   )
+}
+
+/** pass@k and pass^k, if tasks were tried several times; rollouts have them among their results. */
+function Repeated({ runId }: { runId: string }) {
+  const { data } = useQuery(resultsQuery(runId))
+  return data !== undefined && data.passes.length > 1 ? <PassesPanel passes={data.passes} /> : null
 }
 
 function SeriesCharts({ run, series }: { run: Schema<'RunDetail'>; series: Schema<'RunSeriesDocument'> }) {

@@ -88,7 +88,7 @@ function Groups({ data, run, search, onSearch }: Omit<GroupPanelProps, 'labels'>
                 <td className={styles.bar}>
                   <IntervalBar {...reward} scale={scale} label={`${data.by} ${value ?? 'none'}`} />
                 </td>
-                <td data-tip={interval(reward.low, reward.high)}>{measure(reward.value)}</td>
+                <td data-tip={interval(reward.low, reward.high, reward.weak)}>{measure(reward.value)}</td>
               </tr>
             )
           })}

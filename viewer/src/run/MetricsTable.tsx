@@ -61,7 +61,7 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
         <Num value={metric.value} />
       </td>
       <td data-tip={methodWords(metric)} className={styles.words}>
-        {interval(metric.low, metric.high) || 'none'}
+        {interval(metric.low, metric.high, metric.weak) || 'none'}
       </td>
       <td
         data-numeric

@@ -29,7 +29,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
           <p className={styles.score}>
             <strong data-tip={exact(metric.value)}>{measure(metric.value)}</strong>
             <span className={styles.interval} data-tip={methodWords(metric)}>
-              {interval(metric.low, metric.high) || 'no interval'}
+              {interval(metric.low, metric.high, metric.weak) || 'no interval'}
             </span>
             <span className={styles.n} data-tip={`${methodWords(metric)}; scored / planned ${unitOf(run)}s`}>
               n = {metric.n_scored.toLocaleString('en')}/{metric.n_planned.toLocaleString('en')}
@@ -54,7 +54,7 @@ export function ScorePanel({ run }: { run: Schema<'RunDetail'> }) {
               <dd data-tip={`${exact(other.value)}, ${methodWords(other)}`}>
                 {measure(other.value)}{' '}
                 <span className="muted">
-                  {interval(other.low, other.high)} n={count(other.n_scored)}/{count(other.n_planned)}
+                  {interval(other.low, other.high, other.weak)} n={count(other.n_scored)}/{count(other.n_planned)}
                 </span>
                 <Lacking run={run} metric={other} />
               </dd>

@@ -24,6 +24,7 @@ export function metric(given: Partial<Schema<'MetricDocument'>> = {}): Schema<'M
     strict: null,
     strict_low: null,
     strict_high: null,
+    weak: false,
     higher_is_better: true,
     directed: true,
     primary: true,

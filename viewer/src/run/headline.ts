@@ -59,7 +59,8 @@ export function aggregationWords(metric: Metric, unit = 'episode'): string {
 /** How an interval was computed. */
 export function methodWords(metric: Metric): string {
   if (metric.low === null || metric.high === null) return 'no interval'
-  return `${Math.round(metric.level * 100)}% ${lookOf<string>(METHODS, metric.method) ?? `interval (${metric.method})`}`
+  const words = lookOf<string>(METHODS, metric.method) ?? `interval (${metric.method})`
+  return `${Math.round(metric.level * 100)}% ${words}${metric.weak ? ', weak: it rests on few values' : ''}`
 }
 
 function withoutScore(run: Run): string {

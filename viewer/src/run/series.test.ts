@@ -69,7 +69,7 @@ describe('joinedBins', () => {
 
 describe('soFar', () => {
   it('counts episodes from one and keeps the band', () => {
-    const bin = soFar({ last: 99, n: 75, value: 0.5, low: 0.4, high: null })
+    const bin = soFar({ last: 99, n: 75, value: 0.5, low: 0.4, high: null, weak: false })
     expect(bin).toEqual({ at: 100, value: 0.5, low: 0.4, high: null, label: 'first 100, n = 75' })
   })
 })

@@ -98,7 +98,16 @@ describe('the difference to the baseline', () => {
 
 function standing(changes: Partial<Standing>): Standing {
   return {
-    ...{ run_id: 'a', state: 'difference', baseline_id: 'b', delta: -0.172, low: -0.26, high: -0.09, level: 0.95 },
+    ...{
+      run_id: 'a',
+      state: 'difference',
+      baseline_id: 'b',
+      delta: -0.172,
+      low: -0.26,
+      high: -0.09,
+      weak: false,
+      level: 0.95,
+    },
     ...{ n: 100, better: null, why: 'why', floor: null, ceiling: null },
     ...changes,
   }

@@ -21,7 +21,7 @@ export function ScaleBar({ run, scale = [0, 1], floor, ceiling }: ScaleBarProps)
   const [from, to] = scale
   const place = (at: number) => `${Math.max(0, Math.min(100, (100 * (at - from)) / (to - from || 1)))}%`
   const words = [
-    `${measure(metric.value)} ${interval(metric.low, metric.high)}`,
+    `${measure(metric.value)} ${interval(metric.low, metric.high, metric.weak)}`,
     boundWords('floor', floor),
     boundWords('ceiling', ceiling),
   ].filter(Boolean)

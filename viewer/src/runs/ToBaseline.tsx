@@ -24,13 +24,13 @@ export function ToBaseline({ standing }: { standing: Standing | undefined }) {
       </span>
     )
   }
-  const { delta, low, high, better, why } = standing
+  const { delta, low, high, weak, better, why } = standing
   const verdict = better === null ? 'no difference shown' : better ? 'better' : 'worse'
   return (
     <span
       className="number"
       data-better={better ?? undefined}
-      data-tip={`${signed(delta)} ${interval(low, high)}, ${verdict}\n${sentence(why)}`}
+      data-tip={`${signed(delta)} ${interval(low, high, weak)}, ${verdict}\n${sentence(why)}`}
     >
       <span className={styles.delta} data-better={better ?? undefined}>
         {signed(delta)}

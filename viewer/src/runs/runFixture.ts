@@ -79,6 +79,7 @@ export function metricFixture(changes: Partial<Metric> = {}): Metric {
     strict: null,
     strict_low: null,
     strict_high: null,
+    weak: false,
     higher_is_better: true,
     directed: true,
     primary: true,

@@ -97,7 +97,7 @@ def _cells(row: Row) -> list[str]:
     more = [NONE, NONE, NONE]
     if pair is not None:
         delta = pair.contrast.delta
-        more = [bounds(delta.low, delta.high), p_value(pair.p_adjusted), count(pair)]
+        more = [bounds(delta.low, delta.high, weak=delta.weak), p_value(pair.p_adjusted), count(pair)]
     return [row.benchmark, *values, signed(row.delta), row.winner, *more]
 
 

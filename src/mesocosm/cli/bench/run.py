@@ -333,7 +333,7 @@ def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
         outcome.benchmark,
         str(outcome.status),
         number(None if primary is None else primary.value),
-        "–" if primary is None else interval(primary.low, primary.high) or "–",
+        "–" if primary is None else interval(primary.low, primary.high, weak=primary.weak) or "–",
         n,
         short(outcome.run_id, chosen) or "–",
     ]

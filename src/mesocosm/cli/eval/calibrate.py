@@ -138,7 +138,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _spelled(found: "Interval | None") -> str:
-    return "–" if found is None else f"{number(found.value)} {interval(found.low, found.high)}"
+    return "–" if found is None else f"{number(found.value)} {interval(found.low, found.high, weak=found.weak)}"
 
 
 def _emit(run: str, score: str, joined: "Matched", found: "Calibration") -> None:

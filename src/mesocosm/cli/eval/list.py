@@ -123,7 +123,7 @@ def _show_local(found: list[Run], cursor: str | None, *, shared: bool) -> None:
             [run.name or run.id, state(run), run.agent, run.benchmark, run.model, score, done, when(run.created_at)]
         )
     columns = ["name", "status", "rollout", "dataset", "model", "score", "samples", "started"]
-    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2))
+    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(7, 3, 6, 2, 4))
     if cursor:
         click.echo(f"more: --cursor {cursor}, or --all")
 

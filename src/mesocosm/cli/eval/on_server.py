@@ -324,7 +324,7 @@ def _difference(previous: "PreviousRun") -> str:
     change = previous.change
     if previous.run is None or change is None:
         return previous.note
-    span = interval(change.low, change.high) or "no interval"
+    span = interval(change.low, change.high, weak=change.weak) or "no interval"
     over = f"{plural(change.n, 'row')} of both" if change.paired else f"{plural(change.n, 'row')}, not the same ones"
     name = "score" if change.metric == REWARD else change.metric
     words = f"{name} {change.delta:+.4f} {span} against {previous.run.name} ({over}): {change.verdict}"
@@ -368,11 +368,11 @@ def show_listed(found: "Sequence[RunSummary]", place: str) -> None:
         for run in found
     ]
     columns = ["name", "status", "rollout", "dataset", "model", "score", "samples", "submitted", "by"]
-    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(8, 7, 3, 6, 2))
+    table(columns, rows, options(), right=(6,), whole=(0, 1, 5, 6, 7), spare=(8, 7, 3, 6, 2, 4))
 
 
 def _score(metric: "MetricDocument | None") -> str:
     if metric is None or metric.value is None:
         return "–"
-    span = interval(metric.low, metric.high)
+    span = interval(metric.low, metric.high, weak=metric.weak)
     return f"{number(metric.value)} {span}" if span else number(metric.value)

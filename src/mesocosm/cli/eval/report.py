@@ -125,7 +125,7 @@ def _numbers(found: "RunResults | RunResultsDocument") -> "Iterator[MetricResult
 
 
 def _row(result: "MetricResult | MetricDocument", name: str) -> list[str]:
-    bounds = interval(result.low, result.high) or "–"
+    bounds = interval(result.low, result.high, weak=result.weak) or "–"
     return [name, number(result.value), bounds, counted(result)]
 
 
@@ -140,19 +140,19 @@ def pass_rows(passes: Sequence[Passes]) -> Iterator[list[str]]:
             yield [
                 str(one.k),
                 number(at.value),
-                interval(at.low, at.high) or "–",
+                interval(at.low, at.high, weak=at.weak) or "–",
                 number(hat.value),
-                interval(hat.low, hat.high) or "–",
+                interval(hat.low, hat.high, weak=hat.weak) or "–",
                 f"{at.tasks:,}",
             ]
 
 
-def tries(passes: Sequence[Passes], chosen: CommonOptions) -> bool:
-    """Print pass@k and pass^k after an empty line; return whether there are any."""
+def tries(passes: Sequence[Passes], chosen: CommonOptions, of: str = COLUMNS[-1]) -> bool:
+    """Print pass@k and pass^k of the trials `of` something, after an empty line; return whether there are any."""
     rows = list(pass_rows(passes))
     if rows:
         click.echo()
-        table(COLUMNS, rows, chosen, right=RIGHT)
+        table([*COLUMNS[:-1], of], rows, chosen, right=RIGHT)
     return bool(rows)
 
 

@@ -112,7 +112,7 @@ def listed(limit: int, cursor: str | None, domain: str | None, team: str | None 
     for run, one in zip(page.items, found, strict=True):
         primary = next((metric for metric in one.metrics if metric.primary), None)
         score = number(primary.value if primary else None)
-        bounds = interval(primary.low, primary.high) if primary else ""
+        bounds = interval(primary.low, primary.high, weak=primary.weak) if primary else ""
         if primary and primary.missing:
             bounds = f"{bounds} {counted(primary)}".strip()
         done = f"{one.finished:,}/{one.planned or one.config.num_episodes:,}"

@@ -232,6 +232,6 @@ def _row(metric: "Metric") -> list[str]:
     return [
         ("* " if metric.primary else "  ") + metric.name,
         number(metric.value),
-        interval(metric.low, metric.high) or "–",
+        interval(metric.low, metric.high, weak=metric.weak) or "–",
         counted(metric),
     ]

@@ -53,6 +53,7 @@ class Metric(BaseModel):
     high: float | None = Field(default=None, description="Upper bound of the interval; null if there is no interval.")
     level: float = Field(default=0.95, description="Confidence level of the interval.")
     method: str = Field(default="", description="Method of the interval.")
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     aggregation: str = Field(default="mean", description="How the values of episodes are aggregated.")
     n_planned: int = Field(description="Number of planned episodes.")
     n_scored: int = Field(description="Number of episodes with a value, including failures caused by the agent.")

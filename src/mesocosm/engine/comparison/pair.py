@@ -7,11 +7,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from mesocosm.engine.comparison.sample import Sample, Tasks
-from mesocosm.stats import Interval, Significance, moments
-from mesocosm.stats.difference import differences, independent, paired_interval, paired_test, smallest_paired
+from mesocosm.stats import Interval, Significance, always_valid, moments
+from mesocosm.stats.difference import (
+    differences,
+    independent_interval,
+    independent_test,
+    paired_interval,
+    paired_test,
+    smallest_independent,
+    smallest_paired,
+)
 
 SHOWN = 2_000
 """Maximum tasks that a pair lists."""
@@ -89,26 +97,46 @@ class PairedContrast:
         return _winner(self.delta, p_value, higher_is_better=higher_is_better)
 
 
+class ContrastOptions(TypedDict, total=False):
+    """The options of `contrast`."""
+
+    higher_is_better: bool
+    level: float
+    pairs: int
+    open_ended: bool
+
+
 def contrast(
-    a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95, pairs: int = 1
+    a: Sample,
+    b: Sample,
+    tasks: Tasks,
+    *,
+    higher_is_better: bool = True,
+    level: float = 0.95,
+    pairs: int = 1,
+    open_ended: bool = False,
 ) -> PairedContrast:
     """Compare run b with run a by the tasks that both scored, or as independent samples if there are none.
 
     The statistics are those of `stats.difference`, computed on arrays because a million one-value mappings take
-    seconds. Variants of one item count as one item. `pairs` is the number of comparisons made together. Raises
-    ValueError if a run has no value at all, or if a difference is too large to compute with.
+    seconds. Variants of one item count as one item. `pairs` is the number of comparisons made together. If
+    `open_ended`, the runs go on or ended when somebody wished: the test is then one that may be looked at again and
+    again (`always_valid`), and there is none of independent samples. Raises ValueError if a run has no value at all, or
+    if a difference is too large to compute with.
     """
     count = len(tasks.digests)
     a.fill(count)
     b.fill(count)
     common = array("q", (place for place in range(count) if a.sizes[place] and b.sizes[place]))
     if not common:
-        return _unpaired(a, b, tasks, level, pairs)
+        return _unpaired(a, b, tasks, level, pairs, open_ended)
     x, y = _items(a, tasks, common), _items(b, tasks, common)
     n = len(x)
     pass_fail = a.binary and b.binary
-    delta, found = paired_interval(y, x, pass_fail, level), _test(y, x, pass_fail)
-    family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs))
+    delta = paired_interval(y, x, pass_fail, level, a.width)
+    width = 1.0 if pass_fail else a.width
+    found = always_valid(differences(y, x), width) if open_ended else _test(y, x, pass_fail)
+    family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs), a.width)
     means = _task_means(a, common), _task_means(b, common)
     flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
     if not pass_fail:
@@ -144,7 +172,8 @@ def paired_delta(a: Sample, b: Sample, tasks: Tasks, level: float = 0.95) -> Int
     common = [place for place in range(count) if a.sizes[place] and b.sizes[place]]
     if not common:
         raise ValueError("the two runs share no scored task")
-    return paired_interval(_items(b, tasks, common), _items(a, tasks, common), a.binary and b.binary, level)
+    x, y = _items(a, tasks, common), _items(b, tasks, common)
+    return paired_interval(y, x, a.binary and b.binary, level, a.width)
 
 
 def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
@@ -158,21 +187,22 @@ def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True,
     b.fill(count)
     places = [place for place in range(count) if a.sizes[place] and b.sizes[place]]
     pass_fail = a.binary and b.binary
+    p_value = 1.0
     if places:
         x, y = _items(a, tasks, places), _items(b, tasks, places)
-        delta = paired_interval(y, x, pass_fail, level)
-        p_value = 1.0
+        delta = paired_interval(y, x, pass_fail, level, a.width)
         if delta.excludes(0):
             p_value = 0.0 if _surely(y, x, level) else _test(y, x, pass_fail).p_value
     else:
         x, y = _scored(a, b, tasks)
-        delta, found, _ = independent(y, x, pass_fail, level)
-        p_value = found.p_value
+        delta = independent_interval(y, x, pass_fail, level)
+        if delta.excludes(0):
+            p_value = independent_test(y, x, pass_fail).p_value
     return _winner(delta, p_value, higher_is_better=higher_is_better)
 
 
 def _surely(x: Sequence[float], y: Sequence[float], level: float) -> bool:
-    """Return whether the sign-flip test is certain to reject, by Hoeffding's bound: that saves 10,000 resamples."""
+    """Return whether the test of pairs is certain to reject, by Hoeffding's bound: that saves 10,000 resamples."""
     deltas = differences(x, y)
     squares = math.fsum(d * d for d in deltas)
     return 2 * math.exp(-(math.fsum(deltas) ** 2) / (2 * squares)) < 1 - level if squares else False
@@ -199,10 +229,7 @@ def pessimistic(
     b: Sample,
     tasks: Tasks,
     lacking: MissingValues,
-    *,
-    higher_is_better: bool = True,
-    level: float = 0.95,
-    pairs: int = 1,
+    **options: Unpack[ContrastOptions],
 ) -> PairedContrast:
     """Compare as `contrast` does, but count values missing in run b as worst and values missing in run a as best.
 
@@ -218,14 +245,12 @@ def pessimistic(
     ]
     low = min(seen) if lacking.low is None else min(lacking.low, *seen)
     high = max(seen) if lacking.high is None else max(lacking.high, *seen)
-    worst, best = (low, high) if higher_is_better else (high, low)
+    worst, best = (low, high) if options.get("higher_is_better", True) else (high, low)
     return contrast(
         _filled(a, b, lacking.a, best),
         _filled(b, a, lacking.b, worst),
         tasks,
-        higher_is_better=higher_is_better,
-        level=level,
-        pairs=pairs,
+        **options,
     )
 
 
@@ -260,19 +285,20 @@ def joint_level(level: float, pairs: int) -> float:
     return 1 - (1 - level) / max(pairs, 1)
 
 
-def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int) -> PairedContrast:
+def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int, open_ended: bool) -> PairedContrast:
     x, y = _scored(a, b, tasks)
-    delta, found, smallest = independent(y, x, a.binary and b.binary, level)
-    family = delta if pairs < 2 else independent(y, x, a.binary and b.binary, joint_level(level, pairs))[0]
+    pass_fail = a.binary and b.binary
+    delta = independent_interval(y, x, pass_fail, level)
+    family = delta if pairs < 2 else independent_interval(y, x, pass_fail, joint_level(level, pairs))
     return PairedContrast(
         paired=False,
         mean_a=math.fsum(x) / len(x),
         mean_b=math.fsum(y) / len(y),
         delta=delta,
-        found=found,
+        found=Significance(1.0, "always valid") if open_ended else independent_test(y, x, pass_fail),
         n_a=len(x),
         n_b=len(y),
-        smallest=smallest,
+        smallest=smallest_independent(y, x, pass_fail, level),
         counts=TaskCounts(0, 0, 0, 0, a.scored, b.scored),
         tasks=(),
         density=(),

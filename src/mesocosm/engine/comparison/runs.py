@@ -11,7 +11,14 @@ from mesocosm.core.reading import nearest
 from mesocosm.core.run import Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
 from mesocosm.engine.comparison.differences import Difference, differences
-from mesocosm.engine.comparison.pair import MissingValues, PairedContrast, Winner, contrast, pessimistic
+from mesocosm.engine.comparison.pair import (
+    ContrastOptions,
+    MissingValues,
+    PairedContrast,
+    Winner,
+    contrast,
+    pessimistic,
+)
 from mesocosm.engine.comparison.sample import Sample, Tasks, read_sample
 from mesocosm.engine.metrics import PARTS, expected, measure
 from mesocosm.stats import holm
@@ -180,6 +187,11 @@ def _group(rows: Rows, runs: Sequence[Run], wanted: str, level: float, together:
 Scores = tuple[MetricResult | None, ...]
 
 
+def _open_ended(run: Run) -> bool:
+    """Return whether somebody may have looked at a run, and may have ended it for what was there to see."""
+    return going_on(run) or run.status is RunStatus.STOPPED
+
+
 def _cut(run: Run) -> bool:
     return run.status in {RunStatus.PARTIAL, RunStatus.STOPPED, RunStatus.FAILED}
 
@@ -200,8 +212,14 @@ def _measured(
     for run, result in zip(runs[1:], scores[1:], strict=True):
         other = read_sample(rows(run.id, metric.score), metric, tasks)
         assumed.add(other.worst)
+        asked: ContrastOptions = {
+            "higher_is_better": metric.higher_is_better,
+            "level": level,
+            "pairs": together,
+            "open_ended": _open_ended(runs[0]) or _open_ended(run),
+        }
         try:
-            found = contrast(base, other, tasks, higher_is_better=metric.higher_is_better, level=level, pairs=together)
+            found = contrast(base, other, tasks, **asked)
         except ValueError as error:
             notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
             continue
@@ -214,10 +232,10 @@ def _measured(
         lacking = _lacking(scores[0], result, metric)
         worst = None
         if found.paired and lacking.a + lacking.b:
-            worst = pessimistic(
-                base, other, tasks, lacking, higher_is_better=metric.higher_is_better, level=level, pairs=together
-            )
+            worst = pessimistic(base, other, tasks, lacking, **asked)
         pairs.append(RunPair(runs[0].id, run.id, found, found.found.p_value, "tie", worst))
+        if asked["open_ended"]:
+            notes.append(_looked_at(runs[0], run, found, bounded=base.bounded))
         notes += _kept_in_mind(runs[0], run, found)
     if tasks.clustered:
         notes.append(
@@ -233,6 +251,15 @@ def _lacking(a: MetricResult | None, b: MetricResult | None, metric: Metric) -> 
     low, high = (0.0, 1.0) if metric.aggregation == "pass_rate" else (metric.low, metric.high)
     missing_a, missing_b = (0 if result is None else sum(result.missing.values()) for result in (a, b))
     return MissingValues(missing_a, missing_b, low, high)
+
+
+def _looked_at(a: Run, b: Run, found: PairedContrast, *, bounded: bool) -> str:
+    both = f"{_named(a)} and {_named(b)}"
+    if not found.paired:
+        return f"no test of {both} is valid before both have ended, as they share no task"
+    if not bounded:
+        return f"no test of {both} is valid before both have ended, as the metric declares no bounds"
+    return f"the p value of {both} stays valid however often you look at it; at their end it will be smaller"
 
 
 def _kept_in_mind(a: Run, b: Run, found: PairedContrast) -> Iterator[str]:

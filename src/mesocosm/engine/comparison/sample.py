@@ -48,7 +48,8 @@ class Sample:
 
     Both may be shorter than the list of tasks if other runs have more. `binary` means that every value is 0 or 1, as
     for pass rates (1 above the threshold). `worst` is the value that failures of the agent counted as, None if there
-    are none or it is unknown; `missing` is the number of episodes without a value.
+    are none or it is unknown; `missing` is the number of episodes without a value. `width` is the distance of the
+    declared bounds of a value, None if there are none.
     """
 
     sums: "array[float]"
@@ -56,11 +57,17 @@ class Sample:
     binary: bool = True
     worst: float | None = None
     missing: int = 0
+    width: float | None = None
 
     @property
     def scored(self) -> int:
         """Number of tasks with a value."""
         return len(self.sizes) - self.sizes.count(0)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the distance of the bounds of a value is known."""
+        return self.binary or self.width is not None
 
     def mean(self, place: int) -> float | None:
         """Return the mean over the trials of a task, None if it has no value."""
@@ -113,6 +120,8 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
     if metric.aggregation == "pass_rate":
         values = array("d", (value > metric.bar for value in values))
     sample = Sample(array("d"), array("q"), all(value in (0.0, 1.0) for value in values), assumed, missing)
+    if metric.aggregation != "pass_rate" and metric.low is not None and metric.high is not None:
+        sample.width = metric.high - metric.low
     sample.add(places, values, len(tasks.digests))
     return sample
 

@@ -35,7 +35,7 @@ class AgentWorkflow(ABC, Generic[TConfig]):
     ...     async def run(self, ctx):
     ...         return [*ctx.prompt, {"role": "assistant", "content": "4"}]
     >>> evaluate(rows, prompt="{question}", agent=Repeat, grader="exact", model="builtin/empty").score
-    0.5000 [0.0945, 0.9055] n=2/2
+    0.5000 [0.0945, 0.9055] weak n=2/2
     """
 
     def __init__(self, config: TConfig | None = None) -> None:
@@ -56,7 +56,7 @@ class Grader(ABC):
     ...     async def grade(self, ctx):
     ...         ctx.set_reward(ctx.sample.messages[-1]["content"] == ctx.label)
     >>> evaluate(rows, prompt="{question}", grader=Exact, model="builtin/oracle").metrics
-    {'exact': 1.0000 [0.3424, 1.0000] n=2/2}
+    {'exact': 1.0000 [0.3424, 1.0000] weak n=2/2}
     """
 
     def __init__(self, config: GraderConfig | None = None) -> None:

@@ -134,6 +134,7 @@ def _score(found: MetricResult) -> MessageScore:
         value=found.value,
         low=found.low,
         high=found.high,
+        weak=found.weak,
         n=found.n_scored,
         planned=found.n_planned,
     )
@@ -171,7 +172,9 @@ def _told(score: MessageScore | None) -> str:
         return ""
     if score.value is None:
         return f": no {score.name}, {score.n:,} of {score.planned:,} scored"
-    between = "" if score.low is None or score.high is None else f" [{score.low:.4f}, {score.high:.4f}]"
+    between = (
+        "" if score.low is None or score.high is None else f" [{score.low:.4f}, {score.high:.4f}]{' weak' * score.weak}"
+    )
     return f": {score.name} {score.value:.4f}{between}, {score.n:,} of {score.planned:,} scored"
 
 

@@ -523,7 +523,7 @@ def _interval(found: Interval | None) -> IntervalDocument | None:
     if found is None:
         return None
     low, high = (found.low, found.high) if found.bounded else (None, None)
-    return IntervalDocument(value=found.value, low=low, high=high, n=found.n, method=found.method)
+    return IntervalDocument(value=found.value, low=low, high=high, weak=found.weak, n=found.n, method=found.method)
 
 
 def _pair(one: str, other: str, found: Agreement | None) -> PairDocument:

@@ -89,6 +89,7 @@ def _document(found: Standing, ends: Mapping[Reference, AgentBound]) -> Standing
         delta=None if delta is None else delta.value,
         low=None if delta is None else delta.low,
         high=None if delta is None else delta.high,
+        weak=delta is not None and delta.weak,
         level=None if delta is None else delta.level,
         n=None if delta is None else delta.n,
         better=found.better,

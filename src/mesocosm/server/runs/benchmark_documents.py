@@ -100,6 +100,7 @@ def reading(run: MeasuredRun, runs: Benchmark | None = None) -> HistoryPoint:
         value=None if metric is None else metric.value,
         low=None if metric is None else metric.low,
         high=None if metric is None else metric.high,
+        weak=metric is not None and metric.weak,
         n_scored=0 if metric is None else metric.n_scored,
         n_planned=run.planned if metric is None else metric.n_planned,
         sample=sample and not (runs is not None and runs.extent.endless),

@@ -40,7 +40,14 @@ def cumulative(run: Run, plays: Sequence[Play]) -> list[CumulativeBin]:
         part = measure_one(metric, kept, None)
         if part.value is not None:
             found.append(
-                CumulativeBin(last=play.position, n=part.n_scored, value=part.value, low=part.low, high=part.high)
+                CumulativeBin(
+                    last=play.position,
+                    n=part.n_scored,
+                    value=part.value,
+                    low=part.low,
+                    high=part.high,
+                    weak=part.weak,
+                )
             )
     return found
 

@@ -117,6 +117,7 @@ def _pair(pair: RunPair, played: Lookup) -> RunPairDocument:
         delta=delta.value,
         low=delta.low,
         high=delta.high,
+        weak=delta.weak,
         level=delta.level,
         p_value=found.found.p_value,
         p_adjusted=pair.p_adjusted,

@@ -174,7 +174,9 @@ def _tried(one: ModelTries, run: Run) -> TriedDocument:
         name=discreet(" · ".join(filter(None, (one.player, run.differs)))),
         model=discreet(run.model),
         agent=run.agent,
-        share=None if share is None else PartDocument(value=share.value, low=share.low, high=share.high, n=share.n),
+        share=None
+        if share is None
+        else PartDocument(value=share.value, low=share.low, high=share.high, weak=share.weak, n=share.n),
         **{
             name: getattr(one, name)
             for name in (

@@ -243,6 +243,7 @@ def _row_document(found: ModelComparison, row: Row) -> ModelComparisonRow:
         delta=row.delta,
         low=None if contrast is None else contrast.delta.low,
         high=None if contrast is None else contrast.delta.high,
+        weak=contrast is not None and contrast.delta.weak,
         level=None if contrast is None else contrast.delta.level,
         p_value=None if pair is None else pair.p_adjusted,
         n_a=None if contrast is None else contrast.n_a,

@@ -60,6 +60,7 @@ def _compared(earlier: VisibleRun, run: VisibleRun) -> Found:
         delta=delta.value,
         low=delta.low if math.isfinite(delta.low) else None,
         high=delta.high if math.isfinite(delta.high) else None,
+        weak=delta.weak,
         level=delta.level,
         p_value=contrast.found.p_value,
         paired=contrast.paired,

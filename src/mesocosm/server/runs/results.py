@@ -81,7 +81,7 @@ def _wrong_document(run: VisibleRun, by: str, reader: RunReader, beside: list[st
 
 
 def _interval(found: Interval) -> PartDocument:
-    return PartDocument(value=found.value, low=found.low, high=found.high, n=found.n)
+    return PartDocument(value=found.value, low=found.low, high=found.high, weak=found.weak, n=found.n)
 
 
 def _results_document(found: RunResults) -> RunResultsDocument:
@@ -131,7 +131,7 @@ def _slice(one: Slice) -> SliceDocument:
 
 
 def _part(metric: MetricResult) -> PartDocument:
-    return PartDocument(value=metric.value, low=metric.low, high=metric.high, n=metric.n_scored)
+    return PartDocument(value=metric.value, low=metric.low, high=metric.high, weak=metric.weak, n=metric.n_scored)
 
 
 def _metric(metric: MetricResult | None) -> MetricDocument | None:

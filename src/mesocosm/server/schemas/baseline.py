@@ -31,6 +31,7 @@ class StandingDocument(Document):
     delta: float | None
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     level: float | None
     n: int | None = Field(description="Number of tasks that were paired.")
     better: bool | None = Field(description="Null if the interval includes 0, or no direction is declared.")

@@ -47,6 +47,7 @@ class HistoryPoint(Document):
     value: float | None
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     n_scored: int
     n_planned: int
     sample: bool = Field(description="Whether the run covered only some of the benchmark's tasks.")

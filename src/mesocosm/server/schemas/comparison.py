@@ -61,6 +61,7 @@ class RunPairDocument(Document):
     delta: float
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     level: float
     p_value: float
     p_adjusted: float

@@ -34,6 +34,7 @@ class RunDifference(Document):
     delta: float
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     level: float
     p_value: float
     paired: bool

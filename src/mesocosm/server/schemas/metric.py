@@ -42,6 +42,11 @@ class MetricDocument(Document):
     )
     strict_low: float | None = Field(default=None, description="Lower bound of the interval of `strict`.")
     strict_high: float | None = Field(default=None, description="Upper bound of the interval of `strict`.")
+    weak: bool = Field(
+        default=False,
+        description="Whether the interval rests on few values, and may contain the truth less or more often than "
+        "`level` says.",
+    )
 
 
 class ScoreDocument(Document):

@@ -45,6 +45,7 @@ class ModelComparisonRow(Document):
     delta: float | None
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     level: float | None
     p_value: float | None
     n_a: int | None

@@ -92,6 +92,7 @@ class MessageScore(Document):
     value: float | None = Field(description="Null if nothing was scored.")
     low: float | None = Field(description="Lower bound of its confidence interval.")
     high: float | None = Field(description="Upper bound.")
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     n: int = Field(description="Number of scored episodes.")
     planned: int = Field(description="Number of planned episodes.")
 

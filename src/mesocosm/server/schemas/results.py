@@ -47,6 +47,7 @@ class ChanceDocument(Document):
     value: float
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     tasks: int
     pessimistic: float | None
 
@@ -130,6 +131,7 @@ class PartDocument(Document):
     value: float | None
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     n: int
 
 

@@ -260,6 +260,7 @@ class IntervalDocument(Document):
     value: float
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     n: int
     method: str
 

@@ -256,6 +256,7 @@ class CumulativeBin(Document):
     value: float
     low: float | None
     high: float | None
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
 
 
 class ContrastDocument(Document):

@@ -200,7 +200,7 @@ function TriedRow({ one, trials, given }: { one: Tried; trials: Trial[]; given: 
         )}
       </td>
       <td data-numeric className={`${styles.wide} muted`}>
-        {one.share !== null && interval(one.share.low, one.share.high)}
+        {one.share !== null && interval(one.share.low, one.share.high, one.share.weak)}
       </td>
       {given && (
         <td data-full={one.given}>

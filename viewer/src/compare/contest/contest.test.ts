@@ -13,6 +13,7 @@ function row(given: Partial<ContestRow>): ContestRow {
     b: { ...result, run_id: 's' },
     delta: 0.1,
     low: 0.05,
+    weak: false,
     high: 0.15,
     level: 0.95,
     p_value: 0.01,

@@ -33,7 +33,7 @@ export function EqualTasks({ benchmark, pair, a, b, names }: EqualTasksProps) {
     >
       {isBinary(pair) && <CompareQuads pair={pair} a={one} b={other} />}
       <p className="muted" data-tip={`${exact(pair.delta)}, ${pair.level * 100}% interval, ${pair.method}`}>
-        B − A = {signed(pair.delta)} {interval(pair.low, pair.high)}, {pair.paired ? 'paired' : 'unpaired'}.{' '}
+        B − A = {signed(pair.delta)} {interval(pair.low, pair.high, pair.weak)}, {pair.paired ? 'paired' : 'unpaired'}.{' '}
         {testWords(pair.test).replace(/^mcnemar/, 'McNemar')} {pWords(pair.p_value)}.
       </p>
     </Panel>

@@ -7,7 +7,7 @@ import { hasTwoReadings, methodWords } from '../headline'
 import styles from './results.module.css'
 
 export function MetricReading({ metric, going = false }: { metric: Schema<'MetricDocument'>; going?: boolean }) {
-  const { value, low, high } = metric
+  const { value, low, high, weak } = metric
   if (value === null) return <p className="muted">No value yet.</p>
   const ends = [value, low ?? value, high ?? value]
   return (
@@ -15,7 +15,7 @@ export function MetricReading({ metric, going = false }: { metric: Schema<'Metri
       <p className={styles.reading}>
         <strong data-tip={exact(value)}>{measure(value)}</strong>{' '}
         <span className="muted" data-tip={methodWords(metric)}>
-          {interval(low, high) || 'no interval'}
+          {interval(low, high, weak) || 'no interval'}
         </span>
       </p>
       <IntervalBar

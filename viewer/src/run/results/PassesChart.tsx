@@ -34,9 +34,9 @@ export function PassesChart({ passes }: { passes: readonly Passes[] }) {
         rows: passes.map(({ k, pass_at_k: one, pass_hat_k: every }) => [
           k,
           measure(one.value),
-          interval(one.low, one.high),
+          interval(one.low, one.high, one.weak),
           measure(every.value),
-          interval(every.low, every.high),
+          interval(every.low, every.high, every.weak),
         ]),
       }}
       onStep={step}
@@ -108,6 +108,6 @@ function whole(scale: ReturnType<typeof scaleLinear<number>>): Scale<number> {
 }
 
 function said({ k, pass_at_k: one, pass_hat_k: every }: Passes): string {
-  const words = ({ value, low, high }: Chance) => `${measure(value)} ${interval(low, high)}`.trim()
+  const words = ({ value, low, high, weak }: Chance) => `${measure(value)} ${interval(low, high, weak)}`.trim()
   return `pass@${k} ${words(one)}, pass^${k} ${words(every)}`
 }

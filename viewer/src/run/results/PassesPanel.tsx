@@ -60,11 +60,11 @@ export function PassesPanel({ passes }: { passes: readonly Passes[] }) {
   )
 }
 
-function Value({ estimate: { value, low, high, pessimistic } }: { estimate: Chance }) {
+function Value({ estimate: { value, low, high, weak, pessimistic } }: { estimate: Chance }) {
   return (
     <>
       <span data-tip={pessimisticWords(pessimistic)}>{measure(value)}</span>{' '}
-      <span className="muted">{interval(low, high)}</span>
+      <span className="muted">{interval(low, high, weak)}</span>
     </>
   )
 }

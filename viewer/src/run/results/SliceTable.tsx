@@ -113,12 +113,12 @@ interface EstimatedProps {
   scale?: readonly [number, number]
 }
 
-function Estimated({ estimate: { value, low, high, n }, label, scale }: EstimatedProps) {
+function Estimated({ estimate: { value, low, high, weak, n }, label, scale }: EstimatedProps) {
   return (
     <span className={styles.estimate} data-tip={`${exact(value)}; ${count(n)} samples`}>
       <span>{measure(value)}</span>
       <IntervalBar value={value} low={low} high={high} scale={scale} label={label} width="7rem" />
-      <span className="muted">{interval(low, high)}</span>
+      <span className="muted">{interval(low, high, weak)}</span>
     </span>
   )
 }

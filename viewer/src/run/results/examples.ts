@@ -29,6 +29,6 @@ export function results(given: Partial<Results> = {}): Results {
 }
 
 export function slice(given: Partial<Slice> = {}): Slice {
-  const part = { value: 0.5, low: 0.4, high: 0.6, n: 10 }
+  const part = { value: 0.5, low: 0.4, high: 0.6, weak: false, n: 10 }
   return { value: 'easy', episodes: 10, reward: part, pass_rate: part, failed: 0, missing: 0, skipped: 0, ...given }
 }

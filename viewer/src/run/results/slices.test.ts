@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { slice } from './examples'
 import { nextSliceSort, rewardScale, sortedSlices } from './slices'
 
-const part = (value: number | null) => ({ value, low: null, high: null, n: 1 })
+const part = (value: number | null) => ({ value, low: null, high: null, weak: false, n: 1 })
 const SLICES = [
   slice({ value: 'level 10', reward: part(0.2), episodes: 3 }),
   slice({ value: null, reward: part(0.9), episodes: 1 }),
@@ -31,5 +31,5 @@ it('a press sorts numbers from the biggest and words from A, the next one the ot
 
 it('the scale holds all intervals', () => {
   expect(rewardScale(SLICES)).toEqual([0, 1])
-  expect(rewardScale([slice({ reward: { value: -2, low: -3, high: 4, n: 2 } })])).toEqual([-3, 4])
+  expect(rewardScale([slice({ reward: { value: -2, low: -3, high: 4, weak: false, n: 2 } })])).toEqual([-3, 4])
 })

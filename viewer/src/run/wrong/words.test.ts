@@ -26,15 +26,15 @@ describe('groups of wrong answers', () => {
   })
 
   it('have a share with its interval', () => {
-    expect(shareWords({ value: 0.243, low: 0.2151, high: 0.2729, n: 861 })).toEqual({
+    expect(shareWords({ value: 0.243, low: 0.2151, high: 0.2729, weak: false, n: 861 })).toEqual({
       share: '24.3%',
       range: '21.5–27.3',
     })
   })
 
   it('differ from another run only beyond chance', () => {
-    expect(pointsWords({ value: 0.004, low: -0.03, high: 0.04, n: 2 }).beyond).toBe(false)
-    expect(pointsWords({ value: -0.1, low: -0.13, high: -0.04, n: 2 })).toEqual({
+    expect(pointsWords({ value: 0.004, low: -0.03, high: 0.04, weak: false, n: 2 }).beyond).toBe(false)
+    expect(pointsWords({ value: -0.1, low: -0.13, high: -0.04, weak: false, n: 2 })).toEqual({
       points: '−10.0',
       beyond: true,
       title: '−13.0 to −4.0 points',
