@@ -13,6 +13,7 @@ from typing import Any
 from mesocosm.benchmarks.builtin.bfcl import official_literals
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, Language
 from mesocosm.benchmarks.builtin.bfcl.official import is_right
+from mesocosm.benchmarks.builtin.bfcl.official_syntax import NoCalls, decoded
 from mesocosm.core.ids import digest
 from mesocosm.core.turn import Answer, CalledTool
 
@@ -100,7 +101,8 @@ def _function(draw: Draw, name: str, language: Language) -> tuple[dict[str, Any]
     right: dict[str, Any] = {}
     key: dict[str, Any] = {}
     for parameter in draw.sample(["x", "y", "list_of", "Name", "is-on", "k"], draw.choice([0, 1, 1, 2, 2, 3, 4])):
-        kind = draw.choice(KINDS[language])
+        kinds = KINDS[language]
+        kind = draw.choice([*kinds, *(one for one in kinds if one in LISTS or one in MAPS)])
         properties[parameter] = {"type": kind}
         inside = ""
         if kind in LISTS:
@@ -149,6 +151,7 @@ def java(draw: Draw, given: Any, kind: str = "") -> str:
                 [
                     f"new ArrayList<>(Arrays.asList({', '.join(inner)}))",
                     f"new ArrayList<String>(Arrays.asList({','.join(inner)}))",
+                    f"new ArrayList<List<String>>(Arrays.asList({', '.join(inner)}))",
                     f"new ArrayList<Integer>() {{{{ {' '.join(f'add({one});' for one in inner)} }}}}",
                     f"new int[]{{{', '.join(inner)}}}",
                     f"new String[] {{ {', '.join(inner)} }}",
@@ -353,7 +356,8 @@ def rows(seed: int, language: Language, count: int, published: Sequence[Row] = (
                 for name, given in calls
             ]
         if as_text:
-            yield {**asked, "text": _text(draw, calls)}
+            text = _text(draw, calls)
+            yield {**(_agreeing_with_text(asked, text) if draw.random() < 0.5 else asked), "text": text}
             continue
         if language != "python" and draw.random() < 0.5:
             asked = _agreeing(asked, calls, language)
@@ -376,6 +380,17 @@ def _agreeing(asked: Row, calls: Sequence[tuple[str, Any]], language: Language) 
             if kind is not None and isinstance(text, str):
                 with contextlib.suppress(LookupError, ValueError):
                     key[name][parameter] = [_held(read(text, kind["type"], kind.get("items", {}).get("type")))]
+    return asked
+
+
+def _agreeing_with_text(asked: Row, text: str) -> Row:
+    """Return a question whose key accepts what is read from the text, as far as JSON can hold it."""
+    asked = copy.deepcopy(asked)
+    with contextlib.suppress(NoCalls):
+        for (name, given), key in zip(decoded(text), asked["keys"], strict=False):
+            for parameter, what in given.items() if name in key else ():
+                with contextlib.suppress(TypeError, ValueError):
+                    key[name][parameter] = json.loads(json.dumps([_held(what)], allow_nan=False))
     return asked
 
 
@@ -429,7 +444,7 @@ def _text(draw: Draw, calls: Sequence[tuple[str, Any]]) -> str:
 def _python(draw: Draw, given: Any) -> str:
     odd = ["1 + 2", "2 ** 3", "-x", "not True", "+5", "~5", "f(1)", "f(a=1)", "a[0]", "a.b", "{1, 2}", "lambda: 1", "...", "'a' 'b'", "b'x'", "f'{x}'"]  # fmt: skip
     odd += ["'a' * 3", "[1] * 2", "1 / 0", "7 // 2", "1 if a else 2", "a and b", "1 < 2", "-1.5", "--1", "(1,)", "1j", "*a", "10 % 3", "1_000", "0x1F", "[*a]", "{**a}"]  # fmt: skip
-    return draw.choice(odd) if draw.random() < 0.06 else repr(given)
+    return draw.choice(odd) if draw.random() < 0.15 else repr(given)
 
 
 def official_verdict(row: Row) -> bool | None:

@@ -50,8 +50,16 @@ def _java_scalar(text: str, kind: str) -> Any:
     return text
 
 
-_JAVA_LIST = re.compile(r"[\w.<>\[\]?,\s]*?[({](.*)[)}]", re.DOTALL)
-_JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>\s*)?\((.+)\)", re.DOTALL)
+_LIST_TYPE = r"(?:\w+\.)*\w*(?:List|Set|Stack|Queue|Deque|Vector|Collection)"
+_JAVA_LIST = re.compile(
+    rf"(?:new\s+(?:[\w.]+(?:<[\w<>?,\s.]*>)?\s*(?:\[\s*\]\s*)+|{_LIST_TYPE}\s*(?:<[^>]*>\s*)?(?=\())"
+    r"|(?:\w+\.)*(?:asList|of|newArrayList)\s*(?=\())?[({](.*)[)}]",
+    re.DOTALL,
+)
+_JAVA_WRAPPED = re.compile(rf"new\s+{_LIST_TYPE}\s*(?:<[^>]*>\s*)?\((.+)\)", re.DOTALL)
+_EMPTY_MAP = re.compile(
+    r"new\s+(?:\w+\.)*\w*(?:Map|table)\s*(?:<.*>\s*)?\(\s*\)(?:\s*\{\s*(?:\{\s*\}\s*)?\})?", re.DOTALL
+)
 
 
 def _java(text: str, kind: str, inside: str) -> Any:
@@ -77,25 +85,31 @@ def _java_element(text: str, inside: str) -> Any:
 
 
 def _java_map(text: str) -> Any:
-    if re.fullmatch(r"new\s+\w+\s*(?:<[^>]*>\s*)?\(\s*\)", text):
+    if _EMPTY_MAP.fullmatch(text):
         return {}
     entries = _statements(text, "put", 2)
     return text if entries is None else {str(_guessed(name)): _guessed(value) for name, value in entries}
 
 
+_INITIALIZER = re.compile(r"\{\s*\{")
+
+
 def _statements(text: str, method: str, count: int) -> list[Sequence[str]] | None:
     """Return the arguments of each call of `method` in an initializer `{{ … }}`; None if there is none."""
-    start = text.find("{{")
-    if start < 0:
+    start = _INITIALIZER.search(text)
+    if start is None:
         return None
     found: list[Sequence[str]] = []
-    for part in _split(text[start + 2 :].rstrip("} \t\r\n"), ";"):
+    for part in _split(text[start.end() :].rstrip("} \t\r\n"), ";"):
         name, _, rest = part.partition("(")
         arguments = _split(rest.removesuffix(")"), ",")
         if name.strip() != method or len(arguments) != count:
             return None
         found.append(arguments)
     return found
+
+
+_SCRIPT_LIST = re.compile(r"\[(.*)\]|(?:new\s+Array|Array\.of)\s*\((.*)\)", re.DOTALL)
 
 
 def _script(text: str, kind: str, inside: str) -> Any:
@@ -107,8 +121,8 @@ def _script(text: str, kind: str, inside: str) -> Any:
         return float(text)
     if kind == "Boolean" and text in ("true", "false"):
         return text == "true"
-    if kind == "array" and text.startswith("[") and text.endswith("]"):
-        return [_script_element(part, inside) for part in _split(text[1:-1], ",")]
+    if kind == "array" and (listed := _SCRIPT_LIST.fullmatch(text)) is not None:
+        return [_script_element(part, inside) for part in _split(listed[1] or listed[2] or "", ",")]
     if kind == "dict" and text.startswith("{") and text.endswith("}"):
         return _guessed(text)
     return text
