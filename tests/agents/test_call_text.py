@@ -88,9 +88,8 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_the_calls_of_every_family_are_read(family: str) -> None:
-    assert read_calls(FAMILIES[family], OFFERED) == TWO
+def test_the_calls_of_every_family_are_read() -> None:
+    assert [family for family, text in FAMILIES.items() if read_calls(text, OFFERED) != TWO] == []
 
 
 def test_calls_of_cohere_s_newer_models_are_read() -> None:
@@ -108,9 +107,6 @@ def test_calls_in_a_thought_do_not_count_and_those_after_it_do(thought: str) -> 
     assert read_calls(f"<think>{FAMILIES['hermes']}", OFFERED) == []
 
 
-QUOTED = [text for text in FAMILIES.values() if "Plan" not in text]
-
-
 @pytest.mark.parametrize(
     "after", ["\nBut that cannot be done here.", " is how one would call it.", "\n\nNo function fits."]
 )
@@ -118,14 +114,18 @@ def test_calls_that_a_reply_goes_on_talking_about_are_quotations(after: str) -> 
     assert [text for text in FAMILIES.values() if read_calls(text + after, OFFERED)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+OTHERS = [
         "",
         "I can't make a <tool_call> for this.",
         f"The form is `<tool_call>{CALL_A}</tool_call>`",
         f'You asked for "<tool_call>{CALL_A}</tool_call>"',
         f"You can use {PYTHON_A}",
+    f"You wrote:\n> <tool_call>{CALL_A}</tool_call>",
+    f"<!-- <tool_call>{CALL_A}</tool_call> -->",
+    f"~~<tool_call>{CALL_A}</tool_call>~~",
+    json.dumps({"answer": f"call <tool_call>{CALL_A}</tool_call>"}),
+    f"<tool_call>{CALL_A[:-8]}",
+    f"[TOOL_CALLS]weather.get[ARGS]{A[:-1]}",
         f"weather.get: {A}",
         f"For example {CALL_A}",
         "<tool_call></tool_call>",
@@ -157,10 +157,11 @@ def test_calls_that_a_reply_goes_on_talking_about_are_quotations(after: str) -> 
         "a" * 100_000,
         "[{" * 3000,
         ">>>" * 3000,
-    ],
-)  # fmt: skip
-def test_other_texts_make_no_call(text: str) -> None:
-    assert read_calls(text, OFFERED) == []
+    ]  # fmt: skip
+
+
+def test_other_texts_make_no_call() -> None:
+    assert [text for text in OTHERS if read_calls(text, OFFERED)] == []
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,12 @@ def test_bare_text_of_a_parameter_is_text_where_that_is_its_type() -> None:
     assert read_calls(text, OFFERED) == [TextCall("weather.get", {"city": "8000", "days": 3})]
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_agents_get_the_calls_of_every_family(family: str) -> None:
-    calls = calls_at_end(FAMILIES[family], OFFERED)
-    assert [(call.name, call.arguments) for call in calls] == [(call.name, call.arguments) for call in TWO]
+def test_agents_get_the_calls_of_every_family() -> None:
+    for family, text in FAMILIES.items():
+        calls = calls_at_end(text, OFFERED)
+        assert [TextCall(call.name, call.arguments) for call in calls] == TWO, family
+
+
+def test_agents_do_not_act_on_calls_in_a_thought() -> None:
+    for family, text in FAMILIES.items():
+        assert calls_in(f"<think>{text}</think>I am done.", OFFERED) == (), family

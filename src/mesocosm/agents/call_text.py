@@ -120,10 +120,15 @@ def _blocks(text: str, offered: Offered) -> Iterator[tuple[int, int, list[TextCa
         opening = opening or _OPENING.search(text, at)
         if opening is None:
             return
-        read = _block(text, opening, offered)
+        read = None if _is_cited(text, opening.start()) else _block(text, opening, offered)
         at, follows = (opening.end(), False) if read is None else (read[1], True)
         if read is not None:
             yield opening.start(), read[1], read[0]
+
+
+def _is_cited(text: str, at: int) -> bool:
+    """Return whether a position is in a line that cites, which begins with `> `."""
+    return text.startswith("> ", text.rfind("\n", 0, at) + 1)
 
 
 def _block(text: str, opening: re.Match[str], offered: Offered) -> tuple[list[TextCall], int] | None:

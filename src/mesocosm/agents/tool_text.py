@@ -56,8 +56,9 @@ def calls_at_end(text: str, offered: Offered) -> tuple[ToolCall, ...]:
 def _read(text: str, offered: Offered, most: int | None) -> tuple[ToolCall, ...]:
     if not any(name in text for name in offered):
         return ()
+    text = answer_of(text)
     calls = marked_calls(text, offered) or _last_values(text, offered, most)
-    if not calls and unfenced(answer_of(text)).startswith("["):
+    if not calls and unfenced(text).startswith("["):
         calls = read_calls(text, offered)
     if not all(_is_possible(call, offered) for call in calls):
         return ()

@@ -110,11 +110,8 @@ RULES: list[tuple[Language, str, list[Any], Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("language", "kind", "accepted", "given", "right"), RULES)
-def test_quirks_of_the_leaderboard_are_kept(
-    language: Language, kind: str, accepted: list[Any], given: Any, right: bool
-) -> None:
-    assert judged(language, kind, accepted, given) is right
+def test_quirks_of_the_leaderboard_are_kept() -> None:
+    assert [rule for rule in RULES if judged(*rule[:4]) is not rule[4]] == []
 
 
 def opened(tmp_path: Path, category: str, functions: list[Any], key: list[Any] | None) -> FunctionCalling:
