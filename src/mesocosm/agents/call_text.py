@@ -333,11 +333,10 @@ def json_call(item: Any) -> TextCall | None:
 
 
 def _named(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    if isinstance(item.get("function"), dict):
-        return item["function"]
-    if isinstance(item.get("action"), dict) and not any(key in item for key in NAME_KEYS):
-        return item["action"]
-    return item
+    function, action = item.get("function"), item.get("action")
+    if isinstance(function, dict):
+        return function
+    return action if isinstance(action, dict) and not any(key in item for key in NAME_KEYS) else item
 
 
 def _is_explicit(item: Any) -> bool:

@@ -312,9 +312,14 @@ def _mutate_calls(draw: Draw, calls: list[tuple[str, Any]]) -> None:
             ]
             calls[at] = draw.choice(others), arguments
         case 1:
-            draw.choice(
-                [calls.pop, lambda: calls.append(copy.deepcopy(calls[at])), calls.reverse, lambda: draw.shuffle(calls)]
-            )()
+            twice = copy.deepcopy(calls[at])
+            ways: list[Callable[[], object]] = [
+                calls.pop,
+                lambda: calls.append(twice),
+                calls.reverse,
+                lambda: draw.shuffle(calls),
+            ]
+            draw.choice(ways)()
         case 2 if arguments:
             del arguments[draw.choice(list(arguments))]
         case 3:
@@ -375,7 +380,9 @@ def _agreeing(asked: Row, calls: Sequence[tuple[str, Any]], language: Language) 
     read = official_literals.java if language == "java" else official_literals.script
     for (name, given), key in zip(calls, asked["keys"], strict=False):
         function = next((one for one in asked["functions"] if one["name"] == name), None)
-        for parameter, text in given.items() if function and name in key else ():
+        if function is None or name not in key:
+            continue
+        for parameter, text in given.items():
             kind = function["parameters"]["properties"].get(parameter)
             if kind is not None and isinstance(text, str):
                 with contextlib.suppress(LookupError, ValueError):

@@ -59,7 +59,7 @@ def _value(node: ast.expr | None) -> Any:
         case ast.Constant(value=value):
             found = "..." if value is Ellipsis else value
         case ast.UnaryOp(operand=ast.Constant(value=value)):
-            found = operator.neg(value)  # whatever the sign is
+            found = _negated(value)  # whatever the sign is
         case ast.List():
             found = [_value(item) for item in node.elts]
         case ast.Tuple():
@@ -79,6 +79,10 @@ def _value(node: ast.expr | None) -> Any:
         case _:
             raise NoCalls
     return found
+
+
+def _negated(value: Any) -> Any:
+    return -value
 
 
 _BINARY: Mapping[type, Callable[[Any, Any], Any]] = {
