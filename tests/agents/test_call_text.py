@@ -179,6 +179,13 @@ def test_calls_of_functions_that_are_not_offered_are_read_for_benchmarks_and_not
     assert calls_in(text, OFFERED) == calls_at_end(text, OFFERED) == ()
 
 
+def test_json_that_ends_a_reply_on_a_line_of_its_own_is_a_call() -> None:
+    assert read_calls(f"I will look.\n```json\n{CALL_A}\n```\n```json\n{CALL_B}\n```", OFFERED) == TWO
+    assert read_calls(f"I will look.\n{CALL_A}\n", OFFERED) == ONE
+    assert read_calls(f"I will look.\n{CALL_A}\nOr not.", OFFERED) == []
+    assert read_calls(f"The city is known:\n{A}", OFFERED) == []
+
+
 def test_several_formats_in_one_reply_are_calls_in_their_order() -> None:
     text = f"<tool_call>{CALL_A}</tool_call>\n[TOOL_CALLS]ring[ARGS]{B}"
     assert read_calls(text, OFFERED) == TWO

@@ -1,9 +1,9 @@
 """Read tool calls that a model writes as text, in the formats of the model families in use.
 
 Marked formats (`<tool_call>`, `[TOOL_CALLS]`, `<|python_tag|>`, a fence `tool_code`, …) may follow prose, but nothing
-may follow them: a call that a reply goes on talking about is a quotation. Without marks the whole text must consist of
-calls, as JSON or Python, in a code fence or not. Thoughts are left out. Servers may have removed special tokens;
-a name in front of JSON is then a call only if the function is offered.
+may follow them: a call that a reply goes on talking about is a quotation. Without marks the text must consist of calls,
+as JSON or Python, in a code fence or not, or end with JSON on a line of its own. Thoughts are left out. Servers may
+have removed special tokens; a name in front of JSON is then a call only if the function is offered.
 """
 
 import re
@@ -46,7 +46,9 @@ _NAME = r"[A-Za-z_][\w.\-/]{0,120}"
 
 def read_calls(text: str, offered: Offered) -> list[TextCall]:
     """Return the calls of a reply, also those of functions that are not offered; [] if it makes none."""
-    return marked_calls(text, offered) or _unmarked(answer_of(text), offered)
+    answer = answer_of(text)
+    calls = marked_calls(answer, offered) or _unmarked(answer, offered) or _trailing(answer, offered)
+    return [call for call in calls if call.name not in _NO_TOOL]
 
 
 def answer_of(text: str) -> str:
@@ -69,11 +71,11 @@ def marked_calls(text: str, offered: Offered) -> list[TextCall]:
             found = []
         found += calls
         at = end
-    return [call for call in found if call.name not in _NO_TOOL] if _JOIN.fullmatch(text, at) else []
+    return found if _JOIN.fullmatch(text, at) else []
 
 
 _JOIN = re.compile(
-    r"(?:\s|[;,]|```|<\|tool_calls(?:_section)?_(?:begin|end)\|>|</?(?:minimax:tool_call|function_calls|tool_calls?)>"
+    r"(?:\s|[;,]|```|<\|tool_calls(?:_section)?_(?:begin|end)\|>|</?(?:minimax:tool_call|function_calls)>|</tool_calls?>"
     r"|</?\|DSML\|function_calls>|<\|/tool_call\|>|<\|(?:start|call|end)\|>(?:assistant)?)*"
 )
 """What may stand between two calls, and after the last one."""
@@ -101,7 +103,8 @@ _NEXT = re.compile(rf"(?:{_MARKS}|(?:{_WORDS}))", re.VERBOSE)
 _CLOSING: Mapping[str, re.Pattern[str]] = {
     "tag": re.compile(
         r"</(?:tool_calls?|TOOLCALL)>|<end_function_call>|<\|(?:/tool_call|tool_call_end|python_end|END_ACTION)\|>"
-        r"|(?=<(?:tool_calls?|TOOLCALL|start_function_call)>)|\Z"
+        r"|(?=<(?:tool_calls?|TOOLCALL|start_function_call)>)"
+        r"|(?=<\|(?:tool_call|tool_call_start|python_tag|python_start|START_ACTION)\|>)|\Z"
     ),
     "cohere": re.compile(r"```|\Z"),
     "fence": re.compile(r"```|\Z"),
@@ -115,8 +118,8 @@ def _blocks(text: str, offered: Offered) -> Iterator[tuple[int, int, list[TextCa
     """Yield start, end and calls of every marked part of a text."""
     at, follows = 0, False
     while True:
-        joined = _JOIN.match(text, at)
-        opening = _NEXT.match(text, joined.end()) if follows and joined else None
+        joined = _JOIN.match(text, at) if follows else None
+        opening = None if joined is None else _NEXT.match(text, joined.end())
         opening = opening or _OPENING.search(text, at)
         if opening is None:
             return
@@ -274,6 +277,7 @@ def _typed(text: str, name: str, parameter: str, offered: Offered) -> Any:
 
 
 _FENCE_LINE = re.compile(r"(?m)^[ \t]*```[\w+-]*[ \t]*$")
+_AFTER = re.compile(r"(?:[\s;,]|```(?:json)?)*")
 _BETWEEN = re.compile(r"[\s;,]*")
 
 
@@ -310,6 +314,21 @@ def _of_values(values: Sequence[Any], offered: Offered) -> list[TextCall]:
     if not any(call and (call.name in offered or _is_explicit(item)) for call, item in zip(calls, items, strict=True)):
         return []
     return [call or TextCall("", None) for call in calls]
+
+
+def _trailing(text: str, offered: Offered) -> list[TextCall]:
+    """Return the calls in the JSON values that end a text, each at the beginning of a line."""
+    values: list[Any] = []
+    end = len(text)
+    for found in reversed(scan(text).values) if "{" in text else ():
+        if (
+            not _AFTER.fullmatch(text, found.end, end)
+            or text[text.rfind("\n", 0, found.start) + 1 : found.start].strip()
+        ):
+            break
+        values.insert(0, found.value)
+        end = found.start
+    return _of_values(values, offered)
 
 
 def items_of(value: Any) -> list[Any]:
@@ -353,7 +372,7 @@ def decoded(arguments: Any) -> Any:
         return arguments
     try:
         return read_json(arguments)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         pass
     found = scan(arguments)
     return found.values[0].value if found.alone else arguments

@@ -183,6 +183,7 @@ async def test_only_the_form_of_right_calls_is_named_as_such(
         ('[TOOL_CALLS]fax[ARGS]{"to": "Ada"}', (0, 1, 0)),
         ("```tool_code\nfax(to='Ada')\n```", (0, 1, 0)),
         ("[fax(to=Colour.RED)]", (0, 1, 0)),
+        ('I send a fax.\n```json\n{"name": "fax", "arguments": {"to": "Ada"}}\n```', (0, 1, 0)),
         ("fax(to='Ada')]", (0, 0, 0)),
         (f"<think>{HERMES}</think>No function fits.", (1, 1, 0)),
         (f"`{HERMES}` would be wrong here.", (1, 1, 0)),

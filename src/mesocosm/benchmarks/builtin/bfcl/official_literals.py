@@ -5,7 +5,7 @@ closing bracket is ignored, text that is not converted stays text. `literals` is
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 LONGEST = 4_000
@@ -43,7 +43,6 @@ _NEW_ARRAY = re.compile(r"new\s+\w+\[\]\s*\{(.*?)\}")
 _HASH_MAP = re.compile(r"new\s+HashMap<")
 _NEW_MAP = re.compile(r"new\s+HashMap<.*?>\s*\(\)")
 _MADE_WITH_BODY = re.compile(r">\s*\(\)\s*\{\s*\{?\s*")
-_PUT = re.compile(r"put\(\"(.*?)\",\s*(.*?)\)")
 
 
 def java(text: str, kind: str, inside: str = "") -> Any:
@@ -100,8 +99,39 @@ def _hash_map(text: str) -> Any:
     body = _MADE_WITH_BODY.search(text, new.end())
     close = -1 if body is None else text.find("}", body.end())
     if body is not None and close >= 0:
-        return {name: _java_guess(value.strip()) for name, value in _PUT.findall(text[body.end() : close].rstrip())}
+        return {name: _java_guess(value.strip()) for name, value in _puts(text[body.end() : close].rstrip())}
     return {} if _NEW_MAP.search(text) else text
+
+
+def _puts(text: str) -> Iterator[tuple[str, str]]:
+    """Yield name and value of each `put("…", …)`: both on one line, the value up to the first `)`."""
+    values: dict[int, tuple[int, int]] = {}
+    at = 0
+    while (start := text.find('put("', at)) >= 0:
+        at = start + 5
+        line = _line_end(text, at)
+        quote = text.find('",', at, line)
+        while quote >= 0:
+            if quote not in values:
+                value = _after_space(text, quote + 2)
+                values[quote] = value, text.find(")", value, _line_end(text, value))
+            value, end = values[quote]
+            if end >= 0:
+                yield text[at:quote], text[value:end]
+                at = end + 1
+                break
+            quote = text.find('",', quote + 1, line)
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _after_space(text: str, at: int) -> int:
+    while text[at : at + 1].isspace():
+        at += 1
+    return at
 
 
 def _java_guess(text: str) -> Any:
@@ -133,7 +163,6 @@ _INNER = re.compile(r"\[(.*?)\]")
 _ARRAY = re.compile(r"\[(.*?)\]|new\s+Array\((.*?)\)")
 _OBJECT = re.compile(r"\{(.*?)\}")
 _PAIR = re.compile(r"([^:]+):\s*(.*?)(?:,\s*(?=[^,]+:)|$)")
-_SPACE = re.compile(r"\s*")
 
 
 def script(text: str, kind: str, inside: str = "") -> Any:
@@ -202,9 +231,9 @@ def _rows(code: str) -> str:
         return 0
 
     for at in reversed(closing):
-        after = _SPACE.match(code, at + 1).end()  # type: ignore[union-attr]
+        after = _after_space(code, at + 1)
         if code[after : after + 1] == ",":
-            opened = _SPACE.match(code, after + 1).end()  # type: ignore[union-attr]
+            opened = _after_space(code, after + 1)
             if code[opened : opened + 1] == "[":
                 ends[at] = first_end(opened)
         if not ends.get(at) and code[after : after + 1] == last:
