@@ -93,7 +93,7 @@ _WORDS = r"""
       (?P<phi>functools)(?=\s*\[)
     | (?P<cohere>Action:\s*```(?:json)?\s*\n)
     | (?P<fence>```tool_(?:code|calls?)[ \t]*\n)
-    | (?P<named>(?:>>>)?(?:functions?\.?)?(?P<bare>[A-Za-z_][\w.\-/]{0,120}?)(?::\d{1,4})?[ \t]*\n?
+    | (?P<named>(?:>>>)?[A-Za-z_][\w.\-/]{0,120}?(?::\d{1,4})?[ \t]*\n?
         (?=```json|\{|<arg_key>))
     """
 _OPENING = re.compile(rf"{_MARKS}|(?m:^)[ \t]*(?:{_WORDS})", re.VERBOSE)
@@ -175,8 +175,9 @@ def _of_json(
     elif kind == "harmony":
         name = opening["to"]
     elif kind == "named":
-        whole = opening[0].strip().removeprefix(">>>").partition(":")[0].strip()
-        name = next((one for one in (whole, opening["bare"]) if one in offered), "")
+        whole = opening["named"].strip().removeprefix(">>>").partition(":")[0].strip()
+        names = (whole.removeprefix(prefix) for prefix in ("", "functions.", "function", "functions"))
+        name = next((one for one in names if one in offered), "")
         if not name:
             return None
         if text.startswith("<arg_key>", at):
