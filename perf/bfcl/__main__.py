@@ -15,9 +15,10 @@ from tests.benchmarks.bfcl.mutated import KINDS, Row, digest_of, official_verdic
 from tests.benchmarks.bfcl.test_official import RECORDED, RECORDED_ROWS, SEED
 
 from mesocosm.benchmarks.builtin.bfcl.categories import Language
+from perf.bfcl import forms
 
 PAGE = Path(__file__).parents[2] / "docs" / "bfcl-rules.md"
-BEGIN, END = "<!-- written by perf/bfcl -->", "<!-- end -->"
+BEGIN, FORMS_BEGIN, END = "<!-- written by perf/bfcl -->", "<!-- written by perf/bfcl/forms.py -->", "<!-- end -->"
 PROGRAM = Path(__file__).with_name("leaderboard.py")
 COUNT = 60_000
 
@@ -71,12 +72,17 @@ def main(python: str, count: int = COUNT, *, write: bool = False) -> int:
         lines.append(line)
         total += differing
     if write:
-        page = PAGE.read_text(encoding="utf-8")
-        before, _, rest = page.partition(BEGIN)
-        after = rest.partition(END)[2]
-        PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END + after]), encoding="utf-8")
+        _put(BEGIN, lines)
+        _put(FORMS_BEGIN, list(forms.table([row for row in published if language_of(row) == "python"])))
         RECORDED.write_text(json.dumps(_recorded(python), indent=1) + "\n", encoding="utf-8")
     return total
+
+
+def _put(begin: str, lines: Sequence[str]) -> None:
+    """Write lines between a mark of the page and the next end."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(END)[2]
+    PAGE.write_text("\n".join([before + begin, "", *lines, "", END + after]), encoding="utf-8")
 
 
 def _recorded(python: str) -> dict[str, dict[str, str]]:
