@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -44,6 +44,10 @@ test-osmosis: $(VENV)/.installed-test osmosis-packages
 	  MESOCOSM_TEST_ACCEPTANCE="$(ACCEPTANCE)" $(BIN)/pytest -rs $(or $(TESTS),tests/osmosis)
 
 osmosis-packages: $(OSMOSIS)
+
+# bfcl's `score_official` and the leaderboard's own checker on 60,000 answers of each language family; WRITE=1 keeps what came out.
+test-bfcl: $(VENV)/.installed-test $(FOREIGN)/bfcl/.installed
+	$(BIN)/python -m perf.bfcl $(FOREIGN)/bfcl/bin/python $(COUNT) $(if $(WRITE),--write)
 
 # The executor `ray` on clusters with several nodes on this machine.
 test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
@@ -132,6 +136,8 @@ lock:
 
 	$(BIN)/uv pip compile requirements/ray.in --constraint requirements/test.txt --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/ray.txt
+	$(BIN)/uv pip compile requirements/foreign-bfcl.in --no-deps --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/foreign-bfcl.txt
 	$(BIN)/uv pip compile requirements/foreign-osmosis.in --override requirements/foreign-osmosis.override --universal \
 	  --python-version 3.12 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/foreign-osmosis.txt
 
@@ -174,6 +180,11 @@ $(FOREIGN)/clients/.packages: requirements/foreign.txt
 $(FOREIGN)/osmosis/%/.installed: requirements/foreign-osmosis.txt
 	rm -rf $(@D) && $(call python_of,$*) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-osmosis.txt
+	touch $@
+
+$(FOREIGN)/bfcl/.installed: requirements/foreign-bfcl.txt
+	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/foreign-bfcl.txt
 	touch $@
 
 # Hundreds of megabytes that no other test imports, beside the packages of the tests.

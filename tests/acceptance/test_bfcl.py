@@ -34,6 +34,7 @@ async def run(store: Store, model: str, categories: list[str]) -> Run:
 def verdicts(store: Store, run: Run) -> dict[str, bool]:
     episodes = store.episodes.list(run.id, limit=1000).items
     scores = {episode.task_id: {score.name: score.value for score in episode.scores} for episode in episodes}
+    assert [name for name, values in scores.items() if values["score_official"] != values["score"]] == []
     return {name: values["score"] == 1.0 for name, values in scores.items()}
 
 

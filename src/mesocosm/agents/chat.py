@@ -145,7 +145,7 @@ class _Talk:
                 ToolCall(call.id or f"call_{n}", call.name, call.arguments) for n, call in enumerate(whole.tool_calls)
             )
             return whole.text, tuple(calls)
-        return text, calls_at_end(text, {tool.name: None for tool in thread.tools})
+        return text, calls_at_end(text, {tool.name: tool.parameters for tool in thread.tools})
 
     def _check(self, reply: ModelReply, *, empty: bool) -> None:
         """Raise EpisodeError for a withheld reply or a truncated one without an answer; warn once of truncation."""

@@ -79,6 +79,16 @@ def whole(text: str) -> JsonSpan | None:
     return found.values[0] if found.alone else None
 
 
+def value_at(text: str, start: int) -> JsonSpan | None:
+    """Return the object or list that opens at a position, or None if it is none."""
+    reader = _Reader(text)
+    try:
+        reader.value(start)
+    except (_Broken, _Ended):
+        return None
+    return reader.found[0]
+
+
 def _unfenced(text: str) -> str:
     inner = text[3:].removesuffix("```")
     first, newline, rest = inner.partition("\n")
@@ -137,13 +147,13 @@ class _Reader:
         try:
             while (opener := _OPENER.search(self.text, at)) is not None:
                 try:
-                    at = self._value(opener.start())
+                    at = self.value(opener.start())
                 except _Broken as broken:
                     at = max(broken.args[0], opener.end())
         except _Ended as ended:
             self.flaw = ended.args[0]
 
-    def _value(self, start: int) -> int:
+    def value(self, start: int) -> int:
         """Read the value that opens at `start` and return its end. Raise _Broken, _Ended."""
         self._stack, self._strict = [], True
         at = start

@@ -1,16 +1,25 @@
 """Tools for models without native tool support: list them in the prompt, and find calls in replies."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from mesocosm.agents.call_text import (
+    Offered,
+    TextCall,
+    answer_of,
+    items_of,
+    json_call,
+    marked_calls,
+    read_calls,
+    unfenced,
+)
 from mesocosm.agents.loose_json import scan
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Tool
 
 HEADING = "Available Tools"
-_NAME_KEYS = ("tool", "name", "tool_name", "function")
-_ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input")
+TEXT_CALL = "text_"
+"""What the identifiers of calls begin with that were read from text."""
 
 
 def listed(tools: Sequence[Tool]) -> str:
@@ -30,43 +39,45 @@ def offered(tools: Sequence[Tool]) -> str:
     return f"{listed(tools)}\nTo call one, end your reply with {form}; its result is shown to you in the next message."
 
 
-def calls_in(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Return the tool calls in the last JSON value of a reply, one call or a list; () if any is not a known tool."""
-    if "{" not in text or not any(name in text for name in names):
-        return ()
-    values = scan(text).values
-    if not values:
-        return ()
-    last = values[-1].value
-    items = last if isinstance(last, list) else [last]
-    calls = [_call(item, names, position) for position, item in enumerate(items)]
-    return tuple(call for call in calls if call is not None) if all(calls) else ()
+def calls_in(text: str, offered: Offered) -> tuple[ToolCall, ...]:
+    """Return the tool calls of a reply; () if any is not of a function that is offered.
+
+    They are in a marked format (`agents.call_text`), or in the last JSON value of the reply, or the reply is a list
+    of calls in Python.
+    """
+    return _read(text, offered, most=1)
 
 
-def calls_at_end(text: str, names: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """Return all tool calls at the end of a reply: as `calls_in`, but from several consecutive values."""
-    if "{" not in text or not any(name in text for name in names):
+def calls_at_end(text: str, offered: Offered) -> tuple[ToolCall, ...]:
+    """Return all tool calls at the end of a reply: as `calls_in`, but from several consecutive JSON values."""
+    return _read(text, offered, most=None)
+
+
+def _read(text: str, offered: Offered, most: int | None) -> tuple[ToolCall, ...]:
+    if not any(name in text for name in offered):
         return ()
-    found: list[ToolCall] = []
-    for value in reversed(scan(text).values):
-        items = value.value if isinstance(value.value, list) else [value.value]
-        calls = [call for call in (_call(item, names, 0) for item in items) if call is not None]
+    text = answer_of(text)
+    calls = marked_calls(text, offered) or _last_values(text, offered, most)
+    if not calls and unfenced(text).startswith("["):
+        calls = read_calls(text, offered)
+    if not all(_is_possible(call, offered) for call in calls):
+        return ()
+    return tuple(ToolCall(f"{TEXT_CALL}{place}", call.name, call.arguments) for place, call in enumerate(calls))
+
+
+def _is_possible(call: TextCall, offered: Offered) -> bool:
+    """Return whether a function is offered and its arguments, if they are an object, all have names."""
+    named = not isinstance(call.arguments, dict) or not any(name.isdigit() for name in call.arguments)
+    return call.name in offered and call.arguments is not None and named
+
+
+def _last_values(text: str, offered: Offered, most: int | None) -> list[TextCall]:
+    """Return the calls in the last JSON values of a text, up to the last value that is something else."""
+    found: list[TextCall] = []
+    for value in list(reversed(scan(text).values))[:most] if "{" in text else ():
+        items = items_of(value.value)
+        calls = [call for call in map(json_call, items) if call is not None and call.name in offered]
         if not calls or len(calls) < len(items):
             break
         found[:0] = calls
-    return tuple(ToolCall(f"text_{place}", call.name, call.arguments) for place, call in enumerate(found))
-
-
-def _call(item: Any, names: Mapping[str, Any], position: int) -> ToolCall | None:
-    if not isinstance(item, dict):
-        return None
-    if isinstance(item.get("action"), dict) and not any(key in item for key in _NAME_KEYS):
-        item = item["action"]
-    name = next((item[key] for key in _NAME_KEYS if isinstance(item.get(key), str)), None)
-    if isinstance(item.get("function"), dict):
-        item = item["function"]
-        name = item.get("name")
-    if name not in names:
-        return None
-    given = [item[key] for key in _ARGUMENT_KEYS if key in item]
-    return ToolCall(f"text_{position}", str(name), given[0] if given else {})
+    return found

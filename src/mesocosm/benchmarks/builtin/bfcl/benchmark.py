@@ -5,21 +5,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall, calls_of
+from mesocosm.agents.call_text import TextCall
+from mesocosm.benchmarks.builtin.bfcl import official
+from mesocosm.benchmarks.builtin.bfcl.calls import calls_of
 from mesocosm.benchmarks.builtin.bfcl.categories import CATEGORIES, Category, chosen
-from mesocosm.benchmarks.builtin.bfcl.checker import fault, kind_of_fault
+from mesocosm.benchmarks.builtin.bfcl.checker import Function, Key, fault, kind_of_fault
 from mesocosm.benchmarks.builtin.bfcl.files import Item, available, read_items
 from mesocosm.benchmarks.builtin.bfcl.gold import REFUSAL, any_answer, best_answer
 from mesocosm.benchmarks.builtin.bfcl.tools import own_names, tool
 from mesocosm.benchmarks.drawing import draw
 from mesocosm.benchmarks.native import SEED, LoadedTasks, NativeBenchmark
 from mesocosm.core.episode import Episode
+from mesocosm.core.failure import Cause
 from mesocosm.core.ids import digest
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.turn import Answer, CalledTool, Turn, read_answer
 
 CALLS_SCORE = "accuracy_calls"
+OFFICIAL_SCORE = "score_official"
+FORM_SCORE = "format_only"
+_NOT_DECODED = "the leaderboard reads such text with parsers of Java and JavaScript that are not part of mesocosm"
 _BY_NAME = {category.name: category for category in CATEGORIES}
 
 
@@ -51,8 +57,12 @@ class FunctionCalling(NativeBenchmark):
         return LoadedTasks(tasks, digest([contents, most, seed if most is not None else None]))
 
     def metrics(self) -> tuple[Metric, ...]:
-        """Return the overall score, that of all items with calls, and one for each selected category."""
-        return (*super().metrics(), *_parts(self.categories))
+        """Return the overall score, that of all items with calls, one for each category, and the leaderboard's."""
+        official_scores = (
+            Metric(OFFICIAL_SCORE, OFFICIAL_SCORE, low=0.0, high=1.0),
+            Metric(FORM_SCORE, FORM_SCORE, low=0.0, high=1.0, directed=False),
+        )
+        return (*super().metrics(), *_parts(self.categories), *official_scores)
 
     def best(self, task: Task) -> Any:
         """Return the calls of the answer key, or an answer without any."""
@@ -64,18 +74,25 @@ class FunctionCalling(NativeBenchmark):
         return best_answer(functions, task.target["calls"], category.language).data()
 
     async def grade(self, task: Task, episode: Episode) -> Sequence[Score]:
-        """Return 1 for right calls and 0 for wrong ones, as the overall score and that of the category."""
+        """Return 1 for right calls and 0 for wrong ones, as overall score and that of the category.
+
+        Also the leaderboard's verdict on the same answer, and whether only the form of the calls makes the difference.
+        """
         category = _BY_NAME[task.metadata["category"]]
-        action = episode.terminal_info.get("answer")
-        wrong, made = _fault(category, task, action), _made(task, action)
+        answer = read_answer(episode.terminal_info.get("answer"))
+        functions = task.target["functions"]
+        calls = calls_of(answer, functions, category.language)
+        wrong = _fault(category, functions, task.target["calls"], calls)
         names = [self.descriptor.score.field, f"accuracy_{category.name}"]
         if category.expects == "calls":
             names.append(CALLS_SCORE)
         value, expected = 0.0 if wrong else 1.0, self.best(task)
+        made = _as_answer(calls).data() if calls else None
         mistake = kind_of_fault(wrong)
-        return [
+        scores = [
             Score(name, value, explanation=wrong, answer=made, expected=expected, mistake=mistake) for name in names
         ]
+        return [*scores, *_official(category, task, answer, calls, right=not wrong)]
 
 
 def _task(category: Category, item: Item) -> Task:
@@ -87,25 +104,30 @@ def _task(category: Category, item: Item) -> Task:
     return Task(item.id, turn.data(), target, metadata={"category": category.name, "expects": category.expects})
 
 
-def _made(task: Task, action: Any) -> Any:
-    """Return an answer with the calls that its text spells as calls; without any the answer as it is."""
-    names = own_names(task.target["functions"])
-    calls = [CalledTool(names.get(one.name, one.name), one.arguments) for one in calls_of(read_answer(action), names)]
-    return Answer(tool_calls=tuple(calls)).data() if calls else None
+def _as_answer(calls: Sequence[TextCall]) -> Answer:
+    return Answer(tool_calls=tuple(CalledTool(call.name, call.arguments) for call in calls))
 
 
-def _fault(category: Category, task: Task, action: Any) -> str:
-    functions = task.target["functions"]
-    names = own_names(functions)
-    calls = [
-        FunctionCall(names.get(call.name, call.name), call.arguments) for call in calls_of(read_answer(action), names)
-    ]
+def _fault(category: Category, functions: Sequence[Function], keys: Sequence[Key], calls: Sequence[TextCall]) -> str:
     if category.expects == "none":
         return f"calls {calls[0].name or 'something'} where no function fits" if calls else ""
     if category.expects == "any":
-        known = any(call.name in names for call in calls)
-        return "" if known else "calls none of the functions"
-    return fault(functions, calls, task.target["calls"], category.language)
+        names = own_names(functions)
+        return "" if any(call.name in names for call in calls) else "calls none of the functions"
+    return fault(functions, calls, keys, category.language)
+
+
+def _official(category: Category, task: Task, answer: Answer, calls: Sequence[TextCall], *, right: bool) -> list[Score]:
+    """Return the leaderboard's verdict, and 1 if an answer is wrong there only because of the form of its calls."""
+    functions, keys = task.target["functions"], task.target["calls"]
+    verdict = official.is_right(category, functions, keys, answer)
+    if verdict is None:
+        return [
+            Score(name, missing=Cause.UNVERIFIED, explanation=_NOT_DECODED) for name in (OFFICIAL_SCORE, FORM_SCORE)
+        ]
+    form_only = right and not verdict and official.is_right_in_content(category, functions, keys, calls)
+    explanation = "the calls are right, but not in a form that the leaderboard reads" if form_only else ""
+    return [Score(OFFICIAL_SCORE, float(verdict), explanation=explanation), Score(FORM_SCORE, float(form_only))]
 
 
 def _parts(categories: Sequence[Category]) -> Iterator[Metric]:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mesocosm.benchmarks.builtin.bfcl.calls import FunctionCall
+from mesocosm.agents.call_text import TextCall
 from mesocosm.benchmarks.builtin.bfcl.categories import Language
-from mesocosm.benchmarks.builtin.bfcl.literals import LANGUAGES, UNREADABLE
+from mesocosm.benchmarks.builtin.bfcl.literals import LANGUAGES
 from mesocosm.benchmarks.builtin.bfcl.values import TYPES, Fit, fit, is_accepted
 
 Function = Mapping[str, Any]
@@ -48,7 +48,7 @@ def kind_of_fault(wrong: str) -> str:
     return ""
 
 
-def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Sequence[Key], language: Language) -> str:
+def fault(functions: Sequence[Function], calls: Sequence[TextCall], keys: Sequence[Key], language: Language) -> str:
     """Return what is wrong with the calls; empty if nothing is."""
     if len(calls) != len(keys):
         made = f"{len(calls) or 'no'} {'call' if len(calls) == 1 else 'calls'}"
@@ -64,7 +64,7 @@ def fault(functions: Sequence[Function], calls: Sequence[FunctionCall], keys: Se
     return ""
 
 
-def _call_fault(functions: Sequence[Function], call: FunctionCall, key: Key, language: Language) -> str:
+def _call_fault(functions: Sequence[Function], call: TextCall, key: Key, language: Language) -> str:
     (name, accepted), *_ = key.items()
     if call.name != name:
         return f"calls {call.name}, not {name}"
@@ -97,17 +97,23 @@ def _value_fault(value: Any, declared: Mapping[str, Any], accepted: Sequence[Any
             value = list(value)
         if kind == "float" and type(value) is int:
             value = _as_float(value)
+        readings = [value]
     else:
+        if not isinstance(value, str):
+            return f"is not text that spells a value of type {kind}"
         literals = LANGUAGES[language]
         expected = literals.types.get(kind, str)
-        inner = literals.types.get(inside, str) if inside and kind in literals.nested else None
-        value = literals.read(value, kind, inside)
-        if value is UNREADABLE:
-            return f"is not text that spells a value of type {kind}"
-    fits = fit(value, accepted, expected, inner)
-    if fits is Fit.NOT:
+        typed = inside not in ("", "any") and kind in literals.nested
+        inner = literals.types.get(inside, str) if typed else None
+        readings = literals.readings(value, kind, inside)
+    fits = [(one, fit(one, accepted, expected, inner)) for one in readings]
+    if all(how is Fit.NOT for _, how in fits):
         return f"is {_shown(given)}, which is not of type {kind}{f' of {inside}' if inner else ''}"
-    right = value in accepted if fits is Fit.AS_KEY else is_accepted(value, accepted, expected, inner)
+    right = any(
+        one in accepted if how is Fit.AS_KEY else is_accepted(one, accepted, expected, inner)
+        for one, how in fits
+        if how is not Fit.NOT
+    )
     return "" if right else f"is {_shown(given)}, which is not accepted; {_right(accepted)}"
 
 

@@ -40,8 +40,9 @@ def _arguments(
         if "" in values and name not in required:
             continue
         value = _plain(next((value for value in values if value != ""), ""))
-        kind = str((declared.get("properties") or {}).get(name, {}).get("type", "any"))
-        found[name] = value if language == "python" else spelled(value, kind, language)
+        parameter = (declared.get("properties") or {}).get(name, {})
+        kind, inside = str(parameter.get("type", "any")), str((parameter.get("items") or {}).get("type", ""))
+        found[name] = value if language == "python" else spelled(value, kind, inside, language)
     return found
 
 
@@ -62,17 +63,26 @@ def _may_lack(values: Any) -> bool:
     return isinstance(values, list) and "" in values
 
 
-def spelled(value: Any, kind: str, language: Language) -> str:
-    """Return a value as Java or JavaScript source text; strings are returned unchanged."""
-    if isinstance(value, str):
-        return value
+def spelled(value: Any, kind: str, inside: str, language: Language) -> str:
+    """Return a value of type `kind` as Java or JavaScript source text; strings are returned unchanged."""
+    return value if isinstance(value, str) else _literal(value, kind, inside, language)
+
+
+_JAVA_ELEMENTS = {"integer": "int", "char": "char", "String": "String", "long": "long", "float": "float"}
+_SUFFIXES: Mapping[tuple[Language, str], str] = {
+    ("java", "long"): "L",
+    ("java", "float"): "f",
+    ("javascript", "Bigint"): "n",
+}
+
+
+def _literal(value: Any, kind: str, inside: str, language: Language) -> str:
     if language == "java" and isinstance(value, list):
-        return f"new ArrayList<>(Arrays.asList({', '.join(map(json.dumps, value))}))"
+        elements = ", ".join(_literal(one, inside, "", language) for one in value)
+        if kind == "Array":
+            return f"new {_JAVA_ELEMENTS.get(inside, 'Object')}[]{{{elements}}}"
+        return f"new ArrayList<>(Arrays.asList({elements}))" if value else "new ArrayList<>()"
     if language == "java" and isinstance(value, Mapping):
-        puts = " ".join(f"put({json.dumps(name)}, {json.dumps(item)});" for name, item in value.items())
+        puts = " ".join(f"put({json.dumps(name)}, {_literal(one, '', '', language)});" for name, one in value.items())
         return f"new HashMap<>() {{{{ {puts} }}}}"
-    return json.dumps(value) + {"long": "L", "float": "f", "Bigint": "n"}.get(kind, "") * _has_suffix(kind, language)
-
-
-def _has_suffix(kind: str, language: Language) -> bool:
-    return kind in (("long", "float") if language == "java" else ("Bigint",))
+    return json.dumps(value) + _SUFFIXES.get((language, kind), "")

@@ -9,9 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-UNREADABLE = object()
-"""Result for a value that was not given as text."""
-
 _OPEN, _CLOSE = "([{", ")]}"
 
 
@@ -23,9 +20,16 @@ class Literals:
     nested: frozenset[str]
     _read: Callable[[str, str, str], Any]
 
-    def read(self, value: Any, kind: str, inside: str) -> Any:
-        """Parse a text of type `kind` (elements of type `inside`); return `UNREADABLE` for a value that is not text."""
-        return self._read(value.strip(), kind, inside) if isinstance(value, str) else UNREADABLE
+    def read(self, text: str, kind: str, inside: str) -> Any:
+        """Parse a text of type `kind` (elements of type `inside`)."""
+        return self._read(text.strip(), kind, inside)
+
+    def readings(self, text: str, kind: str, inside: str) -> list[Any]:
+        """Return the value of a text, and the text as it stands, with its quotes and without.
+
+        The text itself is right where the answer key holds source text, such as the name of a variable.
+        """
+        return [self.read(text, kind, inside), text.strip(), plain(text.strip())]
 
 
 _WHOLE = re.compile(r"-?\d{1,400}")
@@ -46,8 +50,16 @@ def _java_scalar(text: str, kind: str) -> Any:
     return text
 
 
-_JAVA_LIST = re.compile(r"[\w.<>\[\]?,\s]*?[({](.*)[)}]", re.DOTALL)
-_JAVA_WRAPPED = re.compile(r"new\s+\w+\s*(?:<[^>]*>\s*)?\((.+)\)", re.DOTALL)
+_LIST_TYPE = r"(?:\w+\.)*\w*(?:List|Set|Stack|Queue|Deque|Vector|Collection)"
+_JAVA_LIST = re.compile(
+    rf"(?:new\s+(?:[\w.]+(?:<[\w<>?,\s.]*>)?\s*(?:\[\s*\]\s*)+|{_LIST_TYPE}\s*(?:<[^>]*>\s*)?(?=\())"
+    r"|(?:\w+\.)*(?:asList|of|newArrayList)\s*(?=\())?[({](.*)[)}]",
+    re.DOTALL,
+)
+_JAVA_WRAPPED = re.compile(rf"new\s+{_LIST_TYPE}\s*(?:<[^>]*>\s*)?\((.+)\)", re.DOTALL)
+_EMPTY_MAP = re.compile(
+    r"new\s+(?:\w+\.)*\w*(?:Map|table)\s*(?:<.*>\s*)?\(\s*\)(?:\s*\{\s*(?:\{\s*\}\s*)?\})?", re.DOTALL
+)
 
 
 def _java(text: str, kind: str, inside: str) -> Any:
@@ -69,29 +81,35 @@ def _java_element(text: str, inside: str) -> Any:
     quoted = _unquoted(text)
     if quoted is not None:
         return quoted
-    return _java_scalar(text, inside) if inside else _guessed(text)
+    return _guessed(text) if inside in ("", "any") else _java_scalar(text, inside)
 
 
 def _java_map(text: str) -> Any:
-    if re.fullmatch(r"new\s+\w+\s*(?:<[^>]*>\s*)?\(\s*\)", text):
+    if _EMPTY_MAP.fullmatch(text):
         return {}
     entries = _statements(text, "put", 2)
     return text if entries is None else {str(_guessed(name)): _guessed(value) for name, value in entries}
 
 
+_INITIALIZER = re.compile(r"\{\s*\{")
+
+
 def _statements(text: str, method: str, count: int) -> list[Sequence[str]] | None:
     """Return the arguments of each call of `method` in an initializer `{{ … }}`; None if there is none."""
-    start = text.find("{{")
-    if start < 0:
+    start = _INITIALIZER.search(text)
+    if start is None:
         return None
     found: list[Sequence[str]] = []
-    for part in _split(text[start + 2 :].rstrip("} \t\r\n"), ";"):
+    for part in _split(text[start.end() :].rstrip("} \t\r\n"), ";"):
         name, _, rest = part.partition("(")
         arguments = _split(rest.removesuffix(")"), ",")
         if name.strip() != method or len(arguments) != count:
             return None
         found.append(arguments)
     return found
+
+
+_SCRIPT_LIST = re.compile(r"\[(.*)\]|(?:new\s+Array|Array\.of)\s*\((.*)\)", re.DOTALL)
 
 
 def _script(text: str, kind: str, inside: str) -> Any:
@@ -103,8 +121,8 @@ def _script(text: str, kind: str, inside: str) -> Any:
         return float(text)
     if kind == "Boolean" and text in ("true", "false"):
         return text == "true"
-    if kind == "array" and text.startswith("[") and text.endswith("]"):
-        return [_script_element(part, inside) for part in _split(text[1:-1], ",")]
+    if kind == "array" and (listed := _SCRIPT_LIST.fullmatch(text)) is not None:
+        return [_script_element(part, inside) for part in _split(listed[1] or listed[2] or "", ",")]
     if kind == "dict" and text.startswith("{") and text.endswith("}"):
         return _guessed(text)
     return text
@@ -176,6 +194,37 @@ def _split(text: str, mark: str) -> Sequence[str]:
             parts.append(text[start:at])
             start = at + 1
     return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+_CALL = re.compile(r"(?P<name>[A-Za-z_$][\w.$]{0,200})\s*\((?P<arguments>.*)\)", re.DOTALL)
+_ARGUMENT = re.compile(r"(?P<name>[A-Za-z_$][\w$]{0,200})\s*=(?![=>])\s*(?P<value>.+)", re.DOTALL)
+_LONGEST = 50_000
+
+
+def source_calls(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Return name and arguments of each call `f(a=…, b=…)` of a text that consists of such calls; otherwise [].
+
+    Brackets around the list may be left out. The arguments stay source text, strings without their quotes.
+    """
+    inner = text.strip().strip("`").strip()
+    if "(" not in inner or len(inner) > _LONGEST:
+        return []
+    inner = inner.removeprefix("[").removesuffix("]") if inner.startswith("[") else inner
+    found: list[tuple[str, dict[str, str]]] = []
+    for part in _split(inner.rstrip("; \n"), ","):
+        call = _CALL.fullmatch(part)
+        arguments = [_ARGUMENT.fullmatch(one) for one in _split(call["arguments"], ",")] if call else [None]
+        if call is None or not all(arguments):
+            return []
+        given = {one["name"]: one["value"].strip() for one in arguments if one is not None}
+        found.append((call["name"], {name: plain(value) for name, value in given.items()}))
+    return found
+
+
+def plain(text: str) -> str:
+    """Return the text without its quotes if it is a string literal, and otherwise as it is."""
+    unquoted = _unquoted(text)
+    return text if unquoted is None else unquoted
 
 
 LANGUAGES: Mapping[str, Literals] = {

@@ -83,11 +83,12 @@ def _same_dict(value: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
     """Return whether the key accepts each entry and no required entry is missing."""
     if any(name not in key or normal(item) not in _accepted(key[name]) for name, item in value.items()):
         return False
-    return all(name in value or "" in items for name, items in key.items())
+    return all(name in value or "" in _accepted(items) for name, items in key.items())
 
 
 def _accepted(items: Any) -> list[Any]:
-    return [normal(item) for item in items] if isinstance(items, list | str) else [items]
+    """Return the accepted values of an entry; a key may hold one value in place of a list."""
+    return [normal(item) for item in items] if isinstance(items, list) else [normal(items)]
 
 
 def _same_dicts(value: Sequence[Any], key: Sequence[Any]) -> bool:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mesocosm.core.source import expression_tree
+from mesocosm.core.source import expression_tree, syntax_tree
 
 LONGEST = 50_000
 """Maximum number of characters. No real call is this long, and deeply nested input must not cost memory."""
@@ -22,35 +22,55 @@ _SUMS: Mapping[type, Callable[[Any, Any], Any]] = {
 }
 
 
-def spelled_calls(text: str) -> list[tuple[str, dict[str, Any]]]:
+def spelled_calls(text: str) -> list[tuple[str, Any]]:
     """Return name and arguments of each call, if the whole text consists of calls; otherwise an empty list.
 
-    Brackets around the list may be left out. A positional argument is named by its index, which matches no parameter. A
-    bare name is returned as text, like any other expression without a value.
+    Calls stand in a list, of which either bracket may be left out, or each is a statement, possibly inside `print`. A
+    positional argument is named by its index, which matches no parameter. A bare name is returned as text, like any
+    other expression without a value. The arguments are None if they cannot be read.
     """
     if "(" not in text or len(text) > LONGEST:
         return []
-    inner = text if text.startswith("[") else f"[{text}]"
     try:
-        with warnings.catch_warnings(action="ignore"):
-            tree = expression_tree(inner)
-        if not isinstance(tree, ast.List):
-            return []
-        return [_call(item) for item in tree.elts]
-    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError, ArithmeticError):
+        return [_call(node) for node in _listed(text)]
+    except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
         return []
 
 
-def _call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+def _listed(text: str) -> list[ast.expr]:
+    """Return the expressions of a list or of statements. Raises SyntaxError, TypeError for other code."""
+    inner = f"{'' if text.startswith('[') else '['}{text}{'' if text.endswith(']') else ']'}"
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            tree = expression_tree(inner)
+            return tree.elts if isinstance(tree, ast.List) else []
+        except SyntaxError:
+            statements = syntax_tree(text).body
+    if not all(isinstance(one, ast.Expr) for one in statements):
+        raise TypeError("a statement that is no call")
+    return [one.value for one in statements if isinstance(one, ast.Expr)]
+
+
+def _call(node: ast.expr) -> tuple[str, Any]:
     """Return a call. Raises TypeError or ValueError for anything else."""
     if not isinstance(node, ast.Call):
         raise TypeError("no call")
+    if isinstance(node.func, ast.Name) and node.func.id == "print" and not node.keywords and len(node.args) == 1:
+        return _call(node.args[0])
+    name = _name(node.func)
+    try:
+        return name, _arguments(node)
+    except (TypeError, ValueError, RecursionError, ArithmeticError):
+        return name, None
+
+
+def _arguments(node: ast.Call) -> dict[str, Any]:
     arguments: dict[str, Any] = {str(place): _value(value, 0) for place, value in enumerate(node.args)}
     for keyword in node.keywords:
         if keyword.arg is None:
             raise ValueError("arguments out of a mapping")
         arguments[keyword.arg] = _value(keyword.value, 0)
-    return _name(node.func), arguments
+    return arguments
 
 
 def _name(node: ast.expr) -> str:
