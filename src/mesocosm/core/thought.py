@@ -1,23 +1,30 @@
-"""Thought that a model writes into its reply, between `<think>` tags: no part of its answer."""
+"""Thought that a model writes into its reply: no part of its answer."""
 
 import re
 
-_TAG = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning"
+_TAG = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)THINK(?:ING)?\]|◁(/?)think▷", re.IGNORECASE)
+_FINAL = re.compile(r"(?:<\|channel\|>|\bassistant)\s{0,9}final(?:<\|message\|>|(?=\s))")
+_CHANNEL = re.compile(r"<\|channel\|>\s{0,9}(?:analysis|commentary)\b")
+_CONTROL = re.compile(r"<\|[a-z_]{1,20}\|>")
 
 
 def split_thought(text: str) -> tuple[str, str]:
     """Return the thought of a reply and the answer outside it, both stripped.
 
-    Without a closing tag everything after the opening one is thought; without an opening tag everything before the
-    closing one is.
+    Thought stands in tags (`<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<seed:think>`, `[THINK]`, `◁think▷`) or in
+    the channel `analysis`. Without a closing tag everything after the opening one is thought; without an opening tag
+    everything before the closing one is.
     """
-    if "<" not in text or _TAG.search(text) is None:
+    if "|>" in text:
+        return _channels(text)
+    if not ("<" in text or "[" in text or "◁" in text) or _TAG.search(text) is None:
         return "", text.strip()
     thought: list[str] = []
     answer: list[str] = []
     at, inside = 0, False
     for tag in _TAG.finditer(text):
-        closes = bool(tag[1])
+        closes = any(tag.groups())
         if inside and not closes:
             continue
         piece = text[at : tag.start()]
@@ -29,3 +36,16 @@ def split_thought(text: str) -> tuple[str, str]:
         at, inside = tag.end(), not closes
     (thought if inside else answer).append(text[at:])
     return "".join(thought).strip(), "".join(answer).strip()
+
+
+def _channels(text: str) -> tuple[str, str]:
+    """Split at the channel `final`; a reply that has only the channel of thought has no answer."""
+    finals = list(_FINAL.finditer(text))
+    if finals:
+        thought, answer = text[: finals[-1].start()], text[finals[-1].end() :]
+    elif _CHANNEL.search(text):
+        thought, answer = text, ""
+    else:
+        bare = _CONTROL.sub("", text)
+        return split_thought(bare) if "|>" not in bare else ("", text.strip())
+    return _CONTROL.sub(" ", thought).strip(), _CONTROL.sub("", answer).strip()
