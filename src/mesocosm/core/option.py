@@ -1,9 +1,9 @@
 """Find the option that a reply chooses, by its letter or by its text.
 
-The last statement counts (`Answer: C`, "the answer is C", "I choose C", `\\boxed{C}`, "C is correct"), and only if it names
-a single option; a reply with statements for more than two chooses none. Without any statement the last sentence must
-come to an option, or exactly one line must be one. The article "A" and the pronoun "I" are no letters: the word must
-end the statement, be marked, or not be followed by a noun. Uses the standard library only, as `conclusion` does.
+The last statement counts (`Answer: C`, "the answer is C", "I choose C", `\\boxed{C}`, "C is correct"), and only if it
+names a single option; a reply with statements for more than two chooses none. Without any statement the last sentence
+must come to an option, or exactly one line must be one. The article "A" and the pronoun "I" are no letters: the word
+must end the statement, be marked, or not be followed by a noun. Uses the standard library only, as `conclusion` does.
 """
 
 import re
@@ -12,24 +12,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mesocosm.core.conclusion import (
-    OPTION_WORDS,
     Claim,
+    claim_at,
     claims,
     document_claim,
     first_sentence,
     last_sentence,
     readable,
-    stated_as,
+    stated,
 )
 
 _MOST_STATED = 2
 _CHOOSES = re.compile(
-    r"\bI(?:[ \t](?:would|will|shall)|['’](?:d|ll))?[ \t](?:choose|pick|select|say|go[ \t]with)\b|\bcorrect[ \t]?:|\blet['’]s[ \t]go[ \t]with\b|故?[选選][择擇]?[：:]?",
+    r"\bI(?:['’]m|[ \t]am)[ \t]going[ \t](?:with|for)\b"
+    r"|\bI(?:[ \t](?:would|will|shall)|['’](?:d|ll))?[ \t](?:choose|pick|select|say|answer|go[ \t](?:with|for))\b"
+    r"|\bcorrect[ \t]?:|\blet['’]s[ \t]go[ \t]with\b|故?[选選][择擇]?[：:]?",
     re.IGNORECASE,
 )
+_IT_IS = re.compile(r"^(?:(?:so|therefore|thus|hence),? )?(?:it|that)(?:['’]s| is) ", re.IGNORECASE)
 _NO_OPTION = re.compile(
     r"\b(?:figure|table|vitamin|grade|plan|group|type|section|part|class|hepatitis|level|point|step) \(?[A-Z]\b\)?",
-    re.I,
+    re.IGNORECASE,
 )
 _LEAD = (
     r"(?:[\W_]|\b(?:so|thus|therefore|hence|and|or rather|it|that|this|which|they|is|would|must|be|the|my|its?|['’]s|s"
@@ -52,18 +55,26 @@ class _Shapes:
         some, small = f"[{letters}]", f"[{letters.lower()}]"
         others = f"[{letters.replace('A', '').replace('I', '')}]" if letters.strip("AI") else "(?!)"
         words = [letter for letter in "AI" if letter in letters]
-        ends = r"(?![A-Za-z0-9+#°]|['’]\w)(?!-\w)"
+        ends = r"(?![A-Za-z0-9+#°]|['’]\w)(?!-\w)(?![ \t](?:minus|plus)\b)"
         # "A" and "I" are also words: they count only if no noun or verb follows.
         joined = r"(?!\s+(?!because|since|as|and|or|with|for|which|but|is|ist|est|es|é)[a-z])"
         doubtful = f"|[{''.join(words)}]{ends}{joined}" if words else ""
         self.capital = re.compile(rf"(?<![A-Za-z0-9'’°])(?<!° )(?:{others}{ends}{doubtful})")
         self.marked = re.compile(rf"^\W{{0,20}}({small})(?=[).:\]*}}]|\s*$)|\(({small})\)")
         self.alone = re.compile(rf"\W{{0,20}}({some}|{small})\W{{0,20}}")
+        self.pair = re.compile(rf"\W{{0,9}}({some}|{small})[\W_]{{1,9}}([^\n]{{1,300}})")
+        behind = (
+            r"[\s_)\]}>\"'`$.,:✅]{0,20}$|[)\].:][\s_]{0,20}\S|[ \t][-–—][ \t]|,?[ \t](?:because|since|as)\b"
+            r"|[ \t]\([^()\n]{2,80}\)"
+        )
         self.line = re.compile(
-            rf"^[\s_>#(\[{{<\"'`$→✅-]{{0,20}}(?:\d[.)][ \t])?\(?({some})(?:[\s_)\]}}>\"'`$.,:✅]{{0,20}}$|[)\].:][\s_]{{0,20}}\S|[ \t][-–—][ \t]|,?[ \t](?:because|since|as)\b|[ \t]\([^()\n]{{2,80}}\))",
+            rf"^[\s_>#(\[{{<\"'`$→✅-]{{0,20}}(?:\d[.)][ \t])?\(?({some})(?:{behind})",
             re.MULTILINE,
         )
-        verdicts = r"(?:is|ist|est|es|é|è)[ \t](?:the[ \t])?(?:only[ \t])?(?:correct|right|best|answer|richtig|correcte?|correcta|correta)\b"
+        verdicts = (
+            r"(?:is|ist|est|es|é|è)[ \t](?:the[ \t])?(?:only[ \t])?"
+            r"(?:correct|right|best|answer|richtig|correcte?|correcta|correta)\b"
+        )
         self.named = re.compile(rf"(?<![A-Za-z0-9'’])\(?({some})\)?[ \t]{verdicts}")
         self.led = re.compile(rf"{_LEAD}\b({some})\b(?![+#°'’]|-\w)", re.IGNORECASE)
         self.option = re.compile(
@@ -78,8 +89,21 @@ def _shapes(letters: str) -> _Shapes:
 
 
 def chosen_option(reply: str, letters: str, texts: Sequence[str] = (), *, marked: bool = False) -> Chosen:
-    """Return the option that a reply chooses; `texts` are the options' own, `marked` says that `reply` is an extracted answer."""
-    return _Reader(letters, tuple(texts)).chosen(reply, marked=marked)
+    """Return the option that a reply chooses; `texts` are the options' own, `marked` is for an extracted answer."""
+    return _reader(letters, tuple(texts)).chosen(reply, marked=marked)
+
+
+@lru_cache(maxsize=64)
+def _reader(letters: str, texts: tuple[str, ...]) -> "_Reader":
+    return _Reader(letters, texts)
+
+
+_HINTS = ("choose", "pick", "select", " say ", "answer", "go with", "go for", "going ", "correct", "选", "選")
+"""One of them stands in everything that `_CHOOSES` finds, which takes much longer to look."""
+
+
+def _says_choice(text: str) -> bool:
+    return any(hint in text for hint in _HINTS) or "Correct" in text or "CORRECT" in text
 
 
 class _Reader:
@@ -89,6 +113,7 @@ class _Reader:
         self._letters = letters
         self._shapes = _shapes(letters)
         self._texts = [_plain(text) for text in texts]
+        self._longest = max(map(len, texts), default=0) + 50
 
     def chosen(self, reply: str, *, marked: bool) -> Chosen:
         text = readable(reply)
@@ -98,8 +123,8 @@ class _Reader:
         if document is not None:
             return self._told(document)
         if marked:
-            return self._told(stated_as(text))
-        found = [*claims(text, OPTION_WORDS, marks=_CHOOSES), *self._verdicts(text)]
+            return self._told(stated(text))
+        found = [*claims(text, options=True, marks=_CHOOSES if _says_choice(text) else None), *self._verdicts(text)]
         found.sort(key=lambda claim: claim.start)
         named = [(claim, self._named(claim.text)) for claim in found]
         read = [(claim, letters) for claim, letters in named if letters]
@@ -123,10 +148,14 @@ class _Reader:
             # A letter that is also the text of another option is ambiguous.
             letter = alone[1].upper()
             return Chosen(letter) if place in (None, letter) else Chosen(None, "its letter is another option's text")
+        if place is None and (hit := self._shapes.pair.fullmatch(text)) and self._words(hit[2]) == hit[1].upper():
+            place = hit[1].upper()
         return None if place is None else Chosen(place)
 
     def _words(self, text: str) -> str | None:
         """Return the letter of the one option with exactly this text, or None."""
+        if not self._texts or len(text) > self._longest:
+            return None
         plain = _plain(text)
         places = [place for place, option in enumerate(self._texts) if option and option == plain]
         return self._letters[places[0]] if len(places) == 1 else None
@@ -139,7 +168,7 @@ class _Reader:
     def _verdicts(self, text: str) -> Iterator[Claim]:
         for hit in self._shapes.named.finditer(text):
             if not _NO_OPTION.search(text, max(hit.start() - 12, 0), hit.end(1)):
-                yield stated_as(text, hit.start(), hit[1], hit.end())
+                yield claim_at(text, hit.start(), hit[1], hit.end())
 
     def _concluded(self, text: str) -> Chosen:
         """Return the option of the last sentence, else of the one line that is an option."""
@@ -147,7 +176,7 @@ class _Reader:
         claim = last_sentence(text)
         if not claim.doubt and len(lines) <= 1:
             said = claim.text.strip()
-            if not lines and (place := self._words(said)) is not None:
+            if not lines and (place := self._words(_IT_IS.sub("", said))) is not None:
                 return Chosen(place)
             led = self._shapes.led.match(said)
             names = self._named(said)
@@ -162,7 +191,7 @@ class _Reader:
         if len(lines) == 1:
             hit = next(self._shapes.line.finditer(text))
             said = first_sentence(text[hit.start(1) : hit.end() + 200])
-            line = stated_as(text, hit.start(1), said, hit.start(1) + len(said))
+            line = claim_at(text, hit.start(1), said, hit.start(1) + len(said))
             if line.doubt or not self._named(line.text) <= {hit[1]}:
                 return Chosen(None, line.doubt or "its line names several options")
             return self._agreed(hit[1], text, hit.end(1))

@@ -12,8 +12,8 @@ _CONTROL = re.compile(r"<\|[a-z_]{1,20}\|>")
 def split_thought(text: str) -> tuple[str, str]:
     """Return the thought of a reply and the answer outside it, both stripped.
 
-    Thought stands in tags (`<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<seed:think>`, `[THINK]`, `◁think▷`) or in
-    the channel `analysis`. Without a closing tag everything after the opening one is thought; without an opening tag
+    Thought stands in tags (`<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<seed:think>`, `[THINK]`,
+    `◁think▷`) or in the channel `analysis`. Without a closing tag everything after the opening one is thought; without an opening tag
     everything before the closing one is.
     """
     if "|>" in text:

@@ -111,7 +111,7 @@ def _spelled(value: object) -> str:
 
 
 def extract(reply: str, config: AnswerConfig) -> str:
-    """Return the stated answer, outside thought; empty if there is none, or more than `MOST_STATED` follow the marker."""
+    """Return the answer, without thought; empty if there is none, or more than `MOST_STATED` follow the marker."""
     text = answer_of(reply)[-config.max_chars :]
     if config.after:
         text = behind(text, config.after, lines=config.last not in ("json", "code"))
