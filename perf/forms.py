@@ -1,7 +1,8 @@
 """Count which replies of the form battery the graders accept, beside the extraction rules of other harnesses.
 
-`python -m perf.forms [PYTHON]` writes the table of docs/graders.md. PYTHON is an interpreter that has lm-eval, inspect-ai
-and math-verify; without it, only our own rows are written, and what is absent is said. `make forms` installs them.
+`python -m perf.forms [PYTHON]` writes the table of docs/graders.md. PYTHON is an interpreter that has lm-eval,
+inspect-ai and math-verify; without it, only our own rows are written, and what is absent is said. `make forms` installs
+them.
 """
 
 import json
@@ -23,6 +24,7 @@ BEGIN = "<!-- written by python -m perf.forms: begin -->"
 END = "<!-- written by python -m perf.forms: end -->"
 PARTS = ("tuned", "held_out")
 KINDS = {"numeric": "numbers", "choice": "options", "text": "texts"}
+GRADERS = {"numeric": "`numeric`", "choice": "`choice`", "text": "`normalised`"}
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,8 @@ def main() -> None:
     """Write the table."""
     all_forms = forms()
     rows: list[tuple[str, str, Verdicts]] = []
-    for kind in KINDS:
+    for kind, name in GRADERS.items():
         accepts = ours(kind)
-        name = {"numeric": "`numeric`", "choice": "`choice`", "text": "`normalised`"}[kind]
         rows.append((kind, name, [accepts(form, form.gold) for form in all_forms if form.kind == kind]))
     absent = "the packages of the others: no interpreter that has them was named"
     if len(sys.argv) > 1:
@@ -112,12 +113,15 @@ def peers(python: str, all_forms: list[Form]) -> dict:
 def table(all_forms: list[Form], rows: list[tuple[str, str, Verdicts]], absent: str) -> str:
     """Return the block: a row for each rule, with the share of right and of wrong forms that it accepts."""
     lines = ["| of | rule | right accepted | wrong accepted |", "|---|---|--:|--:|"]
-    for kind in KINDS:
+    for kind, title in KINDS.items():
         of_kind = [form for form in all_forms if form.kind == kind]
         for row_kind, rule, verdicts in rows:
             if row_kind == kind:
-                cells = [_share([v for form, v in zip(of_kind, verdicts, strict=True) if form.right is right]) for right in (True, False)]
-                lines.append(f"| {KINDS[kind]} | {rule} | {cells[0]} | {cells[1]} |")
+                cells = [
+                    _share([v for form, v in zip(of_kind, verdicts, strict=True) if form.right is right])
+                    for right in (True, False)
+                ]
+                lines.append(f"| {title} | {rule} | {cells[0]} | {cells[1]} |")
     return "\n".join([*lines, *(["", f"Absent: {absent}."] if absent else [])])
 
 

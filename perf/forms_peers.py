@@ -66,7 +66,7 @@ def inspect_ai() -> Iterator[Rule]:
     yield "numeric", 'Inspect, `answer("line")`', scored(answer("line"))
     yield "choice", "Inspect, `choice()`", lambda form: parse_answers(state(form), False) == {form["gold"]}
     yield "choice", 'Inspect, `answer("letter")`', scored(answer("letter"))
-    yield "text", 'Inspect, `match()`', scored(match())
+    yield "text", "Inspect, `match()`", scored(match())
 
 
 def math_verify() -> Iterator[Rule]:

@@ -10,6 +10,7 @@ with the length of a reply.
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -39,11 +40,13 @@ _ENGLISH = Language(
     # Denied.
     r"not|never|no|nor|neither|nobody|nothing|cannot|can['’]t|without|wrong(?:ly)?|incorrect|false|invalid|impossible"
     r"|mistaken?|errors?|correction|misprint|trap|fail(?:s|ed)?|disagree|rul(?:e|ed|ing) out|except"
-    r"|exclud\w{1,4}|ignore|eliminat\w{1,4}|worst|least likely|(?:all|options|everything|anything) but|other than|far from|different from"
+    r"|exclud\w{1,4}|ignore|eliminat\w{1,4}|worst|least likely|(?:all|options|everything|anything) but|other than"
+    r"|far from|different from"
     r"|too (?:small|big|large|low|high|few|many|much|general|narrow|broad)|tbd|n/a|unknown|sorry"
     # Left open.
     r"|unless|whether|if|either|alternatively|alternative(?! \(?[a-z]\b)|(?-i:may)|may be|might|could"
-    r"|maybe|perhaps|possibly|guess|doubt|unsure|unclear|assuming|suppos\w{1,4}|somewhere|exceeds?|at least|at most|confidence"
+    r"|maybe|perhaps|possibly|guess|doubt|unsure|unclear|assuming|suppos\w{1,4}|somewhere|exceeds?|at least|at most"
+    r"|confidence"
     # Somebody else's, or an earlier thought.
     r"|used to|thought|initially|at first|tempting|naive|distractor|looks|expect(?:ed)?"
     r"|(?<!\bI )would (?:say|answer|choose|pick|think|guess)"
@@ -110,6 +113,8 @@ _STATEMENT = 400
 _CONCLUSION = 300
 """Maximum length in characters of a sentence that counts as a conclusion."""
 _BRACED = 200
+_MOST_LOOKED_AT = 64
+"""Maximum number of statements of one kind that are looked at, from the end; a reply with more is noise."""
 _MOST_DOCUMENT = 20_000
 
 _FULL_WIDTH = {place: chr(place - 0xFEE0) for place in range(0xFF01, 0xFF5F) if chr(place) not in "！？；，"}
@@ -128,12 +133,13 @@ _STYLE_TAG = re.compile(
     r"</?(?:b|i|u|em|strong|p|br|div|span|center|mark|code|sup|sub|big|small|h[1-6])(?: ?/)?>", re.IGNORECASE
 )
 _QUOTED = re.compile(r"(?:^[ \t]{0,3}>[^\n]*(?:\n|$))+", re.MULTILINE)
+_LATEX = (("\\$", "$"), ("\\%", "%"), ("\\\\", " "), ("\\!", ""), ("{,}", ","))
 _TIMES = re.compile(r"(\d) ?\*(?!\*) ?(?=[\d$(])")
 _TEXT = re.compile(
     r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mathit|mathsf|operatorname|bf|rm) ?\{([^{}]{0,200})\}"
 )
 _SPACING = re.compile(
-    r"\\[,;!: ](?=[^\S\n]?\S)|\\(?:quad|qquad|left|right|displaystyle|hfill)(?![a-zA-Z])"
+    r"\\[,;: ](?=[^\S\n]?\S)|\\(?:quad|qquad|left|right|displaystyle|hfill)(?![a-zA-Z])"
     r"|\\(?:begin|end)\{[a-z]{1,9}\*?\}|&(?==)|\\[()\[\]]"
 )
 _WRAPPED = re.compile(
@@ -161,7 +167,9 @@ def readable(reply: str) -> str:
     if "*" in text:
         text = _TIMES.sub(r"\1 × ", text).replace("*", "")
     if "\\" in text:
-        text = _TEXT.sub(r" \1", text.replace("\\$", "$").replace("\\%", "%").replace("\\\\", " ").replace("{,}", ","))
+        for mark, plain in _LATEX:
+            text = text.replace(mark, plain)
+        text = _TEXT.sub(r" \1", text)
         text = _SPACING.sub(" ", text)
     return text.replace("```", "\n").replace("__", "")
 
@@ -233,15 +241,19 @@ def claims(text: str, *, options: bool = False, marks: re.Pattern[str] | None = 
     if "box" in text:
         found += _boxed(text)
     if "</" in text:
-        found += [_judged(text, hit.start(), hit[2].strip(), hit.end(), boxed=True) for hit in _TAGGED.finditer(text)]
+        found += [_judged(text, hit.start(), hit[2].strip(), hit.end(), boxed=True) for hit in _latest(_TAGGED, text)]
     if "####" in text:
-        found += [_judged(text, hit.start(), hit[1], hit.end()) for hit in _HASHES.finditer(text)]
+        found += [_judged(text, hit.start(), hit[1], hit.end()) for hit in _latest(_HASHES, text)]
     if marks is not None:
-        found += [_judged(text, hit.start(), *_rest(text, hit.end()), lead=hit[0]) for hit in marks.finditer(text)]
+        found += [_judged(text, hit.start(), *_rest(text, hit.end()), lead=hit[0]) for hit in _latest(marks, text)]
     if len(found) < 2:
         return found
     found.sort(key=attrgetter("start"))
     return _joined(text, found)
+
+
+def _latest(pattern: re.Pattern[str], text: str) -> deque[re.Match[str]]:
+    return deque(pattern.finditer(text), _MOST_LOOKED_AT)
 
 
 def _labelled(text: str, *, options: bool) -> Iterator[Claim]:
@@ -254,12 +266,14 @@ def _labelled(text: str, *, options: bool) -> Iterator[Claim]:
 
 def _after_word(text: str, lower: str, word: str, tongue: Language) -> Iterator[Claim]:
     spaced = ord(word[0]) < 0x2E80
-    at = lower.find(word)
-    while at >= 0:
+    at = lower.rfind(word)
+    for _ in range(_MOST_LOOKED_AT):
+        if at < 0:
+            break
         end = at + len(word)
         if not (spaced and at and lower[at - 1].isalnum()) and (mark := _mark(text, at, end, tongue)) is not None:
             yield _judged(text, at, *_rest(text, mark.end()), lead=mark[0], comma=tongue.comma)
-        at = lower.find(word, end)
+        at = lower.rfind(word, 0, at)
 
 
 def _mark(text: str, at: int, end: int, tongue: Language) -> re.Match[str] | None:
@@ -293,7 +307,7 @@ def _rest(text: str, start: int) -> tuple[str, int]:
 
 
 def _boxed(text: str) -> Iterator[Claim]:
-    for hit in _BOXED.finditer(text):
+    for hit in _latest(_BOXED, text):
         inside = hit["bare"] or _braced(text, hit.end())
         yield _judged(text, hit.start(), inside, hit.end() + (0 if hit["bare"] else len(inside) + 2), boxed=True)
 

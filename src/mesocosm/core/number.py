@@ -49,8 +49,8 @@ _AMBIGUOUS = frozenset((0.0, 1.0))
 def values(text: str, *, percent: bool = False, comma: bool = False) -> frozenset[float]:
     """Return the distinct numbers in a text; in an equation, those after the last equals sign.
 
-    Understands signs, thousands separators, currencies, exponents (`1e5`, `1.25 × 10^5`), fractions (`3/4`, `1 1/2`,
-    `\\frac{3}{4}`) and the words thousand, million and billion. With `percent`, 25% is 0.25, otherwise 25. With `comma`,
+    Understands signs, thousands separators, currencies, exponents (`1e5`, `1.25 x 10^5`), fractions (`3/4`, `1 1/2`,
+    `\\frac{3}{4}`) and the words thousand, million and billion. With `percent`, 25% is 0.25, else 25. With `comma`,
     3,5 is 3.5 and 1.250 is 1250; without, `3,5` is two numbers. A number of more than 40 digits, and what a number
     alone does not tell (`18x`, `√18`, `18th`, `18:00`), make the text ambiguous.
     """
@@ -105,7 +105,7 @@ def _numbers(text: str, *, percent: bool, comma: bool) -> frozenset[float]:
     found = set()
     for hit in (_NUMBER_COMMA if comma else _NUMBER).finditer(text):
         digits = hit["digits"]
-        if len(digits) > _LONGEST or hit["odd"] or _OPERATED.search(text, max(hit.start() - 4, 0), hit.start()):
+        if len(digits) > _LONGEST or hit["odd"] or _OPERATED.search(text, max(hit.start() - 8, 0), hit.start()):
             return _AMBIGUOUS
         digits = (
             digits.replace(".", "").replace(",", ".")
@@ -119,7 +119,7 @@ def _numbers(text: str, *, percent: bool, comma: bool) -> frozenset[float]:
     return frozenset(found)
 
 
-_OPERATED = re.compile(r"(?:[\w)}]\s?\+|[\^_])[\s{]{0,2}\Z")
+_OPERATED = re.compile(r"(?:[\w)}]\s{0,3}\+|[\^_])[\s{]{0,2}\Z")
 _THOUSANDS = re.compile(r"\.\d{3}(?!\d)")
 _SEPARATORS = re.compile(r"[ ,'’_]")
 _UNITS = {
@@ -177,6 +177,7 @@ _TAIL = re.compile(
 )
 """Where reasons begin behind a value."""
 _ASIDE = re.compile(r"(?<=[^\s(])\s*\([^()\n]{0,200}\)?|\([^()\n]{0,200}[a-z=][^()\n]{0,200}\)")
+_OTHER = re.compile(r"\(\s*(?:or|and)\b", re.IGNORECASE)
 _HENCE = re.compile(
     r"(?:,|\band)\s(?:making|giving|leaving|which (?:is|gives|makes|equals)|that is)\b"
     r"|\bfor an? (?:\w+ )?total of\b|\btotall?ing\b",
@@ -249,7 +250,7 @@ def _claimed(claim: Claim, *, percent: bool) -> frozenset[float]:
         return frozenset((float(text),))
     if claim.boxed and "!" in text:
         return _AMBIGUOUS
-    bare = _ASIDE.sub(" ", text) if "(" in text else text
+    bare = _ASIDE.sub(" ", text) if "(" in text and not _OTHER.search(text) else text
     head = bare if claim.boxed else _TAIL.split(bare, maxsplit=1)[0]
     for part in (head, bare) if head != bare else (bare,):
         if _NO_AMOUNT.search(part):

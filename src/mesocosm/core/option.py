@@ -7,6 +7,7 @@ must end the statement, be marked, or not be followed by a noun. Uses the standa
 """
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,6 +24,7 @@ from mesocosm.core.conclusion import (
 )
 
 _MOST_STATED = 2
+_MOST_LOOKED_AT = 64
 _CHOOSES = re.compile(
     r"\bI(?:['’]m|[ \t]am)[ \t]going[ \t](?:with|for)\b"
     r"|\bI(?:[ \t](?:would|will|shall)|['’](?:d|ll))?[ \t](?:choose|pick|select|say|answer|go[ \t](?:with|for))\b"
@@ -166,7 +168,7 @@ class _Reader:
         return _single(self._named(claim.text))
 
     def _verdicts(self, text: str) -> Iterator[Claim]:
-        for hit in self._shapes.named.finditer(text):
+        for hit in deque(self._shapes.named.finditer(text), _MOST_LOOKED_AT):
             if not _NO_OPTION.search(text, max(hit.start() - 12, 0), hit.end(1)):
                 yield claim_at(text, hit.start(), hit[1], hit.end())
 

@@ -4,7 +4,7 @@ import re
 
 _NAMES = r"(?:seed:)?think(?:ing)?|thoughts?|reasoning"
 _TAG = re.compile(rf"<(/?)(?:{_NAMES})>|\[(/?)THINK(?:ING)?\]|◁(/?)think▷", re.IGNORECASE)
-_FINAL = re.compile(r"(?:<\|channel\|>|\bassistant)\s{0,9}final(?:<\|message\|>|(?=\s))")
+_FINAL = re.compile(r"<\|channel\|>\s{0,9}final(?:<\|message\|>|(?=\s))")
 _CHANNEL = re.compile(r"<\|channel\|>\s{0,9}(?:analysis|commentary)\b")
 _CONTROL = re.compile(r"<\|[a-z_]{1,20}\|>")
 
@@ -12,12 +12,16 @@ _CONTROL = re.compile(r"<\|[a-z_]{1,20}\|>")
 def split_thought(text: str) -> tuple[str, str]:
     """Return the thought of a reply and the answer outside it, both stripped.
 
-    Thought stands in tags (`<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<seed:think>`, `[THINK]`,
-    `◁think▷`) or in the channel `analysis`. Without a closing tag everything after the opening one is thought; without an opening tag
-    everything before the closing one is.
+    Thought stands in tags (`<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<seed:think>`, `[THINK]`, `◁think▷`)
+    or in a channel other than `final`. Without a closing tag everything after the opening one is thought; without an
+    opening tag everything before the closing one is.
     """
-    if "|>" in text:
-        return _channels(text)
+    if "<|channel|>" in text:
+        final = next(reversed(list(_FINAL.finditer(text))), None)
+        if final is not None:
+            return _CONTROL.sub(" ", text[: final.start()]).strip(), _CONTROL.sub("", text[final.end() :]).strip()
+        if _CHANNEL.search(text):
+            return _CONTROL.sub(" ", text).strip(), ""
     if not ("<" in text or "[" in text or "◁" in text) or _TAG.search(text) is None:
         return "", text.strip()
     thought: list[str] = []
@@ -36,16 +40,3 @@ def split_thought(text: str) -> tuple[str, str]:
         at, inside = tag.end(), not closes
     (thought if inside else answer).append(text[at:])
     return "".join(thought).strip(), "".join(answer).strip()
-
-
-def _channels(text: str) -> tuple[str, str]:
-    """Split at the channel `final`; a reply that has only the channel of thought has no answer."""
-    finals = list(_FINAL.finditer(text))
-    if finals:
-        thought, answer = text[: finals[-1].start()], text[finals[-1].end() :]
-    elif _CHANNEL.search(text):
-        thought, answer = text, ""
-    else:
-        bare = _CONTROL.sub("", text)
-        return split_thought(bare) if "|>" not in bare else ("", text.strip())
-    return _CONTROL.sub(" ", thought).strip(), _CONTROL.sub("", answer).strip()
