@@ -36,11 +36,14 @@ class Language(NamedTuple):
 
 _ENGLISH = Language(
     ("answer", "ans"),
-    r"is|are|was|equals|(?:would|must|should|will|may|might|could|can|cannot|can't) be|comes (?:out )?to|isn['’]t",
+    r"is|are|was|equals|(?:would|must|should|will|may|might|could|can|cannot|can't) be"
+    r"|(?:has|would have) to be|comes (?:out )?to"
+    r"|isn['’]t",
     # Denied.
     r"not|never|no|nor|neither|nobody|nothing|cannot|can['’]t|without|wrong(?:ly)?|incorrect|false|invalid|impossible"
     r"|mistaken?|errors?|correction|misprint|trap|fail(?:s|ed)?|disagree|rul(?:e|ed|ing) out|except"
-    r"|exclud\w{1,4}|ignore|eliminat\w{1,4}|worst|least likely|(?:all|options|everything|anything) but|other than"
+    r"|exclud\w{1,4}|ignore|eliminat\w{1,4}|worst|least likely|contradicts?|other than"
+    r"|(?:all|options|everything|anything) but"
     r"|far from|different from"
     r"|too (?:small|big|large|low|high|few|many|much|general|narrow|broad)|tbd|n/a|unknown|sorry"
     # Left open.
@@ -57,26 +60,43 @@ _ENGLISH = Language(
 )
 LANGUAGES = (
     _ENGLISH,
-    Language(("antwort",), "ist|lautet|wäre", r"nicht|kein\w{0,2}|falsch|vielleicht", ("ergebnis", "lösung")),
-    Language(("réponse", "reponse"), "est|serait", "n['’]est pas|pas|faux|fausse|peut-être", ("résultat",)),
-    Language(("respuesta",), "es|sería", "no es|incorrect[ao]|falsa|falso|quizás?", ("resultado",)),
-    Language(("resposta",), "é|seria", "não|nao|incorret[ao]|errad[ao]|talvez", ("resultado",)),
+    Language(
+        ("antwort",), "ist|lautet|wäre", r"nicht|nie(?:mals)?|kein\w{0,2}|falsch|vielleicht", ("ergebnis", "lösung")
+    ),
+    Language(("réponse", "reponse"), "est|serait", "n['’]est pas|pas|jamais|faux|fausse|peut-être", ("résultat",)),
+    Language(("respuesta",), "es|sería", "no es|nunca|incorrect[ao]|falsa|falso|quizás?", ("resultado",)),
+    Language(("resposta",), "é|seria", "não|nao|nunca|incorret[ao]|errad[ao]|talvez", ("resultado",)),
     Language(("risposta",), "è|sarebbe", "non|sbagliat[ao]|errat[ao]|forse", ("risultato",)),
     Language(("antwoord",), "is", "niet|fout|misschien", ("resultaat",)),
     Language(("odpowiedź",), "to|jest", "nie|błędn[ay]", ("wynik",)),
     Language(("svaret", "svar"), "är", "inte|fel|kanske", ("resultatet",)),
-    Language(("ответ",), "равен", "не|нет|неверно|неправильно|возможно", ("результат", "итого")),
+    Language(("ответ",), "равен", r"не|нет|никогда|неверн\w{1,2}|неправильн\w{1,3}|возможно", ("результат", "итого")),
     Language(("cevap",), "olarak", "değil|yanlış|belki", ("sonuç",)),
     Language(("đáp án",), "là", "không|sai", ("kết quả",)),
-    Language(("jawaban",), "adalah", "bukan|salah|mungkin", ("hasilnya",)),
+    Language(("jawaban", "jawabannya"), "adalah", "bukan|salah|mungkin", ("hasilnya",)),
     Language(("答案", "答"), "是|为|為|选|選", "不是|不选|不選|并非|错|錯|吗|嗎|可能|也许", comma=False, spaced=False),
-    Language(("答え", "正解"), "は", "ではな|ではあり|じゃな|間違|かもしれ", comma=False, spaced=False),
+    Language(("答え", "正解", "正答"), "は", "ではな|ではあり|じゃな|間違|かもしれ", comma=False, spaced=False),
     Language(("정답", "답"), "은|는", "아니|아닙|틀[렸린]", comma=False, spaced=False),
     Language(("الإجابة", "الجواب"), "هي|هو", "ليس|ليست|خطأ|ربما", comma=False),
     Language(("उत्तर",), "(?!)", "नहीं|गलत|शायद", comma=False, spaced=False),
 )
 _OPTION = Language(
-    ("option", "choice", "response", "correct one", "opción", "alternativa", "选项", "選項"), "", spaced=False
+    (
+        "option",
+        "choice",
+        "response",
+        "correct one",
+        "right one",
+        "best fit",
+        "match",
+        "pick",
+        "opción",
+        "alternativa",
+        "选项",
+        "選項",
+    ),
+    "",
+    spaced=False,
 )
 """Words that state an answer where options are asked for."""
 _WORDS = tuple((word, tongue) for tongue in (*LANGUAGES, _OPTION) for word in tongue.answer)
@@ -86,12 +106,16 @@ _COMMA_WORDS = tuple(word for tongue in LANGUAGES if tongue.comma for word in to
 _DOUBT = re.compile(
     rf"\b(?:{'|'.join(tongue.doubt for tongue in LANGUAGES if tongue.spaced)})\b"
     rf"|{'|'.join(tongue.doubt for tongue in LANGUAGES if not tongue.spaced)}"
-    r"|n['’]t\b|\bor (?!rather\b|\S{0,2}\d)|[≠≥≤±<>❌✗✘？]|!=|\?(?:\W|$)",
+    r"|n['’]t\b|\bor (?!rather\b|\S{0,2}\d)|[≠≥≤±<❌✗✘？]|(?<![-=])>|!=|\?(?:\W|$)",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:if|unless|assuming|suppos\w{1,4}|had|wenn|falls|si|se|если)\b|如果|もし", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"^\W*(?:why|who)\b|\b(?:false|wrong|incorrect|untrue|claim|myth) ?:"
+    r"|\b(?:if|unless|assuming|suppos\w{1,4}|had|wenn|falls|si|se|если)\b|如果|もし",
+    re.IGNORECASE,
+)
 _CONTRAST = re.compile(
-    r"(?:\b(?:not|no|never|rather than|instead of|nicht|statt|pas|niet|не|non|não)\b|而不是|不是) ?"
+    r"(?:\b(?:not|never|rather than|instead of|nicht|statt|pas|niet|не|non|não)\b|而不是|不是) ?"
     r"(?:option |choice |the )?[\"'“(]?(?:[-$€£]{0,2}\d[\d.,/]*\d|[$€£]?\d|[A-Z]\b)[)\"'”]?"
     r"(?:,? (?:but|sondern|mais|sino|ma|а)\b)?|, (?:and )?not [A-Z][\w ]{0,40}(?=\W*$)"
 )
@@ -99,14 +123,14 @@ _CONTRAST = re.compile(
 _REASON = re.compile(r",? (?:because|since|weil|parce que|porque|perché)\b[^,;]*|, as\b[^;]*", re.IGNORECASE)
 _RETRACTED = re.compile(
     r"\W{0,9}(?:(?:wait|hmm?|nope|maybe|perhaps|possibly|actually|correction|sorry|oops|alternatively|scratch that"
-    r"|on second thought|or|but)\b|no(?= ?[,.!—-])"
+    r"|on second thought|just kidding|edit(?=:)|verdict: (?:false|wrong)|or|but)\b|no(?= ?[,.!—-])"
     r"|(?:this|that|it|(?:this|that|my|the) answer)(?: was| is|['’]s)(?:(?! because| since| why)[^.\n]){0,30}?"
     r"\b(?:not|wrong|incorrect|false|mistaken?)\b)",
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"[.;]?\s+[^\w=\n]{0,9}([A-Z]|[$€£]?\d[\d.,]*)[^\w\n]{0,9}(?:\n|$)")
 _SENTENCE = re.compile(
-    r"\n|(?<=[^\W_])(?<!\bRs)(?<!\bNo)(?<!\bca)(?<!approx)[.;](?=\s|$)|(?<=[)\]\"'”’°%$€£²])[.;](?=\s|$)"
+    r"\n|(?<=[^\W_])(?<!\b[MD]r)(?<!\bRs)(?<!\bNo)(?<!\bca)(?<!approx)[.;](?=\s|$)|(?<=[)\]\"'”’°%$€£²])[.;](?=\s|$)"
     r"|!(?=\s|$)|[。！]|\?(?=\s)"
 )
 _STATEMENT = 400
@@ -216,7 +240,8 @@ _BE = {
     for tongue in LANGUAGES
 }
 _BE[_OPTION] = re.compile(
-    r"[^\n.:;?!|]{0,40}?(?:\b(?:is|ist|lautet|est|es|é|è|là|adalah|(?:would|must|should) be)\b|[是为為应は은는])"
+    r"[^\n.:;?!|]{0,40}?(?:\b(?:is|ist|lautet|est|es|é|è|là|adalah|(?:would|must|should|has to|would have to) be)\b"
+    r"|[是为為应は은는])"
     r"[ \t]{0,3}:?",
     re.IGNORECASE,
 )
@@ -225,8 +250,9 @@ _AT_START = re.compile(
     r"[\W\d_]{0,20}(?:(?:so|my|your|the|final|correct|right|best|and|thus|therefore|endgültige) ?,?){0,4}[\[(_ ]*",
     re.IGNORECASE,
 )
+_BULLET = re.compile(r"^\n\s*[-•]\s+")
 _BOXED = re.compile(r"\\f?box(?:ed)?\s?(?:(?=\{)|(?P<bare>-?[\d.,]*\d|[A-Z]\b))")
-_TAGGED = re.compile(r"<((?:final_?)?answer|choice|result)>([^<>]{1,400})</\1>", re.IGNORECASE)
+_TAGGED = re.compile(r"<((?:final_?)?answer|choice|result|output)>([^<>]{1,400})</\1>", re.IGNORECASE)
 _HASHES = re.compile(r"####[^\S\n]?(?=[-$€£]{0,2}\d)(?![^\n]{0,6}\. \w|\d+[.)] )([^\n]{1,60})")
 """The mark of GSM8K, which is that of a heading too: a value must follow, and no step."""
 _ALONGSIDE = re.compile(r"\W{0,6}(?:or|and|oder|und|ou|et|o|y|e|или|и|或|和)?\W{0,6}", re.IGNORECASE)
@@ -301,7 +327,7 @@ def _starts_line(text: str, at: int) -> bool:
 def _rest(text: str, start: int) -> tuple[str, int]:
     """Return the statement from `start` to the end of its sentence, and its end; it may stand on the next line."""
     rest = text[start : start + _STATEMENT]
-    bare = rest.lstrip(" \t\n_:=`")
+    bare = _BULLET.sub("", rest.lstrip(" \t_:=`")).lstrip(" \t\n_:=`")
     sentence = first_sentence(bare)
     return sentence, start + len(rest) - len(bare) + len(sentence)
 
@@ -407,7 +433,11 @@ def document_claim(text: str) -> Claim | None:
         json.loads(source, object_pairs_hook=gather)
     except (ValueError, RecursionError):
         return None
-    named = [value for name, value in members if _is_answer(name) and not isinstance(value, dict)]
+    named = [
+        value[0] if isinstance(value, list) and len(value) == 1 else value
+        for name, value in members
+        if _is_answer(name) and not isinstance(value, dict)
+    ]
     said = {value if isinstance(value, str) else json.dumps(value) for value in named}
     if len(said) == 1 and not isinstance(named[0], bool | list | None):
         return stated(said.pop())
@@ -432,8 +462,10 @@ def stated(text: str) -> Claim:
 
 
 def claim_at(text: str, start: int, said: str, end: int) -> Claim:
-    """Return what is said from `start` to `end` of a text as a statement."""
-    return _judged(text, start, said, end)
+    """Return what is said from `start` to `end` of a text as a statement, with the rest of its clause."""
+    claim = _judged(text, start, said, end)
+    rest = _DOUBT.search(_CLAUSE.split(first_sentence(text[end : end + 80]))[0].partition(" because ")[0])
+    return claim if claim.doubt or rest is None else Claim(claim.text, start, end, rest[0].strip())
 
 
 _WORD = re.compile(r"\w")

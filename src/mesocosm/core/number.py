@@ -186,10 +186,12 @@ _HENCE = re.compile(
 _BOLD = re.compile(r"\*\*([^*\n]{1,60})\*\*[^*\d\n]*$")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NO_AMOUNT = re.compile(
-    r"\b(?:steps?|chapter|page|key|no\.|problem|question|equation|version|figure|line|part|item)\s\W?\d"
+    r"\b(?:steps?|chapter|page|key|no\.|problem|question|equation|version|figure|line|part|item|room|http|error)\s\W?\d"
     r"|\b(?:up to|over|under|above|below|(?:more|less|fewer|greater) than)\s\W{0,3}\d"
     r"|\b(?:half(?: of)?|twice|double|triple|(?:square|cube|root|factorial|reciprocal) of)\s\W?\d"
-    rf"|\d\s(?:tries|attempts|tokens|{_MONTHS}|dozen|squared|cubed|and an? (?:half|quarter|third))\b|<[a-z_]+>",
+    r"|\bI(?: am|['’]m)\s\d|\d\W{0,3}(?:\w+ )?would be (?!the (?:correct|right|final|best|answer))"
+    rf"|\d\s(?:tries|attempts|tokens|{_MONTHS}|dozen|squared|cubed|factorial"
+    r"|and an? (?:half|quarter|third))\b|<[a-z_]+>",
     re.IGNORECASE,
 )
 """Numbers that count, date, bound or multiply something else."""

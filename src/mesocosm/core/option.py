@@ -28,17 +28,19 @@ _MOST_LOOKED_AT = 64
 _CHOOSES = re.compile(
     r"\bI(?:['’]m|[ \t]am)[ \t]going[ \t](?:with|for)\b"
     r"|\bI(?:[ \t](?:would|will|shall)|['’](?:d|ll))?[ \t](?:choose|pick|select|say|answer|go[ \t](?:with|for))\b"
+    r"|^\W{0,4}(?:my[ \t])?(?:conclusion|verdict|result|solution|final|pick)[ \t]?:"
     r"|\bcorrect[ \t]?:|\blet['’]s[ \t]go[ \t]with\b|故?[选選][择擇]?[：:]?",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
-_IT_IS = re.compile(r"^(?:(?:so|therefore|thus|hence),? )?(?:it|that)(?:['’]s| is) ", re.IGNORECASE)
+_IT_IS = re.compile(r"^(?:(?:so|therefore|thus|hence),? )?(?:it|that)(?:['’]s| is| must be| has to be) ", re.IGNORECASE)
+_IS_IT = re.compile(r" is (?:the )?(?:correct |right |best )?(?:answer|option|choice|correct|right)$", re.IGNORECASE)
 _NO_OPTION = re.compile(
     r"\b(?:figure|table|vitamin|grade|plan|group|type|section|part|class|hepatitis|level|point|step) \(?[A-Z]\b\)?",
     re.IGNORECASE,
 )
 _LEAD = (
     r"(?:[\W_]|\b(?:so|thus|therefore|hence|and|or rather|it|that|this|which|they|is|would|must|be|the|my|its?|['’]s|s"
-    r"|option|choice|letter|alternative|answer|final|correct|right|best|because|leaves?|only|as)\b){0,12}"
+    r"|option|choice|letter|alternative|answer|final|correct|right|best|because|leaves?|only|as|has|to|richtig|ist)\b){0,12}"
 )
 
 
@@ -74,7 +76,7 @@ class _Shapes:
             re.MULTILINE,
         )
         verdicts = (
-            r"(?:is|ist|est|es|é|è)[ \t](?:the[ \t])?(?:only[ \t])?"
+            r"(?:is|(?:would|must|should|has to|seems to) be|ist|est|es|é|è)[ \t](?:the[ \t])?(?:only[ \t])?"
             r"(?:correct|right|best|answer|richtig|correcte?|correcta|correta)\b"
         )
         self.named = re.compile(rf"(?<![A-Za-z0-9'’])\(?({some})\)?[ \t]{verdicts}")
@@ -100,12 +102,16 @@ def _reader(letters: str, texts: tuple[str, ...]) -> "_Reader":
     return _Reader(letters, texts)
 
 
-_HINTS = ("choose", "pick", "select", " say ", "answer", "go with", "go for", "going ", "correct", "选", "選")
+_HINTS = (
+    *("choose", "pick", "select", " say ", "answer", "go with", "go for", "going ", "correct", "选", "選"),
+    *("conclusion", "verdict", "result", "solution", "final"),
+)
 """One of them stands in everything that `_CHOOSES` finds, which takes much longer to look."""
 
 
 def _says_choice(text: str) -> bool:
-    return any(hint in text for hint in _HINTS) or "Correct" in text or "CORRECT" in text
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)
 
 
 class _Reader:
@@ -178,7 +184,7 @@ class _Reader:
         claim = last_sentence(text)
         if not claim.doubt and len(lines) <= 1:
             said = claim.text.strip()
-            if not lines and (place := self._words(_IT_IS.sub("", said))) is not None:
+            if not lines and (place := self._words(_IS_IT.sub("", _IT_IS.sub("", said)))) is not None:
                 return Chosen(place)
             led = self._shapes.led.match(said)
             names = self._named(said)
@@ -223,7 +229,7 @@ class _Reader:
     def _tail(self, rest: str) -> bool:
         """Return whether an option's text follows its letter, or a reason."""
         bare = rest.strip()
-        return bool(re.match(r"[).\]:,(–—-]|because\b|since\b|as\b", bare))
+        return bool(re.match(r"[).\]:,(–—-]|because\b|since\b|as\b|it is$", bare))
 
     def _named(self, statement: str) -> set[str]:
         if (place := self._words(statement)) is not None:
