@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mesocosm.rollouts.graders.choice import ChoiceConfig, ChoiceRule
 from mesocosm.rollouts.graders.normalised import NormalisedRule
@@ -42,7 +43,8 @@ class Form:
 
 def battery(kind: str, part: str) -> Iterator[Form]:
     """Yield the forms of a file: headings say what follows, `gold :: reply` with ⏎ for a line break is a form."""
-    why, options = "", ()
+    why = ""
+    options: tuple[str, ...] = ()
     for line in (BATTERY / part / f"{kind}.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("# options: "):
             options = tuple(line.removeprefix("# options: ").split(" | "))
@@ -100,14 +102,15 @@ def main() -> None:
     PAGE.write_text(put(PAGE.read_text(), table(all_forms, rows, absent), BEGIN, END))
 
 
-def peers(python: str, all_forms: list[Form]) -> dict:
+def peers(python: str, all_forms: list[Form]) -> dict[str, Any]:
     """Return the verdicts of the rules that an interpreter has, and what it lacks."""
     asked = json.dumps([asdict(form) for form in all_forms])
     command = [python, str(Path(__file__).with_name("forms_peers.py"))]
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} failed: {done.stderr.strip()[-2000:]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
 
 
 def table(all_forms: list[Form], rows: list[tuple[str, str, Verdicts]], absent: str) -> str:

@@ -153,6 +153,8 @@ _RAISED = re.compile(r"(?<=\^)(-?\d?)\^(?=\d)")
 _STRUCK = re.compile(
     r"~~[^~\n]{1,400}~~|<(del|s|strike)>[^<]{0,400}</\1>|<!--[^>]{0,400}-->|\\x?cancel\{[^{}]{0,100}\}", re.IGNORECASE
 )
+_CALCULATION = re.compile(r"<<[^<>\n]{1,200}>>")
+"""A mark of GSM8K's solutions, which models that were trained on them write too: `9 * 2 = <<9*2=18>>18`."""
 _STYLE_TAG = re.compile(
     r"</?(?:b|i|u|em|strong|p|br|div|span|center|mark|code|sup|sub|big|small|h[1-6])(?: ?/)?>", re.IGNORECASE
 )
@@ -182,6 +184,8 @@ def readable(reply: str) -> str:
     text = answer_of(reply)
     if not text.isascii() and _ODD_SIGN.search(text):
         text = _RAISED.sub(r"\1", text.translate(_ODD))
+    if "<<" in text:
+        text = _CALCULATION.sub("", text)
     text = _unstruck(text)
     if "</" in text or "<br" in text:
         text = _STYLE_TAG.sub("", text)
@@ -476,6 +480,15 @@ _CLOSING = re.compile(
     re.IGNORECASE,
 )
 _PREMISE = re.compile(r"^\s*If (?![^,\n]*\bwould\b)[^,\n]{0,100}\d[^,\n]{0,100},(?![^\n]*\bwould\b)")
+_EQUATION = re.compile(r"\d\W{0,3}(?:[^\W\d_]+ ){0,4}(?:[-+*/×÷x] ?\$?\d[^=\n]{0,60})?=\W{0,4}\d")
+_DENIAL = re.compile(
+    r"\b(?:wrong(?:ly)?|incorrect|mistaken?|impossible|false|fails?|contradicts?|maybe|perhaps|possibly|guess|doubt"
+    r"|unsure|thought|tempting|trap|naive|sorry|not (?:the|right|correct|true|it|\w+ly)|cannot be|can['’]t be|either"
+    r"|neither|never|whether|(?:used to|would) (?:think|believe|say|guess)"
+    r"|(?:some|many|people|user|prompt) (?:say|think|believe)s?)\b|[≠≥≤±<❌✗✘？]|(?<![-=])>|!=|\?(?:\W|$)",
+    re.IGNORECASE,
+)
+"""What makes an equation no conclusion: word problems say "if", "not" and "initially" of things they count."""
 _SO = re.compile(r",\s(?:and )?(?:so|therefore|thus|hence)\b", re.IGNORECASE)
 
 
@@ -493,7 +506,8 @@ def last_sentence(text: str) -> Claim:
         return Claim("", doubt="no sentence at the end states it")
     comma = ("," in sentence or "." in sentence) and any(word in sentence.lower() for word in _COMMA_WORDS)
     plain = _CONTRAST.sub(" ", _SO.split(_PREMISE.sub("", sentence))[-1])
-    doubt = _DOUBT.search(f"{plain}?" if end.endswith(("?", "？")) else plain)
+    asked = plain.rstrip("?？") + "?" if end.endswith(("?", "？")) else plain
+    doubt = (_DENIAL if _EQUATION.search(plain) else _DOUBT).search(asked)
     return Claim(plain, doubt=f"{doubt[0].strip()!r} in the last sentence" if doubt else "", comma=comma)
 
 

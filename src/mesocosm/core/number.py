@@ -21,7 +21,8 @@ _POWER = (
     r"|\^\{?(?P<raised>-?\d{1,2})(?!\d)\}?)?"
 )
 _SCALE = (
-    r"(?:[^\S\n]?(?P<percent>%|per ?cent\b)|[^\S\n]*+(?P<scale>hundred|thousand|million|billion|trillion|[kKMB])\b)?"
+    r"(?:[^\S\n]?(?P<percent>%|per ?cent\b)|[^\S\n]*+(?P<scale>hundred|thousand|million|billion|trillion)\b"
+    r"|(?P<short>[kKMB])\b(?!&))?"
 )
 _ODD = (
     r"(?P<odd>(?:st|nd|rd|th)\b|[abeijnoqruvwxyz]\b|x\d|π|_|[^\S\n]?[+×^/](?![^\S\n]?[A-Za-z]{2})"
@@ -112,7 +113,9 @@ def _numbers(text: str, *, percent: bool, comma: bool) -> frozenset[float]:
             if comma and ("," in digits or _THOUSANDS.search(digits))
             else digits
         )
-        value = float(_SEPARATORS.sub("", digits)) * 10.0 ** int(hit["power"] or 0) * _SCALES[hit["scale"]]
+        value = (
+            float(_SEPARATORS.sub("", digits)) * 10.0 ** int(hit["power"] or 0) * _SCALES[hit["scale"] or hit["short"]]
+        )
         value = value ** int(hit["raised"]) if hit["raised"] else value
         value = value / 100 if percent and hit["percent"] else value
         found.add(-value if hit["sign"] else value)
@@ -177,6 +180,8 @@ _TAIL = re.compile(
 )
 """Where reasons begin behind a value."""
 _ASIDE = re.compile(r"(?<=[^\s(])\s*\([^()\n]{0,200}\)?|\([^()\n]{0,200}[a-z=][^()\n]{0,200}\)")
+_PART = re.compile(r"([^\d\n]{0,9}\d[\d,.]*[^\d,;\n]*)\b(?:in|out of|of|per|for|to|from|at|on|by|each)\b[^,;\n]*")
+"""The result of an equation with another number that belongs to its unit: "= 48 kilograms in 3 bags"."""
 _OTHER = re.compile(r"\(\s*(?:or|and)\b", re.IGNORECASE)
 _HENCE = re.compile(
     r"(?:,|\band)\s(?:making|giving|leaving|which (?:is|gives|makes|equals)|that is)\b"
@@ -190,7 +195,8 @@ _NO_AMOUNT = re.compile(
     r"|\b(?:up to|over|under|above|below|(?:more|less|fewer|greater) than)\s\W{0,3}\d"
     r"|\b(?:half(?: of)?|twice|double|triple|(?:square|cube|root|factorial|reciprocal) of)\s\W?\d"
     r"|\bI(?: am|['’]m)\s\d|\d\W{0,3}(?:\w+ )?would be (?!the (?:correct|right|final|best|answer))"
-    rf"|\d\s(?:tries|attempts|tokens|{_MONTHS}|dozen|squared|cubed|factorial"
+    rf"|\bor (?:{'|'.join(_COUNTED)})\b"
+    rf"|\d\s(?:tries|attempts|tokens|{_MONTHS}|squared|cubed|factorial"
     r"|and an? (?:half|quarter|third))\b|<[a-z_]+>",
     re.IGNORECASE,
 )
@@ -271,7 +277,8 @@ def _concluded(reply: str, text: str, *, percent: bool) -> Stated:
     claim = last_sentence(text)
     if claim.doubt:
         return Stated(None, claim.doubt)
-    if _NO_AMOUNT.search(claim.text):
+    said = claim.text.rpartition("=")[2]
+    if _NO_AMOUNT.search(said):
         return Stated(None, "the number at its end is no amount")
     rows = [row for row in text[-_MOST_LISTED:].splitlines() if row.strip()]
     if len(rows) > 1 and all(map(_ROW.fullmatch, rows)):
@@ -281,7 +288,10 @@ def _concluded(reply: str, text: str, *, percent: bool) -> Stated:
         bold = _BOLD.search(answer_of(reply)[-2 * _CONCLUSION :].rpartition("\n")[2]) if "**" in reply else None
         shown = values(bold[1], percent=percent, comma=claim.comma) if bold is not None else frozenset()
         clause = shown if len(shown) == 1 else values(_HENCE.split(claim.text)[-1], percent=percent, comma=claim.comma)
-        numbers = clause if len(clause) == 1 else _claimed(claim, percent=percent)
+        if len(clause) != 1:
+            of = _PART.fullmatch(said) if "=" in claim.text else None
+            clause = values(of[1] if of else _ASIDE.sub(" ", claim.text), percent=percent, comma=claim.comma)
+        numbers = clause
     if not numbers and len(text) < _SHORT and (word := in_words(text)) is not None:
         return Stated(word)
     return Stated(only(numbers), "" if len(numbers) == 1 else "no single number is stated at the end")
