@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf forms lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -110,6 +110,10 @@ prices: $(VENV)/.installed-test
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf
 
+# The form battery beside the extraction rules of other harnesses; hundreds of megabytes are downloaded for them.
+forms: $(VENV)/.installed-test $(FOREIGN)/forms/.installed
+	$(BIN)/python -m perf.forms $(FOREIGN)/forms/bin/python
+
 viewer: $(VENV)/.installed
 
 viewer-check: viewer/node_modules/typescript/package.json
@@ -191,6 +195,11 @@ $(FOREIGN)/bfcl/.installed: requirements/foreign-bfcl.txt
 $(FOREIGN)/ray/.installed: requirements/ray.txt $(VENV)/bin/python
 	rm -rf $(@D)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes --target $(@D) -r requirements/ray.txt
+	touch $@
+
+$(FOREIGN)/forms/.installed: $(VENV)/bin/python
+	rm -rf $(@D) && $(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check lm-eval==0.4.13 inspect-ai==0.3.285 'math-verify[antlr4_13_2]==0.9.0'
 	touch $@
 
 # The reference is read from the modules themselves, so what they import is there too.

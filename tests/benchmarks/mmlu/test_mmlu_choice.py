@@ -35,6 +35,7 @@ from mesocosm.benchmarks.builtin.mmlu.grading import chosen
         ("I choose B", "B"),
         ("The answer is D.\n\nExplanation: A is wrong, B is wrong.", "D"),
         ("A\n\nBecause it is.", "A"),
+        ("The correct choice would be (B) because of D-day.", "B"),
     ],
 )
 def test_a_stated_letter_is_understood(reply: str, letter: str) -> None:
@@ -57,7 +58,6 @@ def test_a_stated_letter_is_understood(reply: str, letter: str) -> None:
         "Answer: A\nAnswer: B\nAnswer: C\nAnswer: D",
         "A is correct, B is correct, C is correct, D is correct",
         "A. x\nB. y\nC. z\nD. w",
-        "The correct choice would be (B) because of D-day.",
         "D" * 100_000,
         "Answer: " * 20_000,
         "[1, 2, 3]",

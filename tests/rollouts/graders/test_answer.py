@@ -145,3 +145,9 @@ def test_a_row_without_a_label_is_the_rows_fault(
 ) -> None:
     with pytest.raises(MissingLabel, match="mend the dataset"):
         labels(label, metadata, AnswerConfig(**options))
+
+
+def test_thought_is_no_part_of_an_answer() -> None:
+    """It is left out before the end of the reply is taken: a cut must not leave thought without its tag."""
+    assert extract("<think>five</think>\nfour", AnswerConfig()) == "four"
+    assert extract("<think>" + "five " * 100, AnswerConfig(max_chars=20)) == ""

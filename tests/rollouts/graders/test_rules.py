@@ -86,6 +86,7 @@ def test_a_repeated_word_counts_as_often_as_it_stands_in_the_label() -> None:
         ("Answer: 41. No, wait.\nAnswer: 42", "42"),
         ("Answer: 38, 39, 40 or 41? No.\nAnswer: 42", "42"),
         ("**Answer:**\n42", "42"),
+        ("Answer: forty-two", "42"),
     ],
 )
 def test_numbers_that_are_stated(reply: str, label: str) -> None:
@@ -106,7 +107,7 @@ def test_numbers_that_are_stated(reply: str, label: str) -> None:
         "Answer: -42",
         "Answer: 42,000",
         "Answer: 42.0001",
-        "Answer: forty-two",
+        "Answer: forty-three",
         "Answer: 42" + "0" * 50,
         "Answer: nan",
         "Answer: inf",
@@ -338,4 +339,5 @@ def test_the_rules_need_no_more_than_the_sdk() -> None:
         "print(*sorted(name for name in sys.modules if name.startswith('mesocosm.') and 'rollouts' not in name))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert said == ["mesocosm.core", "mesocosm.core.json_reply", "mesocosm.core.number"]
+    inner = ("conclusion", "json_reply", "number", "option", "thought")
+    assert said == ["mesocosm.core", *(f"mesocosm.core.{name}" for name in inner)]

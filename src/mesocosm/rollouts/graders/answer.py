@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
+from mesocosm.core.conclusion import answer_of
 from mesocosm.core.number import MOST_STATED, spellings
 from mesocosm.rollouts.graders.matching import TooSlow, check_pattern, found
 from mesocosm.rollouts.sdk.config import GraderConfig
@@ -110,8 +111,8 @@ def _spelled(value: object) -> str:
 
 
 def extract(reply: str, config: AnswerConfig) -> str:
-    """Return the stated answer; empty if there is none, or more than `MOST_STATED` follow the marker."""
-    text = reply[-config.max_chars :]
+    """Return the answer, without thought; empty if there is none, or more than `MOST_STATED` follow the marker."""
+    text = answer_of(reply)[-config.max_chars :]
     if config.after:
         text = behind(text, config.after, lines=config.last not in ("json", "code"))
     if config.pattern:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
+from mesocosm.core.conclusion import unwrapped
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
 
@@ -39,7 +40,7 @@ class NormalisedRule:
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel."""
         right = [self.normal(text) for text in labels(label, metadata, self.config)]
-        answer = self.normal(extract(reply, self.config))
+        answer = self.normal(unwrapped(extract(reply, self.config)))
         if not answer:
             return GraderVerdict(0.0, {"f1": 0.0}, NOTHING)
         overlap = max(f1(answer, text) for text in right)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from mesocosm.core.number import first_sentence, last_sentence, single, stated_number
+from mesocosm.core.conclusion import answer_of, first_sentence, last_sentence, readable
+from mesocosm.core.number import Stated, read_number, single
 from mesocosm.rollouts.graders.answer import AnswerConfig, MissingLabel, extract, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, failed, passed
 
@@ -37,22 +38,28 @@ class NumericRule:
         """Return the verdict on a reply. Raises MissingLabel if the label has no number, or several."""
         right = [self._right(text) for text in labels(label, metadata, self.config)]
         given = self.given(reply)
-        if given is None:
-            return failed(f"{NOTHING}: no single number is stated at the end")
-        if any(abs(given - gold) <= max(self.config.tolerance, self.config.relative * abs(gold)) for gold in right):
+        if given.value is None:
+            return failed(f"{NOTHING}: {given.reason}")
+        number = given.value
+        if any(abs(number - gold) <= max(self.config.tolerance, self.config.relative * abs(gold)) for gold in right):
             return passed()
-        return failed(f"{given:.12g} is not {right[0]:.12g}")
+        return failed(f"{number:.12g} is not {right[0]:.12g}")
 
-    def given(self, reply: str) -> float | None:
-        """Return the number that a reply states, or None if it states none or several."""
+    def given(self, reply: str) -> Stated:
+        """Return the number that a reply states, or why it states none."""
         config = self.config
-        if config.after or config.pattern or config.last:
-            if config.last == "number":
-                rest = extract(reply, config.model_copy(update={"last": ""}))
-                return self._single(last_sentence(rest))
-            answer = extract(reply, config)
-            return self._single(answer if config.pattern or config.last else first_sentence(answer))
-        return stated_number(reply[-config.max_chars :], percent=config.percent)
+        if not (config.after or config.pattern or config.last):
+            return read_number(answer_of(reply)[-config.max_chars :], percent=config.percent)
+        if config.last == "number":
+            rest = readable(extract(reply, config.model_copy(update={"last": ""})))
+            claim = last_sentence(rest)
+            return Stated(None, claim.doubt) if claim.doubt else self._only(claim.text)
+        answer = readable(extract(reply, config))
+        return self._only(answer if config.pattern or config.last else first_sentence(answer))
+
+    def _only(self, text: str) -> Stated:
+        number = self._single(text)
+        return Stated(number, "" if number is not None else f"{text.strip()!r:.80} is not a single number")
 
     def _single(self, text: str) -> float | None:
         return single(text, percent=self.config.percent)

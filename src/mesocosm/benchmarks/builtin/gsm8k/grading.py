@@ -1,5 +1,6 @@
 """Find the final number that a reply states, and compare it with the right one."""
 
+from mesocosm.core.conclusion import answer_of
 from mesocosm.core.number import stated_number
 
 _TAIL = 20_000
@@ -14,4 +15,4 @@ def same(given: float | None, gold: float) -> bool:
 
 def stated(reply: str) -> float | None:
     """Return the final number of a reply, or None if it states none."""
-    return stated_number(reply[-_TAIL:])
+    return stated_number(answer_of(reply)[-_TAIL:])
