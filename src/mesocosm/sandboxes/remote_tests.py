@@ -65,7 +65,7 @@ class Undecided(BaseException):
     """A test asks code for a verdict on itself. A BaseException: no test takes it for the code's error."""
 
 
-class Reference:
+class CodeObject:
     """An object of the other process."""
 
     def __init__(self, border: "Border", number: int) -> None:
@@ -93,7 +93,7 @@ class Reference:
         return self._border.ask("truth", self) is True if self._border.tests else True
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Reference) and self._border.ask("isinstance", instance, self) is True
+        return isinstance(instance, CodeObject) and self._border.ask("isinstance", instance, self) is True
 
     def __iter__(self) -> Iterator[Any]:
         iterator = self._border.ask("iterate", self)
@@ -115,7 +115,7 @@ class Reference:
 
 
 def _delegated(name: str) -> Callable[..., Any]:
-    def method(self: Reference, *arguments: Any) -> Any:
+    def method(self: CodeObject, *arguments: Any) -> Any:
         if not self._border.tests:
             return "an object of the tests" if name in {"__str__", "__repr__"} else NotImplemented
         return self._border.ask("special", self, name, arguments)
@@ -124,7 +124,7 @@ def _delegated(name: str) -> Callable[..., Any]:
 
 
 for _name in ("len", "getitem", "setitem", "delitem", "enter", "str", "repr"):
-    setattr(Reference, f"__{_name}__", _delegated(f"__{_name}__"))
+    setattr(CodeObject, f"__{_name}__", _delegated(f"__{_name}__"))
 
 
 class Border:
@@ -149,10 +149,11 @@ class Border:
         if isinstance(value, tuple | frozenset):
             kind = "tuple" if isinstance(value, tuple) else "frozenset"
             return {kind: [self._encoded(item) for item in value]}
-        if isinstance(value, Reference):
+        if isinstance(value, CodeObject):
             return {"yours": value._number}  # noqa: SLF001 -- both belong together
-        if isinstance(value, type) and {**_TYPES, **_ERRORS}.get(value.__name__) is value:
-            return {"type": value.__name__}
+        name = value.__name__ if isinstance(value, type) else ""
+        if name and {**_TYPES, **_ERRORS}.get(name) is value:
+            return {"type": name}
         if type(value).__module__ in {"builtins", "collections"} and isinstance(value, list | dict | set):
             return {"shared": self._number(value, self._shared)}
         if isinstance(value, type) and "_yours" in value.__dict__:
@@ -194,7 +195,7 @@ class Border:
     def _reference(self, number: int, error: str, bases: Sequence[Any]) -> Any:
         if number not in self._known:
             above = [self._decoded(base) for base in bases] if error else []
-            self._known[number] = _exception(error, above, number) if error else Reference(self, number)
+            self._known[number] = _exception(error, above, number) if error else CodeObject(self, number)
         return self._known[number]
 
     def _content(self, value: Any) -> list[Any]:
@@ -407,7 +408,7 @@ class StandInModule(types.ModuleType):
         super().__setattr__(name, value)
 
 
-class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class TestsAndCodeFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds modules of the tests in the item, and modules of the code in the other process."""
 
     def __init__(self, item: dict[str, Any], border: Border) -> None:
@@ -527,7 +528,7 @@ def main() -> None:
     send(outgoing, {name: item[name] for name in ("cpu_seconds", "folder", "roots", "packages")})
     border = Border(os.fdopen(from_child[0], "rb"), outgoing, tests=True)
     sys.path.extend(item["packages"])
-    sys.meta_path.insert(0, Finder(item, border))
+    sys.meta_path.insert(0, TestsAndCodeFinder(item, border))
     found = [run(name, list(item["modules"])) for name in item["tests"]]
     os.write(1, json.dumps({"token": item["token"], "results": found}).encode() + b"\n")
     os._exit(0)
