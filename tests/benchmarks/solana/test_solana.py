@@ -119,7 +119,7 @@ def test_pairs_that_earn_nothing_are_told() -> None:
     ("instruction", "data"),
     [
         ({"data": [3, 1]}, b"\3\1"),
-        ({"data": "3Bxs4h24hBtQy9rw"}, b"\2\0\0\0\x80\x96\x98\0\0\0\0\0"),
+        ({"data": "3Bxs4h24hBtQy9rw"}, b"\2\0\0\0\xf0\x1d\x1f\0\0\0\0\0"),
         ({"data": "1"}, b"\0"),
         ({"data": ["Aw==", "base64"]}, b"\3"),
         ({"data": "0aff", "encoding": "hex"}, b"\x0a\xff"),
@@ -206,7 +206,7 @@ def test_metrics_of_the_gym_are_taken_where_all_they_say_agrees() -> None:
         ({"final_reward": 9, "model_reward": float("nan")}, Cause.UNVERIFIED),
         ({"final_reward": 236}, Cause.UNVERIFIED),
         ({"final_reward": 2, "programs_discovered": {SYSTEM: [0, "x"]}}, Cause.VALUE_UNUSABLE),
-        ({"final_reward": 2, "programs_discovered": {SYSTEM: [0, 0]}}, Cause.UNVERIFIED),
+        ({"final_reward": 2, "programs_discovered": {SYSTEM: ["0", 0]}}, Cause.UNVERIFIED),
         ({"final_reward": 9, "transactions": [did((SYSTEM, 0))]}, Cause.UNVERIFIED),
         ({"final_reward": "9"}, Cause.VALUE_UNUSABLE),
         ({"final_reward": True}, Cause.VALUE_UNUSABLE),

@@ -98,14 +98,8 @@ def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...
             f"it claims {reward:g} points, and lists no pairs ({', '.join(_DISCOVERED)}) to check them by; score its "
             "transactions instead"
         )
-    course = document.get("cumulative_rewards")
-    if isinstance(course, list) and course and course[-1] != reward:
-        return _unverified(f"it claims {reward:g} points, but its rewards end at {course[-1]!r:.40}")
-    given = {name: document.get(name) for name in ("template_reward", "model_reward")}
-    origin = {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
-    parts = sum(origin.values())
-    if not all(0 <= value <= reward for value in origin.values()) or (len(origin) == 2 and parts != reward):
-        return _unverified(f"it claims {reward:g} points, but {parts:g} from templates and model")
+    if contradiction := _contradiction(document, reward):
+        return _unverified(f"it claims {reward:g} points, but {contradiction}")
     try:
         found = rewarded([{"instructions": discovered}])
     except Unusable as error:
@@ -116,13 +110,28 @@ def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...
     return ResultValue(found.score, explanation=found.explanation), totals
 
 
+def _contradiction(document: Mapping[str, Any], reward: float) -> str:
+    """Return which other value of the metrics disagrees with the reward, or an empty string."""
+    course = document.get("cumulative_rewards")
+    if isinstance(course, list) and course and course[-1] != reward:
+        return f"its rewards end at {course[-1]!r:.40}"
+    given = {name: document.get(name) for name in ("template_reward", "model_reward")}
+    origin = {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
+    parts = sum(origin.values())
+    if not all(0 <= value <= reward for value in origin.values()) or (len(origin) == 2 and parts != reward):
+        return f"{parts:g} from templates and model"
+    return ""
+
+
 def _discovered(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """Return the pairs that the metrics list, as instructions; None if they list none."""
     for name in _DISCOVERED:
         programs = document.get(name)
         if isinstance(programs, Mapping) and programs and all(isinstance(found, list) for found in programs.values()):
             return [
-                {"programId": program, "discriminator": byte} for program, found in programs.items() for byte in found
+                {"programId": program, "discriminator": int(byte) if str(byte).isdecimal() else byte}
+                for program, found in programs.items()
+                for byte in found
             ]
     return None
 
