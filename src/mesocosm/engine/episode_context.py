@@ -293,6 +293,7 @@ class EpisodeContext:
             self._observation,
             self.task.input,
             self._oracle,
+            self.task.row,
         )
         retries: list[dict[str, Any]] = []
 
