@@ -22,7 +22,8 @@ class _Part(BaseModel):
 class ScoreField(_Part):
     """The ranking score: its metric, unit (`ratio`, `percent`, `usd`, …), bounds and direction.
 
-    With a `threshold`, the metric is the share of episodes above it.
+    With a `threshold`, the metric is the share of episodes above it. `floor` is what one may earn who knows nothing,
+    such as 0.25 where one of four options is right; `mesocosm validate` reports who earns more without solving.
     """
 
     field: Text = "score"
@@ -31,6 +32,7 @@ class ScoreField(_Part):
     high: float | None = 1.0
     higher_is_better: bool = True
     threshold: float | None = None
+    floor: float = 0.0
 
 
 class FurtherMetric(_Part):
@@ -81,6 +83,17 @@ class Reference(_Part):
     split: Text
     source: Text
     published: date | None = None
+
+
+class Cheat(_Part):
+    """Something that must earn nothing: a fixed `reply`, or recorded results that `parameters` name.
+
+    Paths are relative to the folder.
+    """
+
+    name: Text
+    reply: str = ""
+    parameters: dict[str, Any] = {}
 
 
 class ItemPart(_Part):
@@ -165,6 +178,7 @@ class Descriptor(_Part):
     model: ModelPart = ModelPart()
     parameters: dict[Id, Parameter] = Field(default={}, validation_alias=AliasChoices("parameters", "knobs"))
     reference: tuple[Reference, ...] = ()
+    cheat: tuple[Cheat, ...] = ()
     command: CommandPart | None = None
 
     @model_validator(mode="after")
