@@ -178,5 +178,5 @@ class _Table:
         found = run.primary
         if found is None or found.value is None:
             causes = ", ".join(f"{many} {cause}" for cause, many in (found.missing if found else {}).items())
-            return replace(one, missing=causes or run.reason or "no score")
+            return replace(one, missing=causes or run.error or "no score")
         return replace(one, value=found.value, low=found.low, high=found.high, scored=found.n_scored)

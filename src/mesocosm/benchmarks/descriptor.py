@@ -119,8 +119,9 @@ class CommandPart(_Part):
     whole if one of its parameters is not set, or one written as `{?parameter}` is false. `cwd` is relative to the
     folder and may hold placeholders, as may the values of `environment`. `pass_environment` names the variables of ours
     that the program may see. `result` holds patterns inside the output directory, `score` the JSON path of the score
-    there, `metrics` further paths. `items` is a JSONL file with one record per item, and `item` gives the paths inside
-    a record. In the sandbox `bubblewrap` the program can reach its model, but no other network address.
+    there, `stderr` and `n` those of its standard error and number of items, `metrics` further paths. `items` is a JSONL
+    file with one record per item, or a JSON file with a list of them at the path `item_list`, and `item` gives the
+    paths inside a record. In the sandbox `bubblewrap` the program can reach its model, but no other network address.
     """
 
     argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)
@@ -129,8 +130,11 @@ class CommandPart(_Part):
     pass_environment: tuple[str, ...] = ()
     result: tuple[str, ...] = ("result.json",)
     score: str = "score"
+    stderr: str = ""
+    n: str = ""
     metrics: dict[str, str] = {}
     items: str = ""
+    item_list: str = ""
     item: ItemPart = ItemPart()
     timeout_s: Annotated[float, Field(gt=0)] = 3600.0
     silence_s: Annotated[float, Field(gt=0)] | None = None

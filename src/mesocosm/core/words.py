@@ -276,6 +276,7 @@ AGGREGATIONS: Mapping[str, str] = {
 
 METHODS: Mapping[str, str] = {
     "wilson": "Wilson interval",
+    "program's stderr": "the standard error that the program hands in",
     "wilson clustered": "Wilson interval clustered by task",
     "student": "Student t interval",
     "normal": "normal interval",

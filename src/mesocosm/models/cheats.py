@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
@@ -83,13 +84,13 @@ def _equal(request: ModelRequest) -> str:
     return f"```python\n{_ALWAYS}" + "".join(f"{name} = _Always()\n" for name in names) + "```"
 
 
-def _calls(request: ModelRequest) -> Iterator[tuple[Tool, dict[str, object]]]:
+def _calls(request: ModelRequest) -> Iterator[tuple[Tool, dict[str, Any]]]:
     """Yield each offered tool once, with arguments drawn from its schema."""
     for tool in request.tools:
         yield tool, sample_schema({"type": "object", **tool.parameters}, Random(tool.name))
 
 
-def _runner(request: ModelRequest) -> Iterator[tuple[Tool, dict[str, object]]]:
+def _runner(request: ModelRequest) -> Iterator[tuple[Tool, dict[str, Any]]]:
     """Yield calls that put files which shadow a test runner beside the code; of other tools one call each."""
     writer = next((tool for tool in request.tools if {"path", "content"} <= _parameters(tool)), None)
     if writer is None:
@@ -112,7 +113,7 @@ _SAYING: dict[str, tuple[str, Callable[[ModelRequest], str]]] = {
     "exit": ("a program that exits with 0", _exit),
     "equal": ("a program whose values equal everything", _equal),
 }
-_CALLING: dict[str, tuple[str, Callable[[ModelRequest], Iterator[tuple[Tool, dict[str, object]]]]]] = {
+_CALLING: dict[str, tuple[str, Callable[[ModelRequest], Iterator[tuple[Tool, dict[str, Any]]]]]] = {
     "calls": ("calls every tool once", _calls),
     "runner": ("puts its own test runner beside the code", _runner),
 }
@@ -136,7 +137,7 @@ def open_cheat(full: str, name: str) -> Model:
             return _claim(request)
         if any(message.role == "assistant" for message in request.messages):
             finish = next((tool for tool in request.tools if tool.name in {"finish", "submit", "done"}), None)
-            chosen = [(finish, {"answer": "done"})] if finish is not None else []
+            chosen: list[tuple[Tool, dict[str, Any]]] = [] if finish is None else [(finish, {"answer": "done"})]
         else:
             chosen = list(call(request))
         calls = tuple(ToolCall(f"call_{place}", tool.name, given) for place, (tool, given) in enumerate(chosen))

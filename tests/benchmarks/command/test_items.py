@@ -63,6 +63,24 @@ async def test_three_items_and_a_broken_line(shop: Any) -> None:
     assert any("line 2 is not an item" in warning for warning in run.warnings)
 
 
+@pytest.mark.parametrize(
+    ("item_list", "scored", "told"),
+    [
+        ("samples[*]", 2, "element 2 is not an item"),
+        ("samples", 2, "element 2 is not an item"),
+        ("nowhere[*]", 0, "holds no list of items at nowhere[*]"),
+        ("n", 0, "holds no list of items at n, but 2"),
+    ],
+)
+async def test_items_are_read_from_a_list_in_a_json_file(shop: Any, item_list: str, scored: int, told: str) -> None:
+    items = [{"id": "a", "score": 1.0}, "b", {"id": "c", "score": 0.0}]
+    command = COMMAND.replace('"items.jsonl"', f'"result.json"\nitem_list = "{item_list}"')
+    shop.describe(f'write("result.json", {{"mean": 0.5, "n": 2, "samples": {items!r}}})', command)
+    run = await shop.run()
+    assert run.primary is None or run.primary.n_scored == scored
+    assert any(told in warning for warning in run.warnings)
+
+
 async def test_what_was_asked_and_answered_is_in_the_trace_of_an_item(shop: Any) -> None:
     shop.describe(THREE, COMMAND)
     episode = shop.episodes(await shop.run())[2]
