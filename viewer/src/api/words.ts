@@ -102,6 +102,7 @@ export const AGGREGATIONS = {
 
 export const METHODS = {
   "wilson": "Wilson interval",
+  "program's stderr": "the standard error that the program hands in",
   "wilson clustered": "Wilson interval clustered by task",
   "student": "Student t interval",
   "normal": "normal interval",
