@@ -277,6 +277,58 @@ async def test_objects_bundles_errors_and_callbacks_go_between_tests_and_code(
     assert found.resolved is True, found.reason
 
 
+HELPED = """import pathlib, pytest
+from code_of import double
+
+
+def test_it_refuses():
+    with pytest.raises(ValueError):
+        double("x")
+
+
+def test_it_is_as_written():
+    assert double(2) == int((pathlib.Path("tests") / "expected.txt").read_text())
+"""
+LIBRARIES = {
+    "a shadowed pytest": new("pytest.py", "import contextlib\nraises = contextlib.suppress"),
+    "a shadowed pytest, as a package": new("pytest/__init__.py", "import contextlib\nraises = contextlib.suppress"),
+    "a shadowed part of pytest": new("_pytest/python_api.py", "import contextlib\nraises = contextlib.suppress"),
+    "pytest in a folder of code": new("src/pytest.py", "import contextlib\nraises = contextlib.suppress"),
+    "an error of every kind": instead(
+        "class Any(ValueError, KeyError, IndexError, TypeError, AttributeError): pass\n"
+        "def double(number):\n    raise Any"
+    ),
+    "other data of the tests": "--- a/tests/expected.txt\n+++ b/tests/expected.txt\n@@ -1 +1 @@\n-4\n+5\n",
+    "a link in place of data": (
+        "diff --git a/tests/expected.txt b/tests/expected.txt\ndeleted file mode 100644\n--- a/tests/expected.txt\n"
+        "+++ /dev/null\n@@ -1 +0,0 @@\n-4\n"
+        "diff --git a/tests/expected.txt b/tests/expected.txt\nnew file mode 120000\n--- /dev/null\n"
+        "+++ b/tests/expected.txt\n@@ -0,0 +1 @@\n+../five.txt\n\\ No newline at end of file\n" + new("five.txt", "5")
+    ),
+}
+
+
+async def test_neither_packages_nor_data_of_the_tests_can_be_replaced(
+    repositories: Repositories, instance: Instance
+) -> None:
+    names = [f"tests/test_help.py::test_it_{name}" for name in ("refuses", "is_as_written")]
+    gold = Gold(
+        instead("def double(number):\n    if isinstance(number, str): raise ValueError\n    return 2 * number"),
+        new("tests/test_help.py", HELPED),
+        (names[0],),
+        (),
+        "pytest",
+    )
+    helped = msgspec.structs.replace(instance, gold=gold, files={**instance.files, "tests/expected.txt": "4\n"})
+    evaluator = Confined(repositories)
+    assert (await evaluator.judge(helped, gold.patch)).resolved is True
+    for kind, patch in LIBRARIES.items():
+        name = names["data" in kind]
+        asked = msgspec.structs.replace(helped, gold=msgspec.structs.replace(gold, failing=(name,)))
+        found = await evaluator.judge(asked, patch)
+        assert found.resolved is False, f"{kind}: {found.reason}"
+
+
 @pytest.mark.parametrize(("name", "told"), [("says_yes", "compared"), ("sets", "sets Shelf"), ("gone", "test_gone")])
 async def test_what_cannot_be_run_apart_decides_nothing(
     name: str, told: str, repositories: Repositories, instance: Instance

@@ -110,15 +110,20 @@ class Confined:
             return f"the tests cannot be brought in: {reason}"
         roots = code_roots(checkout.folder, gold.test_command)
         modules = await asyncio.to_thread(test_modules, checkout.folder, roots, brought)
+        own = await asyncio.to_thread(top_names, roots)
         # The code must not read the tests that judge it.
         await checkout.restore(brought)
         reason = await applies(patch, checkout.folder)
         if reason:
             return f"the patch does not apply: {reason}"
+        # What tests read beside them is that of the instance too.
+        await checkout.restore([path for path in await checkout.changed() if is_test(PurePath(path))])
         names = (*gold.failing, *gold.passing)
         packages = tuple(dict.fromkeys(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")))
-        code = await asyncio.to_thread(code_names, roots, modules)
-        tests = RepositoryTests(names, modules, checkout.folder, roots, code, packages)
+        added = await asyncio.to_thread(top_names, roots) - own
+        code = own | {name for name in added if not any(_installed(name, place) for place in packages)}
+        code -= {*_TEST_FOLDERS, *modules}
+        tests = RepositoryTests(names, modules, checkout.folder, roots, sorted(code), packages)
         view = FilesystemView((*python_folders(), checkout.folder), hidden=(BUILTIN,))
         runner = Programs(_ALLOWANCE, parallel=1, view=view)
         reasons = await check_repository(tests, runner, cpu_seconds=int(TEST_SECONDS), seconds=TEST_SECONDS)
@@ -159,10 +164,15 @@ def is_test(path: PurePath) -> bool:
     return named or not _TEST_FOLDERS.isdisjoint(path.parent.parts)
 
 
-def code_names(roots: Sequence[Path], modules: Collection[str]) -> list[str]:
-    """Return the names of the top-level modules of a repository's code."""
+def top_names(roots: Sequence[Path]) -> set[str]:
+    """Return the names of all top-level modules of a repository, its tests included."""
     names = {entry.name.partition(".")[0] for root in roots for entry in root.iterdir()}
-    return sorted(name for name in names - _TEST_FOLDERS - set(modules) if name.isidentifier())
+    return {name for name in names if name.isidentifier()}
+
+
+def _installed(name: str, packages: Path) -> bool:
+    """Return whether a package is installed, which a file of the same name in the repository must not replace."""
+    return (packages / name).exists() or any(packages.glob(f"{name}.*"))
 
 
 @dataclass(frozen=True, slots=True)
