@@ -44,7 +44,7 @@ async def test_the_score_of_the_result_file_is_that_of_the_run(shop: Any) -> Non
     assert episode.terminal_info["returncode"] == 0
 
 
-HANDED = {
+HANDED: dict[str, tuple[str, dict[str, float], tuple[float | None, float | None, str]]] = {
     "nothing": ("", {"score": 0.5}, (None, None, "none")),
     "nothing, and all passed": ("", {"score": 1.0}, (None, None, "none")),
     "nothing, and all failed": ("", {"score": 0}, (None, None, "none")),

@@ -289,11 +289,13 @@ def test_it_refuses():
 def test_it_is_as_written():
     assert double(2) == int((pathlib.Path("tests") / "expected.txt").read_text())
 """
+SILENT_RAISES = "import contextlib\nraises = contextlib.suppress"
+NEVER_RAISES = instead("def double(number): return 5")
 LIBRARIES = {
-    "a shadowed pytest": new("pytest.py", "import contextlib\nraises = contextlib.suppress"),
-    "a shadowed pytest, as a package": new("pytest/__init__.py", "import contextlib\nraises = contextlib.suppress"),
-    "a shadowed part of pytest": new("_pytest/python_api.py", "import contextlib\nraises = contextlib.suppress"),
-    "pytest in a folder of code": new("src/pytest.py", "import contextlib\nraises = contextlib.suppress"),
+    "a shadowed pytest": NEVER_RAISES + new("pytest.py", SILENT_RAISES),
+    "a shadowed pytest, as a package": NEVER_RAISES + new("pytest/__init__.py", SILENT_RAISES),
+    "a shadowed part of pytest": NEVER_RAISES + new("_pytest/python_api.py", SILENT_RAISES),
+    "pytest in a folder of code": NEVER_RAISES + new("src/pytest.py", SILENT_RAISES),
     "an error of every kind": instead(
         "class Any(ValueError, KeyError, IndexError, TypeError, AttributeError): pass\n"
         "def double(number):\n    raise Any"
