@@ -1,7 +1,7 @@
 """Read the output of one attempt of a program, as its descriptor specifies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -123,9 +123,12 @@ class AttemptScores:
             return ItemsFile()
         try:
             part = self._plan.part
-            return read_items(self._root / self._ended.items, part.item, self._plan.bounds, part.item_list)
+            found = read_items(self._root / self._ended.items, part.item, self._plan.bounds, part.item_list)
         except OSError as error:
             return ItemsFile(problems=[f"cannot be read: {error.strerror}"])
+        calls = self._ended.calls
+        found.found = [replace(one, calls=tuple(calls[one.id])) if one.id in calls else one for one in found.found]
+        return found
 
 
 def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:

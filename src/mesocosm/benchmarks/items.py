@@ -32,7 +32,8 @@ ITEMS, PROGRAM = "item", "program"
 class ProgramItem:
     """One item as the program processed it. `error` is the error that the program reports, or an empty string.
 
-    `tags` are the values that metrics filter by; `further` are scores beside that of `reading`.
+    `tags` are the values that metrics filter by; `further` are scores beside that of `reading`. `calls` are the
+    numbers, from 1, of its model calls among those of the program.
     """
 
     id: str
@@ -44,6 +45,7 @@ class ProgramItem:
     cluster: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     further: tuple[Score, ...] = ()
+    calls: tuple[int, ...] = ()
 
     def task(self, name: str) -> Task:
         """Return the item's task. Its identity consists of id and input, so that runs pair by item."""
@@ -216,7 +218,9 @@ class ItemEnvironment:
                 f"the program reports an error for item {self._item.id!r}: {self._item.error[:2000]}",
                 facts={"line": self._item.line},
             )
-        return Step(Observation(None), terminated=True, info={"answer": kept(action), "line": self._item.line})
+        info = {"answer": kept(action), "line": self._item.line}
+        calls = {"calls": list(self._item.calls)} if self._item.calls else {}
+        return Step(Observation(None), terminated=True, info={**info, **calls})
 
     async def oracle(self) -> Any:
         """Return the program's output; no better action is known."""
