@@ -19,7 +19,7 @@ _WIDE = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class InstructionNumbers:
     """The numbers of a program's instructions: from `first` to `last`, each of `width` bytes."""
 
     last: int
@@ -28,13 +28,13 @@ class Program:
 
 
 PROGRAMS = {
-    "11111111111111111111111111111111": Program(12, width=_WIDE),
-    "Stake11111111111111111111111111111111111111": Program(17, width=_WIDE),
-    "AddressLookupTab1e1111111111111111111111111": Program(4, width=_WIDE),
-    "ComputeBudget111111111111111111111111111111": Program(4, first=1),
-    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA": Program(24),
-    "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb": Program(44),
-    "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL": Program(2),
+    "11111111111111111111111111111111": InstructionNumbers(12, width=_WIDE),
+    "Stake11111111111111111111111111111111111111": InstructionNumbers(17, width=_WIDE),
+    "AddressLookupTab1e1111111111111111111111111": InstructionNumbers(4, width=_WIDE),
+    "ComputeBudget111111111111111111111111111111": InstructionNumbers(4, first=1),
+    "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA": InstructionNumbers(24),
+    "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb": InstructionNumbers(44),
+    "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL": InstructionNumbers(2),
 }
 """Programs whose instructions begin with their number, as their sources list them."""
 INSTRUCTIONS = 1 + sum(known.last - known.first + 1 for known in PROGRAMS.values())
