@@ -276,7 +276,6 @@ AGGREGATIONS: Mapping[str, str] = {
 
 METHODS: Mapping[str, str] = {
     "wilson": "Wilson interval",
-    "program's stderr": "the standard error that the program hands in",
     "wilson clustered": "Wilson interval clustered by task",
     "student": "Student t interval",
     "normal": "normal interval",
@@ -292,6 +291,7 @@ METHODS: Mapping[str, str] = {
     "spearman": "Fisher z interval of Spearman's rho",
     "lang-reiczigel": "Lang-Reiczigel interval",
     "none": "no interval",
+    "program's stderr": "the standard error that the program hands in",
 }
 """How an interval was computed."""
 

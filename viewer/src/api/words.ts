@@ -102,7 +102,6 @@ export const AGGREGATIONS = {
 
 export const METHODS = {
   "wilson": "Wilson interval",
-  "program's stderr": "the standard error that the program hands in",
   "wilson clustered": "Wilson interval clustered by task",
   "student": "Student t interval",
   "normal": "normal interval",
@@ -118,6 +117,7 @@ export const METHODS = {
   "spearman": "Fisher z interval of Spearman's rho",
   "lang-reiczigel": "Lang-Reiczigel interval",
   "none": "no interval",
+  "program's stderr": "the standard error that the program hands in",
 } as const
 
 export const SPACES = {
