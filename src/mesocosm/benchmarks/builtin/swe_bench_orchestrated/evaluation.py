@@ -26,7 +26,7 @@ from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Checko
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
-from mesocosm.sandboxes.bubblewrap import FilesystemView, python_folders
+from mesocosm.sandboxes.bubblewrap import python_folders
 from mesocosm.sandboxes.functions import RepositoryTests, check_repository
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
@@ -124,8 +124,8 @@ class Confined:
         code = own | {name for name in added if not any(_installed(name, place) for place in packages)}
         code -= {*_TEST_FOLDERS, *modules}
         tests = RepositoryTests(names, modules, checkout.folder, roots, sorted(code), packages)
-        view = FilesystemView((*python_folders(), checkout.folder), hidden=(BUILTIN,))
-        runner = Programs(_ALLOWANCE, parallel=1, view=view)
+        seen = (*python_folders(), checkout.folder)
+        runner = Programs(_ALLOWANCE, parallel=1, readable=seen, hidden=(BUILTIN,))
         reasons = await check_repository(tests, runner, cpu_seconds=int(TEST_SECONDS), seconds=TEST_SECONDS)
         kinds = ["should pass now"] * len(gold.failing) + ["passed before"] * len(gold.passing)
         judged = zip(names, kinds, reasons, strict=True)
