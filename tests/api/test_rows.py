@@ -32,6 +32,12 @@ def test_a_file_is_named_after_its_stem(place: Path, name: str) -> None:
     assert (run.benchmark, run.score) == ("q", 1.0)
 
 
+def test_a_recording_is_found_by_the_place_of_a_row(place: Path) -> None:
+    said = [{"index": number, "completion": row["answer"]} for number, row in enumerate(ROWS)]
+    (place / "said.jsonl").write_text("\n".join(map(json.dumps, said)))
+    assert evaluated([{"id": f"q{n}", **row} for n, row in enumerate(ROWS)], model="replay/said.jsonl").score == 1.0
+
+
 def test_two_lists_do_not_meet_under_one_name() -> None:
     assert evaluated(ROWS).benchmark != evaluated(ROWS[:3]).benchmark
     assert evaluated(ROWS).benchmark.startswith("rows-")

@@ -109,6 +109,7 @@ def test_the_seed_decides_which_tasks_are_drawn_evenly_over_the_groups() -> None
 
 def test_places_name_tasks() -> None:
     assert ids(sums(), seeds=(3, 1)) == ["s3", "s1"]
+    assert [task.row for task in sums().tasks(Selection(seeds=(3, 1)))] == [3, 1]
     assert sums().count(Selection(seeds=(3, 1))) == 2
     for place in (12, -1):
         with pytest.raises(UsageError, match="tasks 0 to 11"):

@@ -277,3 +277,17 @@ def test_bench_before_a_command_that_once_stood_below_it_is_understood(mesocosm:
 def test_eval_alone_shows_its_help_as_a_usage_error(mesocosm: "Invoke") -> None:
     done = mesocosm("eval")
     assert (done.code, "calibrate" in done.out) == (2, True)
+
+
+def test_validate_plays_a_benchmark_by_its_name(mesocosm: "Invoke") -> None:
+    done = mesocosm("validate", "solana")
+    assert done.code == 0
+    assert "256 memos" in done.out
+    assert "solana: not known whether solvable · not known whether free · not forgeable" in done.out
+    assert mesocosm("validate", "solana", "--json").document["forgeable"] is False
+
+
+def test_validate_names_what_it_does_not_know(mesocosm: "Invoke") -> None:
+    done = mesocosm("validate", "solano")
+    assert done.code == 2
+    assert "no benchmark is called 'solano'" in done.err

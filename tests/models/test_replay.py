@@ -28,9 +28,15 @@ def replay(opened: Opened, folder: Path, text: str, name: str = "r.jsonl") -> Mo
 
 
 def asked(
-    seed: int | None = None, prompt: str = "", trial: int = 0, step: int = 0, task: str = "", shown: Any = None
+    seed: int | None = None,
+    prompt: str = "",
+    trial: int = 0,
+    step: int = 0,
+    task: str = "",
+    shown: Any = None,
+    row: int | None = None,
 ) -> ModelRequest:
-    view = EpisodeView(seed, task, trial, step, input=shown)
+    view = EpisodeView(seed, task, trial, step, input=shown, row=row)
     return ModelRequest([Message("system", "Solve it."), Message("user", prompt)], trial=trial, view=view)
 
 
@@ -50,6 +56,41 @@ async def test_rows_are_found_by_seed(opened: Opened, tmp_path: Path) -> None:
     reply = await model.ask(asked(1, f"[Step 1]\n{OTHER}"))
     assert (reply.text, reply.usage.cost_usd, reply.usage.total) == ("A: 2", 0.0, 0)
     assert reply.model == f"replay/{tmp_path}/r.jsonl"
+
+
+@pytest.mark.parametrize("key", ["row", "index", "seed"])
+async def test_rows_of_data_are_found_by_their_place(key: str, opened: Opened, tmp_path: Path) -> None:
+    model = replay(opened, tmp_path, lines({key: 0, "completion": "a"}, {key: 1, "completion": "b"}))
+    assert await text(model, asked(row=1, task="biology/17")) == "b"
+
+
+async def test_a_seed_and_a_row_of_one_record_are_told_apart(opened: Opened, tmp_path: Path) -> None:
+    model = replay(opened, tmp_path, lines({"seed": 42, "index": 0, "text": "a"}, {"seed": 0, "index": 1, "text": "b"}))
+    assert [await text(model, asked(row=0)), await text(model, asked(0))] == ["a", "b"]
+
+
+async def test_a_record_that_names_its_task_belongs_to_it(opened: Opened, tmp_path: Path) -> None:
+    model = replay(opened, tmp_path, lines({"id": "x", "index": 0, "text": "a"}, {"id": "y", "index": 0, "text": "b"}))
+    assert await text(model, asked(row=0, task="y")) == "b"
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([{"row": 1, "text": "a"}, {"row": 2, "text": "b"}], "numbered from 1, but rows count from 0"),
+        ([{"row": 0, "trial": 0, "text": "a"}, {"row": 0, "trial": 0, "text": "b"}], "2 completions for trial 0"),
+    ],
+)
+async def test_records_that_may_mean_another_row_or_trial_are_told(
+    records: list[dict[str, Any]], said: str, opened: Opened, tmp_path: Path
+) -> None:
+    with pytest.raises(EpisodeError, match=said):
+        await text(replay(opened, tmp_path, lines(*records)), asked(row=0))
+
+
+def test_a_record_of_two_rows_is_refused(opened: Opened, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="row 3 and index 4"):
+        replay(opened, tmp_path, lines({"row": 3, "index": 4, "text": "a"}))
 
 
 async def test_the_question_decides_when_the_seed_means_another_row(opened: Opened, tmp_path: Path) -> None:

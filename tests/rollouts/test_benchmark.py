@@ -1,6 +1,7 @@
 """A rollout as a benchmark: rows, rewards and failures as the engine and the store take them."""
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -549,6 +550,19 @@ async def test_what_a_recording_does_not_have_is_missing_and_never_a_zero(bench:
     reward = bench.metric(run, "reward")
     assert (run.status, reward.value, reward.n_scored) == (RunStatus.PARTIAL, 1.0, 1)
     assert reward.missing == {"model_rejected": 1}
+
+
+@pytest.mark.parametrize("key", ["row", "index", "seed"])
+async def test_a_recording_is_found_by_the_place_of_a_row(key: str, bench: Bench, tmp_path: Path) -> None:
+    recording = tmp_path / "said.jsonl"
+    recording.write_text("".join(json.dumps({key: place, "completion": f"said {place}"}) + "\n" for place in (7, 3)))
+
+    async def play(work: RowJob) -> RowOutcome:
+        text = (await complete(work.model, "the same for all"))["choices"][0]["message"]["content"]
+        return said(text, float(text == f"said {work.row}"))
+
+    run = await bench.run(play, [row(3), row(7)], model=f"replay/{recording}")
+    assert bench.metric(run, "reward").value == 1.0
 
 
 async def test_labels_of_rows_are_kept_with_their_episodes(bench: Bench) -> None:

@@ -11,7 +11,7 @@ from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.reading import nearest
 from mesocosm.core.run import Selection
-from mesocosm.core.task import Task
+from mesocosm.core.task import ROW, Task
 from mesocosm.datasets import open_table
 
 EXPECTED = ("expected", "ground_truth", "target", "label", "answer", "reference", "solution")
@@ -135,8 +135,12 @@ def _of_tasks(found: _Found) -> TaskRows:
     for task in tasks:
         columns |= dict.fromkeys(task.input) if isinstance(task.input, Mapping) else {"input": None}
     tasks = [
-        task if isinstance(task.input, Mapping) else msgspec.structs.replace(task, input={"input": task.input})
-        for task in tasks
+        msgspec.structs.replace(
+            task,
+            input=task.input if isinstance(task.input, Mapping) else {"input": task.input},
+            metadata={ROW: place, **task.metadata},
+        )
+        for place, task in enumerate(tasks)
     ]
     expected = "target" if any(task.target is not None for task in tasks) else ""
     return TaskRows(_named(found, content), tuple(columns), expected, tasks, content, tuple(found.notes))
@@ -164,6 +168,7 @@ def _of_records(found: _Found, expected: str | None) -> TaskRows:
                 named,
                 input={column: row.get(column) for column in others},
                 target=row.get(right) if right else None,
+                metadata={ROW: place},
                 labels={column: _label(row[column]) for column in labels if row.get(column) is not None},
             )
         )

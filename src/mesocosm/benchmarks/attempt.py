@@ -22,6 +22,7 @@ class AttemptEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of an ended attempt. Paths are relative to the directory that holds all attempts.
 
     `accepted` is set once the episode is graded: a program that ended well may still have been refused model calls.
+    `calls` are the numbers, from 1, of the model calls of each item, by its id.
     """
 
     attempt: int
@@ -32,6 +33,7 @@ class AttemptEnd(msgspec.Struct, frozen=True, omit_defaults=True):
     items: str = ""
     failed: bool = False
     accepted: bool = False
+    calls: dict[str, list[int]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,14 @@ def accept(root: Path, number: int) -> None:
     ended = _read(attempt.folder / RECORD)
     if ended is not None and not ended.accepted:
         attempt.conclude(msgspec.structs.replace(ended, accepted=True))
+
+
+def note_calls(root: Path, number: int, calls: dict[str, list[int]]) -> None:
+    """Keep which model calls belong to which item."""
+    attempt = AttemptDirectory(root.resolve(), number)
+    ended = _read(attempt.folder / RECORD)
+    if ended is not None:
+        attempt.conclude(msgspec.structs.replace(ended, calls=calls))
 
 
 def latest(root: Path, trial: int) -> AttemptEnd | None:

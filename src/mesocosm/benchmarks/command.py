@@ -160,7 +160,7 @@ class CommandBenchmark:
             return item.scores(task, self.plan.score, self.info.metrics)
         facts = episode.terminal_info
         accept(self._output(), int(facts["attempt"]))
-        names = [self.plan.primary, *self.plan.part.metrics]
+        names = list(self.plan.paths)
         result = str(facts.get("result", ""))
         if not result:
             return []
@@ -179,16 +179,20 @@ class CommandBenchmark:
     def _metrics(self) -> tuple[Metric, ...]:
         """Return the declared metrics and those of the command; with items, the primary one covers only the items."""
         part, items = self.plan.part, bool(self.plan.part.items)
-        own = {*part.metrics, REPORTED}
+        own = {*part.metrics, REPORTED} if items else {*part.metrics, self.plan.score}
         declared = [
-            msgspec.structs.replace(metric, where={**metric.where, PART: PROGRAM if metric.score in own else ITEMS})
-            if items
-            else metric
+            msgspec.structs.replace(
+                metric,
+                where={**metric.where, PART: PROGRAM if metric.score in own else ITEMS} if items else metric.where,
+                lone=metric.score in own,
+            )
             for metric in metrics(self.setup.descriptor)
         ]
         scored = {metric.score for metric in declared}
         where = {PART: PROGRAM} if items else {}
-        further = (Metric(name, name, directed=False, where=where) for name in part.metrics if name not in scored)
+        further = (
+            Metric(name, name, directed=False, where=where, lone=True) for name in part.metrics if name not in scored
+        )
         return (*declared, *further)
 
     def _parameters(self, selection: Selection) -> dict[str, Any]:

@@ -22,7 +22,8 @@ class _Part(BaseModel):
 class ScoreField(_Part):
     """The ranking score: its metric, unit (`ratio`, `percent`, `usd`, …), bounds and direction.
 
-    With a `threshold`, the metric is the share of episodes above it.
+    With a `threshold`, the metric is the share of episodes above it. `floor` is what one may earn who knows nothing,
+    such as 0.25 where one of four options is right; `mesocosm validate` reports who earns more without solving.
     """
 
     field: Text = "score"
@@ -31,6 +32,7 @@ class ScoreField(_Part):
     high: float | None = 1.0
     higher_is_better: bool = True
     threshold: float | None = None
+    floor: float = 0.0
 
 
 class FurtherMetric(_Part):
@@ -83,6 +85,17 @@ class Reference(_Part):
     published: date | None = None
 
 
+class Cheat(_Part):
+    """Something that must earn nothing: a fixed `reply`, or recorded results that `parameters` name.
+
+    Paths are relative to the folder.
+    """
+
+    name: Text
+    reply: str = ""
+    parameters: dict[str, Any] = {}
+
+
 class ItemPart(_Part):
     """JSON paths inside an item's record; an empty path means that the record has no such field.
 
@@ -106,8 +119,9 @@ class CommandPart(_Part):
     whole if one of its parameters is not set, or one written as `{?parameter}` is false. `cwd` is relative to the
     folder and may hold placeholders, as may the values of `environment`. `pass_environment` names the variables of ours
     that the program may see. `result` holds patterns inside the output directory, `score` the JSON path of the score
-    there, `metrics` further paths. `items` is a JSONL file with one record per item, and `item` gives the paths inside
-    a record. In the sandbox `bubblewrap` the program can reach its model, but no other network address.
+    there, `stderr` and `n` those of its standard error and number of items, `metrics` further paths. `items` is a JSONL
+    file with one record per item, or a JSON file with a list of them at the path `item_list`, and `item` gives the
+    paths inside a record. In the sandbox `bubblewrap` the program can reach its model, but no other network address.
     """
 
     argv: tuple[str | tuple[str, ...], ...] = Field(min_length=1)
@@ -116,8 +130,11 @@ class CommandPart(_Part):
     pass_environment: tuple[str, ...] = ()
     result: tuple[str, ...] = ("result.json",)
     score: str = "score"
+    stderr: str = ""
+    n: str = ""
     metrics: dict[str, str] = {}
     items: str = ""
+    item_list: str = ""
     item: ItemPart = ItemPart()
     timeout_s: Annotated[float, Field(gt=0)] = 3600.0
     silence_s: Annotated[float, Field(gt=0)] | None = None
@@ -165,6 +182,7 @@ class Descriptor(_Part):
     model: ModelPart = ModelPart()
     parameters: dict[Id, Parameter] = Field(default={}, validation_alias=AliasChoices("parameters", "knobs"))
     reference: tuple[Reference, ...] = ()
+    cheat: tuple[Cheat, ...] = ()
     command: CommandPart | None = None
 
     @model_validator(mode="after")

@@ -1,7 +1,7 @@
 """Read the output of one attempt of a program, as its descriptor specifies."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from mesocosm.benchmarks.items import ItemsFile, read_items
 from mesocosm.benchmarks.result import UNBOUNDED, Bounds, ResultFileError, ResultValue, locate, number, read_document
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import Observation, Step
-from mesocosm.core.score import Score
+from mesocosm.core.score import COUNT, STDERR, Score
 
 REPORTED = "reported"
 """The score that the program reports for itself, used when the items determine the ranking score."""
@@ -38,6 +38,14 @@ class ProgramPlan:
     def primary(self) -> str:
         """The name under which the score in the result file is stored."""
         return REPORTED if self.part.items else self.score
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The JSON paths of all numbers in the result file, by name; first that of the score."""
+        part = self.part
+        beside = {STDERR: part.stderr, COUNT: part.n}
+        handed = {f"{self.primary}{end}": path for end, path in beside.items() if path}
+        return {self.primary: part.score, **handed, **part.metrics}
 
     def locate(self, attempt: AttemptDirectory) -> StoredFiles:
         """Return the files that the program wrote in this attempt."""
@@ -93,7 +101,7 @@ class AttemptScores:
         missing.
         """
         plan = self._plan
-        wanted = {plan.primary: plan.part.score, **plan.part.metrics}
+        wanted = plan.paths
         if not self._ended.result:
             return {}
         try:
@@ -101,7 +109,11 @@ class AttemptScores:
         except ResultFileError as error:
             reading = ResultValue(None, Cause.VALUE_UNUSABLE, f"{self._ended.result}: {error}")
             return dict.fromkeys(wanted, reading)
-        bounds = {plan.primary: plan.bounds}
+        bounds = {
+            plan.primary: plan.bounds,
+            f"{plan.primary}{STDERR}": Bounds(0.0, None),
+            f"{plan.primary}{COUNT}": Bounds(1.0, None),
+        }
         return {name: number(document, path, bounds.get(name, UNBOUNDED)) for name, path in wanted.items()}
 
     @cached_property
@@ -110,9 +122,13 @@ class AttemptScores:
         if self._ended.failed or not self._ended.items:
             return ItemsFile()
         try:
-            return read_items(self._root / self._ended.items, self._plan.part.item, self._plan.bounds)
+            part = self._plan.part
+            found = read_items(self._root / self._ended.items, part.item, self._plan.bounds, part.item_list)
         except OSError as error:
             return ItemsFile(problems=[f"cannot be read: {error.strerror}"])
+        calls = self._ended.calls
+        found.found = [replace(one, calls=tuple(calls[one.id])) if one.id in calls else one for one in found.found]
+        return found
 
 
 def kept_scores(found: Any, names: Sequence[str]) -> list[Score]:

@@ -13,7 +13,7 @@ from typing import Any
 from mesocosm.benchmarks import placeholders
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import CommandPart, Descriptor
-from mesocosm.benchmarks.items import item_paths
+from mesocosm.benchmarks.items import item_paths, list_path
 from mesocosm.benchmarks.json_path import parse_path
 from mesocosm.benchmarks.native import content_parameters
 from mesocosm.benchmarks.result import check_pattern
@@ -57,6 +57,9 @@ def read_files(setup: BenchmarkSetup, part: CommandPart) -> FileDigests:
     return FileDigests(paths, _program(setup, part))
 
 
+_LATER = frozenset({"stderr", "n", "item_list"})
+
+
 def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> list[Any]:
     """Return everything that can change the tasks or the grading: description, parameters, and file contents.
 
@@ -64,6 +67,8 @@ def identity(setup: BenchmarkSetup, part: CommandPart, files: FileDigests) -> li
     """
     descriptor = setup.descriptor
     table = part.model_dump(mode="json", exclude={"timeout_s", "silence_s", "slots", "exclusive", "pass_environment"})
+    # Keys that came later are left out while they are unset, so that earlier runs are the same experiment.
+    table = {name: value for name, value in table.items() if value or name not in _LATER}
     paths = {name: _whole(found) for name, found in files.paths.items()}
     return [descriptor.id, descriptor.version, table, content_parameters(setup), paths, dict(files.program)]
 
@@ -184,8 +189,11 @@ def faults(descriptor: Descriptor) -> Iterator[Problem]:
         yield from _tried(f"command.{place}", partial(check_pattern, pattern))
     paths = {"score": part.score, **{f"metrics.{name}": path for name, path in part.metrics.items()}}
     paths |= {f"item.{name}": path for name, path in item_paths(part.item).items()}
+    paths |= {name: path for name, path in (("stderr", part.stderr), ("n", part.n)) if path}
     for name, path in paths.items():
         yield from _tried(f"command.{name}", partial(parse_path, path))
+    if part.item_list:
+        yield from _tried("command.item_list", partial(list_path, part.item_list))
 
 
 def _tried(place: str, check: Callable[[], object]) -> Iterator[Problem]:

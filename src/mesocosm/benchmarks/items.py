@@ -1,4 +1,4 @@
-"""Results of single items that an external program wrote, one JSON object per line."""
+"""Results of single items that an external program wrote: one JSON object per line, or a list in a JSON file."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,9 +8,10 @@ from typing import Any
 
 from mesocosm.agents.program import ITEM
 from mesocosm.benchmarks.descriptor import ItemPart
+from mesocosm.benchmarks.json_path import Path as JsonPath
 from mesocosm.benchmarks.json_path import PathNotFound, look_up, parse_path
 from mesocosm.benchmarks.question import kept
-from mesocosm.benchmarks.result import Bounds, ResultValue, number
+from mesocosm.benchmarks.result import Bounds, ResultFileError, ResultValue, number, read_document
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
 from mesocosm.core.score import Metric, Score
@@ -31,7 +32,8 @@ ITEMS, PROGRAM = "item", "program"
 class ProgramItem:
     """One item as the program processed it. `error` is the error that the program reports, or an empty string.
 
-    `tags` are the values that metrics filter by; `further` are scores beside that of `reading`.
+    `tags` are the values that metrics filter by; `further` are scores beside that of `reading`. `calls` are the
+    numbers, from 1, of its model calls among those of the program.
     """
 
     id: str
@@ -43,6 +45,7 @@ class ProgramItem:
     cluster: str = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     further: tuple[Score, ...] = ()
+    calls: tuple[int, ...] = ()
 
     def task(self, name: str) -> Task:
         """Return the item's task. Its identity consists of id and input, so that runs pair by item."""
@@ -71,6 +74,7 @@ class ItemsFile:
     found: list[ProgramItem] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: int = 0
+    word: str = "line"
 
     def tasks(self) -> Iterator[Task]:
         """Yield the items as tasks, in order; repeated ids get a numbered name."""
@@ -83,19 +87,24 @@ class ItemsFile:
         """Record a line that is not an item."""
         self.broken += 1
         if self.broken <= MOST_NAMED:
-            self.problems.append(f"line {line} is not an item and was left out: {reason}")
+            self.problems.append(f"{self.word} {line} is not an item and was left out: {reason}")
 
     def problem_list(self) -> tuple[str, ...]:
         """Return the problems; a long list is shortened."""
         rest = self.broken - MOST_NAMED
-        more = (f"{rest} more broken lines were left out",) if rest > 0 else ()
+        more = (f"{rest} more broken {self.word}s were left out",) if rest > 0 else ()
         return (*self.problems, *more)
 
 
-def read_items(path: Path, part: ItemPart, bounds: Bounds) -> ItemsFile:
-    """Return the items of a JSONL file. Broken lines are counted. Raises only OSError."""
+def read_items(path: Path, part: ItemPart, bounds: Bounds, item_list: str = "") -> ItemsFile:
+    """Return the items of a JSONL file, or of the list at the path `item_list` of a JSON file.
+
+    Broken lines are counted. Raises only OSError.
+    """
     items = ItemsFile()
     reader = _Reader(part, bounds)
+    if item_list:
+        return _listed(path, reader, item_list)
     with path.open("rb") as file:
         for number_, line in enumerate(_lines(file.readline), 1):
             if line is None:
@@ -106,6 +115,27 @@ def read_items(path: Path, part: ItemPart, bounds: Bounds) -> ItemsFile:
                 except (ValueError, RecursionError) as error:
                     items.broke(number_, str(error))
     return items
+
+
+def _listed(path: Path, reader: "_Reader", item_list: str) -> ItemsFile:
+    try:
+        found = look_up(read_document(path), list_path(item_list))
+    except (ResultFileError, PathNotFound) as error:
+        return ItemsFile(problems=[f"holds no list of items at {item_list}: {error}"])
+    if not isinstance(found, list):
+        return ItemsFile(problems=[f"holds no list of items at {item_list}, but {json.dumps(found)[:80]}"])
+    items = ItemsFile(word="element")
+    for number_, record in enumerate(found, 1):
+        try:
+            items.found.append(reader.record(number_, record))
+        except (ValueError, RecursionError) as error:
+            items.broke(number_, str(error))
+    return items
+
+
+def list_path(text: str) -> JsonPath:
+    """Return the steps to a list, which may be written with `[*]` behind it. Raises UsageError."""
+    return parse_path(text.removesuffix("[*]") or "$")
 
 
 def _lines(readline: Any) -> Iterator[bytes | None]:
@@ -133,7 +163,10 @@ class _Reader:
 
     def item(self, line: int, raw: bytes) -> ProgramItem:
         """Return the item of a line. Raises ValueError."""
-        record = json.loads(raw)
+        return self.record(line, json.loads(raw))
+
+    def record(self, line: int, record: Any) -> ProgramItem:
+        """Return the item of a record, which is that of a line or an element. Raises ValueError."""
         if not isinstance(record, dict):
             raise ValueError("it is not a JSON object")  # noqa: TRY004  (about the line, not about our call)
         name = self._at(record, "id")
@@ -185,7 +218,9 @@ class ItemEnvironment:
                 f"the program reports an error for item {self._item.id!r}: {self._item.error[:2000]}",
                 facts={"line": self._item.line},
             )
-        return Step(Observation(None), terminated=True, info={"answer": kept(action), "line": self._item.line})
+        info = {"answer": kept(action), "line": self._item.line}
+        calls = {"calls": list(self._item.calls)} if self._item.calls else {}
+        return Step(Observation(None), terminated=True, info={**info, **calls})
 
     async def oracle(self) -> Any:
         """Return the program's output; no better action is known."""

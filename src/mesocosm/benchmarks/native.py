@@ -2,9 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
+
+import msgspec
 
 from mesocosm.benchmarks.descriptor import Descriptor
 from mesocosm.benchmarks.drawing import draw
@@ -17,7 +19,7 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Environment
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
-from mesocosm.core.task import Task
+from mesocosm.core.task import ROW, Task
 
 SEED = "seed"
 
@@ -102,8 +104,13 @@ class NativeBenchmark(ABC):
 
     @cached_property
     def loaded(self) -> LoadedTasks:
-        """The tasks, loaded once."""
-        return self.load()
+        """The tasks, loaded once, each with its place among them."""
+        loaded = self.load()
+        placed = [
+            msgspec.structs.replace(task, metadata={ROW: place, **task.metadata})
+            for place, task in enumerate(loaded.tasks)
+        ]
+        return replace(loaded, tasks=placed)
 
     @cached_property
     def info(self) -> BenchmarkInfo:

@@ -4,21 +4,24 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mesocosm.benchmarks.attempt import AttemptDirectory, AttemptEnd, begin
+import msgspec
+
+from mesocosm.benchmarks.attempt import AttemptDirectory, AttemptEnd, begin, latest, note_calls
+from mesocosm.benchmarks.attribution import attributed
 from mesocosm.benchmarks.findings import AttemptScores, ProgramPlan
 from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.ports import Observation, Process, Step
-from mesocosm.core.proxy import ProxyAddress
+from mesocosm.core.proxy import AskedCall, ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
 from mesocosm.sandboxes.plain import PlainSandbox
@@ -86,6 +89,21 @@ class ProgramEnvironment:
         ended = await _Play(self._command, attempt, address, log).work(seconds)
         await self._unchanged()
         return AttemptScores(self._command.plan, attempt.root, ended).step()
+
+    async def attribute(self, step: Step, calls: Sequence[AskedCall]) -> Step:
+        """Keep which of the program's model calls belong to which of its items, and tell how many do."""
+        if not calls or not self._command.plan.part.items:
+            return step
+        ended = latest(self._command.output, self._command.trial)
+        if ended is None or ended.attempt != step.info.get("attempt"):
+            return step
+        root = self._command.output.resolve()
+        items = await asyncio.to_thread(lambda: AttemptScores(self._command.plan, root, ended).items)
+        found = await asyncio.to_thread(attributed, items.found, calls)
+        note_calls(root, ended.attempt, found)
+        count = sum(map(len, found.values()))
+        told = {"calls_of_items": count, "calls_of_no_item": len(calls) - count}
+        return msgspec.structs.replace(step, info={**step.info, **told})
 
     async def _unchanged(self) -> None:
         if self._content is not None:

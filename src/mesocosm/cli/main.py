@@ -67,7 +67,11 @@ TREE: Tree = {
         MORE,
     ),
     "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster.", MORE),
-    "validate": ("mesocosm.cli.validate:validate", "Check a manifest (or register body) against every rule.", MORE),
+    "validate": (
+        "mesocosm.cli.validate:validate",
+        "Check a manifest by its rules, a benchmark by cheats.",
+        MORE,
+    ),
     "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results.", MORE),
     "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage.", MORE),
     "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail.", MORE),

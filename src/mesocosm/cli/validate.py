@@ -1,13 +1,20 @@
-"""`mesocosm validate`: check a document against every rule."""
+"""`mesocosm validate`: check a document against every rule, or a benchmark by playing it."""
 
+import asyncio
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import MesocosmCommand, options
-from mesocosm.cli.render import emit
+from mesocosm.cli.render import emit, interval
 from mesocosm.core.failure import MesocosmError, UsageError
+
+if TYPE_CHECKING:
+    from mesocosm.api.cheating import Played
+    from mesocosm.benchmarks.catalogue import KnownBenchmark
 
 
 class DocumentUnreadable(MesocosmError):
@@ -15,19 +22,31 @@ class DocumentUnreadable(MesocosmError):
 
 
 @click.command(cls=MesocosmCommand)
-@click.argument("file", metavar="[FILE|DIR|-]", default=".")
-def validate(file: str) -> int:
+@click.argument("file", metavar="[FILE|DIR|BENCHMARK|-]", default=".")
+@click.option("--extra", default="", metavar="JSON|@FILE", help="Parameters of the benchmark.")
+@click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="Tasks for each player.")
+@folders_option
+def validate(file: str, extra: str, limit: int, folders: tuple[Path, ...]) -> int:
     """Check a manifest (benchanything.json) or a register body, from a file or from standard input (-).
 
     For a folder, by default the current one, the manifest that `run local` would use is checked.
 
     Prints one JSON document with ok, issues, suggested_fixes, rules_version and schema, then every problem with its
     path. Exits 1 when something is wrong.
+
+    A benchmark, named or by its folder, is played: by the oracle (is it solvable?), by players that know nothing (is
+    it free?), and by cheats (is it forgeable?). Exits 1 when the oracle does not earn everything, or one of the others
+    more than the floor. Nothing is stored, and no model is asked.
     """
+    place = Path(file)
+    if file != "-" and ((place / "benchmark.toml").is_file() or not place.exists()):
+        known = _benchmark(file, folders)
+        if known is not None:
+            return _played(known, extra, limit)
     from mesocosm.environments.validation import validate_bytes, validate_file
 
     try:
-        verdict = validate_bytes(sys.stdin.buffer.read()) if file == "-" else validate_file(Path(file))
+        verdict = validate_bytes(sys.stdin.buffer.read()) if file == "-" else validate_file(place)
     except UsageError as error:
         # An unreadable document fails the check (1) like an invalid one; 2 is for wrong flags.
         raise DocumentUnreadable(str(error)) from error
@@ -38,3 +57,41 @@ def validate(file: str) -> int:
         for problem in verdict.warnings:
             click.secho(f"! {problem}", fg="yellow", err=True)
     return 0 if verdict.ok else 1
+
+
+def _benchmark(name: str, folders: tuple[Path, ...]) -> "KnownBenchmark | None":
+    """Return the benchmark of a name or folder; None for what looks like a file that is not there."""
+    from mesocosm.benchmarks.catalogue import read_catalogue
+
+    place = Path(name)
+    if place.is_dir():
+        found = read_catalogue((place,))
+        known = next((one for one in found.benchmarks if one.folder == place.resolve()), None)
+        if known is None:
+            raise UsageError("; ".join(one.reason for one in found.uncovered) or f"{name} holds no benchmark")
+        return known
+    if "/" in name or place.suffix:
+        return None
+    return read_catalogue(folders).find(name)
+
+
+def _played(known: "KnownBenchmark", extra: str, limit: int) -> int:
+    from mesocosm.api.cheating import validate_benchmark
+    from mesocosm.cli.bench.flags import read_extra
+
+    def say(one: "Played") -> None:
+        if not options().json:
+            shown = interval(one.low, one.high) if one.value is not None else one.missing
+            value = "–" if one.value is None else f"{one.value:.4f}"
+            click.echo(f"{one.player:<24} {one.told:<40} {value:>7}  {shown}".rstrip())
+
+    found = asyncio.run(validate_benchmark(known, read_extra(extra), limit, say))
+    if options().json:
+        emit(found.to_json())
+        return 0 if found.ok else 1
+    for one in found.players:
+        if found.earned(one):
+            floor = f" more than its floor of {found.floor:g}" if found.floor else ""
+            click.echo(f"✗ {one.player} ({one.told}) earns {one.value:.4f}{floor}")
+    click.echo(f"{known.descriptor.id}: {found.words}")
+    return 0 if found.ok else 1

@@ -92,7 +92,10 @@ class Tool(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """The position of a call in its episode, for in-process models only; `oracle` returns the best action."""
+    """The position of a call in its episode, for in-process models only; `oracle` returns the best action.
+
+    `row` is the place of the task in its data, from 0; None for tasks that are not listed, as seeds.
+    """
 
     seed: int | None
     task: str
@@ -102,6 +105,7 @@ class EpisodeView:
     observation: Any = None
     input: Any = None
     oracle: Callable[[], Awaitable[Any]] | None = None
+    row: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

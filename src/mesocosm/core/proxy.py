@@ -97,6 +97,14 @@ class ProxyCall:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedCall:
+    """What a program asked in one call, as far as it tells for which item: its `text`, and the item that it names."""
+
+    text: str
+    item: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Forwarded:
     """One call of a program that was forwarded, or that could not be.
 

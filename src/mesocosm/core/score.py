@@ -14,6 +14,9 @@ MALFORMED = "malformed_replies"
 Episodes without any have no such score. Also the key of this number in the episode's terminal info.
 """
 
+STDERR, COUNT = "_stderr", "_n"
+"""Ends of the names of scores that hold the standard error of a program's score, and the number of its items."""
+
 
 class Score(msgspec.Struct, frozen=True, omit_defaults=True):
     """One named value of one episode.
@@ -46,7 +49,8 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     it if `inclusive`). `low` and `high` are the bounds that the benchmark declares, None if it declares none; they give
     the worst value. A metric that is not `directed` does not declare whether higher is better: higher is assumed, and
     comparisons only report which is higher. With `where`, the metric covers only tasks with all these metadata values;
-    other tasks have no such score.
+    other tasks have no such score. The values of a `lone` metric are totals of whole programs: one alone has no
+    interval but that of the scores `NAME_stderr` or `NAME_n` beside it, and neither 0 nor 1 is a failure or a pass.
 
     >>> Metric("solved", "correct", "pass_rate", threshold=0.5, primary=True).bar
     0.5
@@ -63,6 +67,7 @@ class Metric(msgspec.Struct, frozen=True, omit_defaults=True):
     directed: bool = True
     where: dict[str, str] = {}
     inclusive: bool = False
+    lone: bool = False
 
     @property
     def bar(self) -> float:

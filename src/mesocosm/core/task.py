@@ -6,6 +6,9 @@ import msgspec
 
 from mesocosm.core.ids import digest, digest_bytes
 
+ROW = "row"
+"""Metadata key: the place of a task in its data, from 0, whichever tasks are drawn."""
+
 
 class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     """One problem: a seed, a dataset row, a test case.
@@ -29,6 +32,12 @@ class Task(msgspec.Struct, frozen=True, omit_defaults=True):
     metadata: dict[str, Any] = {}
     labels: dict[str, str] = {}
     reference: Any = None
+
+    @property
+    def row(self) -> int | None:
+        """The place of the task in its data, from 0, if it has one."""
+        place = self.metadata.get(ROW)
+        return place if isinstance(place, int) else None
 
     def digest(self) -> str:
         """Return the digest of the task's content: seed, input, target, occurrence; not its name or position."""

@@ -290,6 +290,7 @@ METHODS: Mapping[str, str] = {
     "spearman": "Fisher z interval of Spearman's rho",
     "lang-reiczigel": "Lang-Reiczigel interval",
     "none": "no interval",
+    "program's stderr": "the standard error that the program hands in",
 }
 """How an interval was computed."""
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from types import TracebackType
@@ -17,9 +17,10 @@ from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
-from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, Forwarded, Program, ProxyAddress, ProxyCall
+from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, AskedCall, Forwarded, Program, ProxyAddress, ProxyCall
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.thought import split_thought
@@ -34,6 +35,8 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
 _BLAMED = frozenset({Cause.AGENT_ERROR, Cause.MALFORMED_ACTION})
+_LONGEST_ASKED, _MOST_ASKED = 20_000, 64_000_000
+"""Characters that are kept of one call of a program, and of all its calls, to find the items that they belong to."""
 """Failures of agents that a failure of their model may have caused."""
 
 MOST_SERVED = 10
@@ -130,6 +133,8 @@ class EpisodeContext:
         self._noted: set[str] = set()
         self._asked: Counter[bytes] = Counter()
         self._questions = UnansweredCalls()
+        self._program_calls: list[AskedCall] | None = None
+        self._characters_asked = 0
 
     def enter(self, environment: Environment) -> None:
         """Set the environment of this episode."""
@@ -193,6 +198,7 @@ class EpisodeContext:
         if self.deadline is not None:
             # The result of a program that is cut off is no measurement, so it must stop by its own limit and report it.
             self.deadline.reschedule(None)
+        self._program_calls = [] if hasattr(world, "attribute") else None
         async with self._endpoints.connected(self, judged=self.info.judged) as open_:
             try:
                 with boundary(Cause.PROGRAM_FAILED, "the program"):
@@ -208,6 +214,8 @@ class EpisodeContext:
         if open_.judging is not None and open_.judging.failing is not None:
             failed = msgspec.to_builtins(open_.judging.failing.failure())
             step = msgspec.structs.replace(step, info={**step.info, JUDGE_FAILED: failed})
+        if self._program_calls is not None:
+            step = await world.attribute(step, self._program_calls)
         self._take(step, self._episode.steps + 1, "")
         return step
 
@@ -270,7 +278,9 @@ class EpisodeContext:
 
         `failing` is called with failed tries that are repeated.
         """
-        return await self._ask(request, self._trace_fields(call), failing, call.role)
+        reply = await self._ask(request, self._trace_fields(call), failing, call.role)
+        self._note_asked(call, request.messages)
+        return reply
 
     async def _ask(
         self,
@@ -293,6 +303,7 @@ class EpisodeContext:
             self._observation,
             self.task.input,
             self._oracle,
+            self.task.row,
         )
         retries: list[dict[str, Any]] = []
 
@@ -384,6 +395,7 @@ class EpisodeContext:
         """Record a call that a program made by itself and charge its usage. Raises EpisodeError, RunAborted."""
         step = self._episode.steps + 1
         places = self._recorder.messages(call.messages, step)
+        self._note_asked(call.call, call.messages)
         fields, reply, caller = self._trace_fields(call.call), call.reply, self._callers.of(call.call.role)
         if reply is not None:
             self._use(plausible(reply).usage, call.call.role)
@@ -406,6 +418,17 @@ class EpisodeContext:
                 "the model server does not say how many tokens a call used; they are estimated, four characters a token"
             )
         caller.charge(reply)
+
+    def _note_asked(self, call: ProxyCall, messages: Sequence[Message]) -> None:
+        """Keep what a program asked, to tell its items apart; what is beyond the limit stays the program's."""
+        if self._program_calls is None or call.role == JUDGE:
+            return
+        metadata = call.request.get("metadata")
+        marked = call.request.get("user") or (metadata.get("item") if isinstance(metadata, Mapping) else None)
+        text = "\n".join(message.text for message in messages if message.role != "assistant")[:_LONGEST_ASKED]
+        self._characters_asked += len(text)
+        within = self._characters_asked <= _MOST_ASKED
+        self._program_calls.append(AskedCall(text if within else "", marked if isinstance(marked, str) else ""))
 
     def _trace_fields(self, call: ProxyCall) -> dict[str, Any]:
         """Return the trace fields of a program's call; warn if it requests another model than the run's."""

@@ -12,8 +12,9 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import EngineStore, ScoreRow
 from mesocosm.core.run import RESCORING, Run, RunStatus
-from mesocosm.core.score import MALFORMED, Metric, MetricResult
+from mesocosm.core.score import COUNT, MALFORMED, STDERR, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
+from mesocosm.stats.interval import Interval, critical_value, student, wilson
 
 NOT_RUN = "not_run"
 """Key in `missing` for planned episodes that have not been run."""
@@ -21,6 +22,9 @@ NOT_RUN = "not_run"
 
 MEASURED = frozenset({RunStatus.FINISHED, RunStatus.PARTIAL})
 """Statuses of a run that was executed to its end, so that its metrics match its episodes."""
+
+_WHOLE = 1e-3
+"""A number of passed items differs from a whole one by rounding of the share, at most by so much."""
 
 AGENT_FAILURE = "agent_failure"
 """Key in `missing` for failures of the agent if no worst value is known."""
@@ -132,9 +136,42 @@ def measure(
         else measure_one(metric, collected.get(metric.score) or Collected(), planned)
         for metric in metrics
     ]
+    declared = [
+        _of_programs(metric, one, collected) if metric.lone else one
+        for metric, one in zip(metrics, declared, strict=True)
+    ]
     ranking = next((metric for metric in metrics if metric.primary), None)
     base = None if ranking is None else collected.get(ranking.score) or Collected()
     return (*declared, *(_discovered(metric, collected[metric.score], base, planned) for metric in found))
+
+
+def _of_programs(metric: Metric, found: MetricResult, collected: Mapping[str, Collected]) -> MetricResult:
+    """Return a metric of totals with the interval that programs give, or that of several runs, or none."""
+    values = collected[metric.score].values if metric.score in collected else ()
+    if found.value is None or found.n_worst or len(values) != found.n_scored:
+        return found
+    interval = student(values) if len(values) > 1 else _handed_in(metric.score, found.value, collected)
+    if interval is None or interval.low == interval.high:
+        # Equal totals of a program that always does the same say nothing of other items.
+        return msgspec.structs.replace(found, low=None, high=None, method="none")
+    bounds = (-math.inf if metric.low is None else metric.low, math.inf if metric.high is None else metric.high)
+    low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
+    method = "program's stderr" if len(values) == 1 and interval.method == "student" else interval.method
+    return msgspec.structs.replace(found, low=low, high=high, method=method)
+
+
+def _handed_in(name: str, value: float, collected: Mapping[str, Collected]) -> Interval | None:
+    """Return the interval of a total by its program's standard error, or by its number of items if all pass or fail."""
+    error, count = (
+        next(iter(collected[other].values), None) if other in collected else None
+        for other in (f"{name}{STDERR}", f"{name}{COUNT}")
+    )
+    if error is not None:
+        margin = critical_value(0.95, count - 1 if count is not None and count > 1 else math.inf) * error
+        return Interval(value, value - margin, value + margin, int(count or 1), "student")
+    if count is None or not 0 <= value <= 1 or abs(value * count - round(value * count)) > _WHOLE:
+        return None
+    return wilson(round(value * count), int(count))
 
 
 def _discovered(metric: Metric, kept: Collected, base: Collected | None, planned: int) -> MetricResult:

@@ -2,7 +2,7 @@
 
 `builtin/random` samples from the action space, or else from the tools or the schema. `builtin/empty` replies with
 nothing. `builtin/oracle` takes the best action that the environment knows. `builtin/scripted:FILE` reads its replies
-from a file. `builtin/human` asks on the terminal.
+from a file. `builtin/human` asks on the terminal. `builtin/cheat:NAME` tries to earn a score without solving anything.
 """
 
 from dataclasses import replace
@@ -16,11 +16,12 @@ from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettin
 from mesocosm.core.ports import Model
 from mesocosm.core.registry import suggestion
 from mesocosm.core.sampling import sample, sample_schema
+from mesocosm.models.cheats import CHEATS, open_cheat
 from mesocosm.models.human import open_human
 from mesocosm.models.inprocess import FREE, LOCAL_STRUCTURED, InProcessModel, json_text, spoken
 from mesocosm.models.scripted import open_scripted
 
-NAMES = ("random", "empty", "oracle", "scripted:FILE", "human")
+NAMES = ("random", "empty", "oracle", "scripted:FILE", "human", "cheat:NAME")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -42,6 +43,10 @@ def open_model(settings: ModelSettings) -> Model:
             return InProcessModel(full, _oracle, LOCAL_STRUCTURED)
         case "human" if not file:
             return open_human(full)
+        case "cheat" if file in CHEATS:
+            return open_cheat(full, file)
+        case "cheat":
+            raise UnknownName(f"no cheat is called {file!r}; there are {', '.join(CHEATS)}")
         case "scripted":
             return open_scripted(full, file)
     raise UnknownName(f"no built-in model is called {name.model!r}{suggestion(name.model, list(NAMES))}")

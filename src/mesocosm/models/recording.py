@@ -12,7 +12,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import digest_bytes
 
 _TEXTS = ("completion", "response", "output", "text", "answer", "action", "calls")
-_SEEDS = ("row", "seed", "index")
+_ROWS, _SEEDS = ("row", "index", "seed"), ("seed", "row", "index")
 _NAMES = ("task", "task_id", "id")
 _QUESTIONS = ("question", "prompt", "input")
 _ANCHOR = 24
@@ -21,11 +21,12 @@ _ANCHOR = 24
 
 @dataclass(frozen=True, slots=True)
 class RecordedCompletion:
-    """One recorded completion. Fields that were not recorded are None or empty. `step` counts from 0."""
+    """One recorded completion. Fields that were not recorded are None or empty. `step` and `row` count from 0."""
 
     text: str
     reasoning: str = ""
     seed: int | None = None
+    row: int | None = None
     task: str | None = None
     step: int | None = None
     trial: int | None = None
@@ -40,11 +41,12 @@ def folded(text: str) -> str:
 
 @dataclass(slots=True)
 class Recording:
-    """All records of a file, indexed by seed, by task, by exact prompt and by the question that a prompt contains."""
+    """All records of a file, indexed by seed, row, task, exact prompt, and the question that a prompt contains."""
 
     path: str
     count: int = 0
     by_seed: dict[int, list[RecordedCompletion]] = field(default_factory=dict)
+    by_row: dict[int, list[RecordedCompletion]] = field(default_factory=dict)
     by_task: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
     by_prompt: dict[str, list[RecordedCompletion]] = field(default_factory=dict)
     by_anchor: dict[str, dict[str, list[RecordedCompletion]]] = field(default_factory=dict)
@@ -55,6 +57,8 @@ class Recording:
         self.count += 1
         if record.seed is not None:
             self.by_seed.setdefault(record.seed, []).append(record)
+        if record.row is not None:
+            self.by_row.setdefault(record.row, []).append(record)
         if record.task is not None:
             self.by_task.setdefault(record.task, []).append(record)
         if record.question:
@@ -65,16 +69,21 @@ class Recording:
             else:
                 self.by_anchor.setdefault(question[:_ANCHOR], {}).setdefault(question, []).append(record)
 
-    def find(self, seed: int | None, task: str | None, prompts: Sequence[str]) -> Sequence[RecordedCompletion]:
+    def find(
+        self, seed: int | None, task: str | None, prompts: Sequence[str], row: int | None = None
+    ) -> Sequence[RecordedCompletion]:
         """Return the records of a task, with all steps and trials; empty if there are none.
 
-        Records found by seed are used if they carry no question, or if a prompt contains their question. Otherwise the
-        question decides, because a seed may refer to a different row in another data set. `prompts` are the texts that
-        were sent, the likeliest one first.
+        Tasks without a seed are found by their row, unless its record names another task and a record names this one.
+        Records found by seed or row are used if they carry no question, or if a prompt contains their question.
+        Otherwise the question decides, because both may refer to other tasks in another data set. `prompts` are the
+        texts that were sent, the likeliest one first.
         """
-        found = self.by_seed.get(seed, []) if seed is not None else []
-        if not found and task is not None:
-            found = self.by_task.get(task, [])
+        place, index = (seed, self.by_seed) if seed is not None else (row, self.by_row)
+        found = index.get(place, []) if place is not None else []
+        named = self.by_task.get(task, []) if task is not None else []
+        if not found or (seed is None and named and found[0].task not in {None, task}):
+            found = named
         texts = [folded(prompt) for prompt in prompts]
         if found and (not found[0].question or any(folded(found[0].question) in text for text in texts)):
             return found
@@ -109,10 +118,11 @@ class Recording:
 def read_recording(path: Path) -> Recording:
     """Read `path`: JSON lines, a JSON list of the same objects, or a run exported as replay.
 
-    An object names its task by `row`, `seed` or `index`, by `task`, `task_id` or `id`, or by `question`, `prompt` or
-    `input` (text, or a list of messages). Its completion is `completion`, `response`, `output`, `text`, `answer`,
-    `action` or `calls`; a value that is not text is converted to JSON text. `reasoning`, `step` (from 0) and `trial`
-    (from 0) are optional. Raises UsageError; problems are named by line.
+    An object names its task by `row`, `index` or `seed`, by `task`, `task_id` or `id`, or by `question`, `prompt` or
+    `input` (text, or a list of messages). Where it has several of the first three, a task with a seed is found by
+    `seed`, and one of a data set by `row` or `index`. Its completion is `completion`, `response`, `output`, `text`,
+    `answer`, `action` or `calls`; a value that is not text is converted to JSON text. `reasoning`, `step` (from 0) and
+    `trial` (from 0) are optional. Raises UsageError; problems are named by line.
     """
     try:
         data = path.read_bytes()
@@ -178,7 +188,10 @@ def _record(place: str, value: Any) -> RecordedCompletion | Problem:
     for key, number in numbers.items():
         if not isinstance(number, int) or isinstance(number, bool):
             return Problem(f"{place}.{key}", f"is {number!r}, no whole number")
-    seed = next((numbers[key] for key in _SEEDS if key in numbers), None)
+    seed, row = (next((numbers[key] for key in keys if key in numbers), None) for keys in (_SEEDS, _ROWS))
+    if "row" in numbers and numbers.get("index", row) != row:
+        told = f"names two rows, row {numbers['row']} and index {numbers['index']}"
+        return Problem(place, told, "keep the one that counts the rows of the data from 0")
     task = next((str(value[key]) for key in _NAMES if value.get(key) is not None), None)
     question = next((_prompt(value[key]) for key in _QUESTIONS if value.get(key)), "")
     if seed is None and task is None and not question:
@@ -188,6 +201,7 @@ def _record(place: str, value: Any) -> RecordedCompletion | Problem:
         text=_said(text),
         reasoning=reasoning if isinstance(reasoning, str) else "",
         seed=seed,
+        row=row,
         task=task,
         step=numbers.get("step"),
         trial=numbers.get("trial"),

@@ -37,9 +37,11 @@ def recorded(recording: Recording, request: ModelRequest) -> RecordedCompletion:
     EpisodeError if the file has nothing for this task, trial or step.
     """
     view = request.view or EpisodeView(None, "", request.trial, 0)
-    found = recording.find(view.seed, view.task or None, list(_prompts(request)))
+    found = recording.find(view.seed, view.task or None, list(_prompts(request)), view.row)
     if not found:
-        raise _missing(recording, view, f"no completion for {_task(view)} ({recording.count} others)")
+        raise _missing(
+            recording, view, f"no completion for {_task(view)} ({recording.count} others{_from_one(recording)})"
+        )
     if any(record.step is not None for record in found):
         return _of_step(recording, view, found)
     if view.step > 0:
@@ -59,9 +61,11 @@ def _of_step(recording: Recording, view: EpisodeView, found: Sequence[RecordedCo
 def _of_trial(recording: Recording, view: EpisodeView, found: Sequence[RecordedCompletion]) -> RecordedCompletion:
     if len(found) == 1:
         return found[0]
-    for record in found:
-        if record.trial == view.trial:
-            return record
+    here = [record for record in found if record.trial == view.trial]
+    if len(here) > 1:
+        raise _missing(recording, view, f"{len(here)} completions for trial {view.trial} of {_task(view)}; keep one")
+    if here:
+        return here[0]
     if view.trial < len(found) and all(record.trial is None for record in found):
         return found[view.trial]
     raise _missing(recording, view, f"{len(found)} completions for {_task(view)}, none for trial {view.trial + 1}")
@@ -76,7 +80,14 @@ def _missing(recording: Recording, view: EpisodeView, what: str) -> EpisodeError
 
 
 def _task(view: EpisodeView) -> str:
-    return f"seed {view.seed}" if view.seed is not None else f"task {view.task!r}"
+    if view.seed is not None:
+        return f"seed {view.seed}"
+    return f"task {view.task!r}" if view.row is None else f"row {view.row}, task {view.task!r}"
+
+
+def _from_one(recording: Recording) -> str:
+    """Return a remark if the rows of a recording seem to be counted from 1."""
+    return ", numbered from 1, but rows count from 0" if recording.by_row and min(recording.by_row) == 1 else ""
 
 
 def _prompts(request: ModelRequest) -> Iterator[str]:

@@ -20,7 +20,7 @@ from mesocosm.core.ports import Environment, HoldsSecrets, Observation, Pausable
 from mesocosm.core.proxy import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
-from mesocosm.core.task import Task
+from mesocosm.core.task import ROW, Task
 from mesocosm.rollouts.executor import (
     NO_SAMPLE,
     LineLog,
@@ -44,7 +44,7 @@ row, and rows that wait come closer to their time limit.
 REWARD, METRICS, GRADER_FAILED, LEFT_OUT, UNGRADED = "reward", "metrics", "grader_failure", "left_out", "ungraded"
 """Keys of the info of an episode's last step, which `RolloutBenchmark.grade` reads."""
 
-ROW, TRIAL = "row", "trial"
+TRIAL = "trial"
 """Metadata of a task: the index of the row in its dataset, and the repetition."""
 
 

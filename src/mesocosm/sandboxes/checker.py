@@ -322,6 +322,13 @@ def main() -> None:
 
 def be_untrusted(requests: int, replies: int) -> None:
     """Keep only these two descriptors, and answer requests. Never returns."""
+    requests, replies = be_apart(requests, replies)
+    answer(os.fdopen(requests, "rb"), os.fdopen(replies, "wb"))
+    os._exit(0)
+
+
+def be_apart(requests: int, replies: int) -> tuple[int, int]:
+    """Close all descriptors but these two, and return what they are now."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nowhere, number)
@@ -329,8 +336,7 @@ def be_untrusted(requests: int, replies: int) -> None:
     os.dup2(replies, 31)
     os.closerange(3, 30)
     os.closerange(32, 1024)
-    answer(os.fdopen(30, "rb"), os.fdopen(31, "wb"))
-    os._exit(0)
+    return 30, 31
 
 
 if __name__ == "__main__":

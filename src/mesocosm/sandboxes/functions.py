@@ -1,4 +1,4 @@
-"""Test untrusted functions separately from their tests, with the program `checker`."""
+"""Test untrusted functions (`checker`) and repositories (`remote_tests`) in another process than their tests."""
 
 import json
 import secrets
@@ -11,7 +11,13 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.programs import MOST_SOURCE, Ended, Programs
 
 _CHECKER = Path(__file__).with_name("checker.py").read_text(encoding="utf-8")
-assert len(_CHECKER.encode()) < MOST_SOURCE
+_NAME = "mesocosm.sandboxes.checker"
+_REMOTE_TESTS = (
+    f"import sys, types\nsys.modules[{_NAME!r}] = types.ModuleType({_NAME!r})\n"
+    f"exec({_CHECKER!r}, sys.modules[{_NAME!r}].__dict__)\n"
+    + Path(__file__).with_name("remote_tests.py").read_text(encoding="utf-8")
+)
+assert max(len(_CHECKER.encode()), len(_REMOTE_TESTS.encode())) < MOST_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,42 @@ async def check(submission: Submission, runner: Programs, *, cpu_seconds: int, s
     }
     ended = await runner.run(_CHECKER, stdin=json.dumps(item).encode(), seconds=seconds)
     return _results(ended, token, len(submission.tests))
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryTests:
+    """Names of tests (as unittest or pytest names them), and trusted sources of all `modules` that they are made of.
+
+    The repository is in `folder`; its code is imported from `roots`, and `code` names its top-level modules. `packages`
+    are folders of installed packages. The modules are named with dots from a root, a package by `NAME.__init__`.
+    """
+
+    tests: Sequence[str]
+    modules: Mapping[str, str]
+    folder: Path
+    roots: Sequence[Path]
+    code: Sequence[str]
+    packages: Sequence[Path] = ()
+
+
+async def check_repository(tests: RepositoryTests, runner: Programs, *, cpu_seconds: int, seconds: float) -> list[str]:
+    """Return for each test the reason of its failure, or an empty string; the limits are those of `check`.
+
+    The runner must show the folder. Raises EpisodeError with cause sandbox_failed if the program did not start.
+    """
+    token = secrets.token_hex(16)
+    item = {
+        "tests": list(tests.tests),
+        "modules": dict(tests.modules),
+        "folder": str(tests.folder),
+        "roots": list(map(str, tests.roots)),
+        "code": list(tests.code),
+        "packages": list(map(str, tests.packages)),
+        "cpu_seconds": cpu_seconds,
+        "token": token,
+    }
+    ended = await runner.run(_REMOTE_TESTS, stdin=json.dumps(item).encode(), seconds=seconds)
+    return _results(ended, token, len(tests.tests))
 
 
 def _results(ended: Ended, token: str, count: int) -> list[str]:

@@ -60,7 +60,7 @@ class Programs:
     The limits apply to the memory of each process. All processes of a program together are ended (`limit`) when a
     check, ten times a second, finds more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`).
     An unsafe program has these limits, an empty environment and a temporary folder, and otherwise all our rights: that
-    is no isolation.
+    is no isolation. A confined one sees the `readable` folders besides the system's, and nothing in the `hidden` ones.
     """
 
     def __init__(
@@ -70,13 +70,16 @@ class Programs:
         parallel: int | None = None,
         unsafe: bool = False,
         most_memory: int = 2048 * MIB,
+        readable: Sequence[Path] = (),
+        hidden: Sequence[Path] = (),
     ) -> None:
         self._unsafe = unsafe
         self._most_memory = most_memory
         self._allowance = allowance
         self._turn = asyncio.Semaphore(parallel or len(os.sched_getaffinity(0)))
         installed = Path(sys.base_prefix)
-        view = FilesystemView(readable=tuple(dict.fromkeys((installed, installed.resolve()))))
+        seen = tuple(dict.fromkeys((installed, installed.resolve(), *readable)))
+        view = FilesystemView(seen, hidden=tuple(hidden))
         words = [str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c"]
         self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
 

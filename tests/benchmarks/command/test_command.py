@@ -44,6 +44,41 @@ async def test_the_score_of_the_result_file_is_that_of_the_run(shop: Any) -> Non
     assert episode.terminal_info["returncode"] == 0
 
 
+HANDED: dict[str, tuple[str, dict[str, float], tuple[float | None, float | None, str]]] = {
+    "nothing": ("", {"score": 0.5}, (None, None, "none")),
+    "nothing, and all passed": ("", {"score": 1.0}, (None, None, "none")),
+    "nothing, and all failed": ("", {"score": 0}, (None, None, "none")),
+    "a standard error": ('stderr = "se"', {"score": 0.5, "se": 0.1}, (0.304, 0.696, "program's stderr")),
+    "one beyond the bounds": ('stderr = "se"', {"score": 0.9, "se": 0.1}, (0.704, 1.0, "program's stderr")),
+    "one of few items": (
+        'stderr = "se"\nn = "n"',
+        {"score": 0.5, "se": 0.1, "n": 5},
+        (0.222, 0.778, "program's stderr"),
+    ),
+    "the number of items": ('n = "n"', {"score": 0.5, "n": 20}, (0.299, 0.701, "wilson")),
+    "a number that cannot be": ('n = "n"', {"score": 0.33, "n": 20}, (None, None, "none")),
+    "a standard error below 0": ('stderr = "se"', {"score": 0.5, "se": -0.1}, (None, None, "none")),
+    "no error": ('stderr = "se"', {"score": 0.5, "se": 0}, (None, None, "none")),
+}
+
+
+@pytest.mark.parametrize("what", HANDED)
+async def test_a_lone_score_has_the_interval_that_is_handed_in_and_no_other(shop: Any, what: str) -> None:
+    keys, written, (low, high, method) = HANDED[what]
+    shop.describe(f'write("result.json", {written!r})', f'[command]\nargv = ["{{python}}", "program.py"]\n{keys}\n')
+    run = await shop.run()
+    assert (run.primary.value, run.primary.method) == (written["score"], method)
+    assert (run.primary.low, run.primary.high) == (
+        (None, None) if low is None else (pytest.approx(low, abs=1e-3), pytest.approx(high, abs=1e-3))
+    )
+
+
+async def test_lone_scores_of_several_trials_are_no_passes_and_failures(shop: Any) -> None:
+    shop.describe('write("result.json", {"score": 1.0})')
+    run = await shop.run(shop.spec(trials=3))
+    assert (run.primary.value, run.primary.low, run.primary.n_scored) == (1.0, None, 3)
+
+
 async def test_placeholders_are_filled_and_a_list_with_an_unset_parameter_is_left_out(shop: Any) -> None:
     command = """
     [command]

@@ -63,6 +63,49 @@ async def test_three_items_and_a_broken_line(shop: Any) -> None:
     assert any("line 2 is not an item" in warning for warning in run.warnings)
 
 
+@pytest.mark.parametrize(
+    ("item_list", "scored", "told"),
+    [
+        ("samples[*]", 2, "element 2 is not an item"),
+        ("samples", 2, "element 2 is not an item"),
+        ("nowhere[*]", 0, "holds no list of items at nowhere[*]"),
+        ("n", 0, "holds no list of items at n, but 2"),
+    ],
+)
+async def test_items_are_read_from_a_list_in_a_json_file(shop: Any, item_list: str, scored: int, told: str) -> None:
+    items = [{"id": "a", "score": 1.0}, "b", {"id": "c", "score": 0.0}]
+    command = COMMAND.replace('"items.jsonl"', f'"result.json"\nitem_list = "{item_list}"')
+    shop.describe(f'write("result.json", {{"mean": 0.5, "n": 2, "samples": {items!r}}})', command)
+    run = await shop.run()
+    assert run.primary is None or run.primary.n_scored == scored
+    assert any(told in warning for warning in run.warnings)
+
+
+CALLS = """
+import urllib.request
+def ask(text, **more):
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": text}], **more}).encode()
+    headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "content-type": "application/json"}
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    urllib.request.urlopen(urllib.request.Request(url, body, headers)).read()
+ask("Now: what is the colour of snow?")
+ask("no hint here", user="b")
+ask("of nobody at all")
+ask("What is the colour of snow? And of what is the colour of snow at night?")
+ask("What is the colour of snow?", metadata={"item": "nobody"})
+inputs = {"a": "what is the colour of snow?", "b": "2", "c": "what is the colour of snow at night?"}
+lines = [json.dumps({"id": name, "score": 1, "input": text}) for name, text in inputs.items()]
+write("items.jsonl", "\\n".join(lines))
+"""
+
+
+async def test_model_calls_belong_to_the_items_that_they_name_or_whose_input_they_hold(shop: Any) -> None:
+    shop.describe(CALLS, COMMAND)
+    own, *items = shop.episodes(await shop.run())
+    assert [item.terminal_info.get("calls") for item in items] == [[1], [2], [4]]
+    assert (own.terminal_info["calls_of_items"], own.terminal_info["calls_of_no_item"]) == (3, 2)
+
+
 async def test_what_was_asked_and_answered_is_in_the_trace_of_an_item(shop: Any) -> None:
     shop.describe(THREE, COMMAND)
     episode = shop.episodes(await shop.run())[2]

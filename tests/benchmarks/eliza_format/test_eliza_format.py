@@ -236,7 +236,7 @@ class TestQuestions:
     def test_what_the_answer_is_stands_nowhere_in_what_the_agent_sees_of_a_task(self) -> None:
         for task in opened(max_per_bucket=20).loaded.tasks:
             assert set(task.input) == {"messages", "system"}
-            assert task.metadata == {"category": task.target["bucket"]}
+            assert task.metadata == {"row": task.row, "category": task.target["bucket"]}
 
     def test_a_draw_is_even_over_the_buckets(self) -> None:
         drawn = [task.metadata["category"] for task in opened().tasks(Selection(count=12))]

@@ -144,7 +144,7 @@ async def test_the_gold_letter_is_not_shown(tmp_path: Path) -> None:
     for task in benchmark.tasks(Selection()):
         prompt = (await (await benchmark.environment(task, "e")).reset()).data
         shown.add((prompt.count("A"), prompt.count("B"), prompt.count("C"), prompt.count("D")))
-        assert set(task.metadata) == {"category", "area"}
+        assert set(task.metadata) == {"row", "category", "area"}
     # The letters stand in every prompt alike, whatever the answer is.
     assert len({counts[1:] for counts in shown}) == 1
 

@@ -1,5 +1,6 @@
 """solana: the reward rule over recorded transactions, claims that nothing bears out, and a stand-in for the gym."""
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from mesocosm.benchmarks.builtin.solana import live
 from mesocosm.benchmarks.builtin.solana.log import judged
-from mesocosm.benchmarks.builtin.solana.reward import Unusable, base58, first_byte, rewarded
+from mesocosm.benchmarks.builtin.solana.reward import INSTRUCTIONS, MEMO, PROGRAMS, Unusable, base58, data_of, rewarded
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.benchmarks.opening import reference
 from mesocosm.benchmarks.parameters import settle
@@ -32,7 +33,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def did(*found: tuple[str, int], **more: Any) -> dict[str, Any]:
-    return {"instructions": [{"programId": program, "data": [byte, 7]} for program, byte in found], **more}
+    return {"instructions": [{"programId": program, "data": [byte, 0, 0, 0, 7]} for program, byte in found], **more}
 
 
 async def played(store: Store, output: Path | None = None, **parameters: Any) -> Run:
@@ -63,36 +64,90 @@ def test_a_pair_counts_once_and_for_whoever_came_first() -> None:
     ]
     found = rewarded(log)
     assert (found.template, found.model, found.total) == (2, 2, 4)
-    assert found.score == 4 / 236
+    assert found.score == 4 / INSTRUCTIONS
 
 
-def test_no_reward_is_above_one() -> None:
-    assert rewarded([did((SYSTEM, byte), (TOKEN, byte)) for byte in range(200)]).score == 1.0
+def test_every_instruction_of_the_gym_earns_all_and_nothing_is_above_one() -> None:
+    every = [did((program, byte)) for program in (*PROGRAMS, MEMO, "made up") for byte in range(256)]
+    found = rewarded(every)
+    assert (found.total, found.score) == (INSTRUCTIONS, 1.0)
+    assert (found.gym, found.unknown) == (9 * 256, 9 * 256 - INSTRUCTIONS)
+
+
+def said(program: str, data: Any, **more: Any) -> dict[str, Any]:
+    return {"instructions": [{"programId": program, "data": data}], **more}
+
+
+ATTACKS: dict[str, list[dict[str, Any]]] = {
+    "memos of every first byte": [said(MEMO, [byte, 65]) for byte in range(256)],
+    "memos in one transaction": [did(*((MEMO, byte) for byte in range(256)))],
+    "memos as texts in base64": [
+        said(MEMO, [base64.b64encode(bytes([byte])).decode(), "base64"]) for byte in range(256)
+    ],
+    "the older memo program": [said("Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo", [byte]) for byte in range(256)],
+    "made-up programs": [did((f"Made{name}", byte)) for name in range(4) for byte in range(64)],
+    "a program's name with white space": [did((f" {SYSTEM}", byte)) for byte in range(13)],
+    "a program's name in other letters": [did((TOKEN.lower(), byte)) for byte in range(25)],
+    "a name for an address": [did(("spl-token", byte)) for byte in range(25)],
+    "an address of another chain": [did(("0x" + "0" * 40, byte)) for byte in range(25)],
+    "numbers that no instruction has": [did((SYSTEM, byte), (TOKEN, byte)) for byte in range(45, 256)],
+    "a number that is unused": [did(("ComputeBudget111111111111111111111111111111", 0))],
+    "numbers that are too short": [said(SYSTEM, [byte]) for byte in range(13)],
+    "numbers with something behind": [said(SYSTEM, [byte, 7, 0, 0]) for byte in range(13)],
+    "failed by an error": [did((TOKEN, byte), err={"InstructionError": [0, "x"]}) for byte in range(25)],
+    "failed by a status": [did((TOKEN, byte), status="failed") for byte in range(25)],
+    "failed as validators say it": [did((TOKEN, byte), meta={"status": {"Err": "x"}}) for byte in range(25)],
+    "success that is no yes": [did((TOKEN, byte), success="false") for byte in range(25)],
+    "one instruction again and again": [did((TOKEN, 3)) for _ in range(500)],
+    "one instruction with other data": [said(TOKEN, [3, byte]) for byte in range(256)],
+}
+
+
+@pytest.mark.parametrize("kind", ATTACKS)
+def test_no_attack_earns_more_than_the_one_instruction_that_it_has(kind: str) -> None:
+    assert rewarded(ATTACKS[kind]).total <= 1
+    value = judged(ATTACKS[kind])[0].value
+    assert value is not None
+    assert value <= 1 / INSTRUCTIONS
+
+
+def test_pairs_that_earn_nothing_are_told() -> None:
+    assert "255 pairs earn nothing" in judged(ATTACKS["memos of every first byte"])[0].explanation
 
 
 @pytest.mark.parametrize(
-    ("instruction", "byte"),
+    ("instruction", "data"),
     [
-        ({"data": [3, 1]}, 3),
-        ({"data": "3Bxs4h24hBtQy9rw"}, 2),
-        ({"data": "1"}, 0),
-        ({"data": ["Aw==", "base64"]}, 3),
-        ({"data": "0aff", "encoding": "hex"}, 10),
-        ({"discriminator": 9, "data": "zzz"}, 9),
-        ({"data": ""}, None),
-        ({}, None),
+        ({"data": [3, 1]}, b"\3\1"),
+        ({"data": "3Bxs4h24hBtQy9rw"}, b"\2\0\0\0\xf0\x1d\x1f\0\0\0\0\0"),
+        ({"data": "1"}, b"\0"),
+        ({"data": ["Aw==", "base64"]}, b"\3"),
+        ({"data": "0aff", "encoding": "hex"}, b"\x0a\xff"),
+        ({"discriminator": 9}, b"\x09\0\0\0"),
+        ({"discriminator": 3, "data": [3, 1]}, b"\3\1"),
+        ({"data": ""}, b""),
+        ({}, b""),
     ],
 )
-def test_the_first_byte_of_every_spelling(instruction: dict[str, Any], byte: int | None) -> None:
-    assert first_byte(instruction, "it") == byte
+def test_the_data_of_every_spelling(instruction: dict[str, Any], data: bytes) -> None:
+    assert data_of(instruction, "it") == data
 
 
 @pytest.mark.parametrize(
-    "instruction", [{"data": [256]}, {"data": [True]}, {"data": "0OIl"}, {"data": 5}, {"data": ["!", "base64"]}]
+    "instruction",
+    [
+        {"data": [256]},
+        {"data": [True]},
+        {"data": "0OIl"},
+        {"data": 5},
+        {"data": ["!", "base64"]},
+        {"data": [4], "discriminator": 3},
+        {"discriminator": -1},
+    ],
 )
-def test_data_that_is_none_is_refused(instruction: dict[str, Any]) -> None:
+def test_data_that_are_none_are_refused(instruction: dict[str, Any]) -> None:
     with pytest.raises(Unusable):
-        first_byte(instruction, "it")
+        data_of(instruction, "it")
 
 
 def test_base58_keeps_leading_zeros() -> None:
@@ -109,17 +164,23 @@ def test_transactions_as_validators_tell_them_are_read() -> None:
 async def test_a_log_is_scored_with_its_points_told_apart(store: Store, tmp_path: Path) -> None:
     log = [did((SYSTEM, 0), phase="template"), did((SYSTEM, 1)), did((TOKEN, 1))]
     run = await played(store, log_path=written(tmp_path, log))
-    assert values(run) == {"score": 3 / 236, "reward": 3.0, "template_reward": 1.0, "model_reward": 2.0}
+    assert values(run) == {
+        "score": 3 / INSTRUCTIONS,
+        "reward": 3.0,
+        "template_reward": 1.0,
+        "model_reward": 2.0,
+        "gym_reward": 3.0,
+    }
 
 
 async def test_every_file_of_a_folder_is_a_run_of_its_own(store: Store, tmp_path: Path) -> None:
     written(tmp_path / "logs", [did((SYSTEM, 0))], "a.json")
     written(tmp_path / "logs", "\n".join(json.dumps(did((SYSTEM, byte))) for byte in range(3)), "b.jsonl")
-    written(tmp_path / "logs", {"final_reward": 2}, "c_metrics.json")
+    written(tmp_path / "logs", {"final_reward": 2, "programs_discovered": {MEMO: [1, 2]}}, "c_metrics.json")
     written(tmp_path / "logs", "{", "d.json")
     run = await played(store, log_path=str(tmp_path / "logs"))
     assert run.primary is not None
-    assert run.primary.value == pytest.approx(2 / 236)
+    assert run.primary.value == pytest.approx(5 / 3 / INSTRUCTIONS)
     assert (run.primary.n_scored, run.primary.missing) == (3, {"value_unusable": 1})
 
 
@@ -130,7 +191,8 @@ def test_metrics_of_the_gym_are_taken_where_all_they_say_agrees() -> None:
         "programs_discovered": {SYSTEM: [0, 2], TOKEN: [1]},
         "final_programs": 2,
     }
-    assert judged(document)[0].value == 3 / 236
+    reading, further = judged(document)
+    assert (reading.value, [score.name for score in further]) == (3 / INSTRUCTIONS, ["reward", "gym_reward"])
 
 
 @pytest.mark.parametrize(
@@ -142,7 +204,9 @@ def test_metrics_of_the_gym_are_taken_where_all_they_say_agrees() -> None:
         ({"final_reward": 9, "template_reward": 0, "model_reward": 9000}, Cause.UNVERIFIED),
         ({"final_reward": 9, "template_reward": 4, "model_reward": 4}, Cause.UNVERIFIED),
         ({"final_reward": 9, "model_reward": float("nan")}, Cause.UNVERIFIED),
-        ([did(*((name, byte) for name in ("made", "up") for byte in range(256)))], Cause.UNVERIFIED),
+        ({"final_reward": 236}, Cause.UNVERIFIED),
+        ({"final_reward": 2, "programs_discovered": {SYSTEM: [0, "x"]}}, Cause.VALUE_UNUSABLE),
+        ({"final_reward": 2, "programs_discovered": {SYSTEM: ["0", 0]}}, Cause.UNVERIFIED),
         ({"final_reward": 9, "transactions": [did((SYSTEM, 0))]}, Cause.UNVERIFIED),
         ({"final_reward": "9"}, Cause.VALUE_UNUSABLE),
         ({"final_reward": True}, Cause.VALUE_UNUSABLE),
@@ -155,6 +219,16 @@ def test_metrics_of_the_gym_are_taken_where_all_they_say_agrees() -> None:
         (["x"], Cause.VALUE_UNUSABLE),
         ([{"instructions": "all of them"}], Cause.VALUE_UNUSABLE),
         ([{"instructions": [{"data": [1]}]}], Cause.VALUE_UNUSABLE),
+        (
+            [
+                {
+                    **did((SYSTEM, 0)),
+                    "accountKeys": ["x"],
+                    "instructions": [{"programId": "y", "programIdIndex": 0, "data": [1]}],
+                }
+            ],
+            Cause.VALUE_UNUSABLE,
+        ),
     ],
 )
 def test_claims_that_nothing_bears_out_have_no_score(document: Any, cause: Cause) -> None:
@@ -186,7 +260,8 @@ STAND_IN = """
 import json, os, pathlib
 settings = [os.environ[name] for name in ("MODEL_NAME", "MAX_MESSAGES", "ENVIRONMENT_CONFIG", "USE_EXTERNAL_SURFPOOL")]
 folder = pathlib.Path(os.environ["OUTPUT_DIR"])
-metrics = {"model": settings[0], "final_reward": int(settings[1]), "settings": settings}
+pairs = {"TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA": list(range(int(settings[1])))}
+metrics = {"model": settings[0], "final_reward": int(settings[1]), "settings": settings, "programs_discovered": pairs}
 (folder / "run_metrics.json").write_text(json.dumps(metrics))
 """
 
@@ -200,7 +275,7 @@ async def test_a_live_run_is_scored_by_what_the_gym_wrote(
     written(gym, dedent(STAND_IN), "code_loop_explorer.py")
     run = await played(store, tmp_path / "out", gym_path=str(gym), max_tasks=59)
     assert run.primary is not None
-    assert (run.primary.value, values(run)["reward"]) == (0.25, 59.0)
+    assert (run.primary.value, values(run)["reward"], values(run)["gym_reward"]) == (25 / INSTRUCTIONS, 25.0, 59.0)
     recorded = json.loads((tmp_path / "out/attempt-1/output/gym/run_metrics.json").read_text())
     assert recorded["settings"] == ["random", "59", "voyager/environments/basic_env.json", "false"]
 

@@ -116,6 +116,7 @@ export const METHODS = {
   "spearman": "Fisher z interval of Spearman's rho",
   "lang-reiczigel": "Lang-Reiczigel interval",
   "none": "no interval",
+  "program's stderr": "the standard error that the program hands in",
 } as const
 
 export const SPACES = {

@@ -33,9 +33,10 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import Score
 from mesocosm.core.signature import signature
+from mesocosm.core.task import ROW
 from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.interop.bundle import write_bundle
-from mesocosm.rollouts.benchmark import KIND, METRICS, REWARD, ROW, GradingTerms, metrics
+from mesocosm.rollouts.benchmark import KIND, METRICS, REWARD, GradingTerms, metrics
 from mesocosm.store import open_store
 from mesocosm.store.blobs import Artifact
 from mesocosm.store.bundle import StoredRun

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.builtin.solana.reward import CATALOGUE, REACHABLE, Reward, Unusable, rewarded
+from mesocosm.benchmarks.builtin.solana.reward import GYM_PAIRS, Reward, Unusable, rewarded
 from mesocosm.benchmarks.items import ItemsFile, ProgramItem
 from mesocosm.benchmarks.result import MOST_BYTES, ResultFileError, ResultValue, read_document
 from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.score import Score
 
 _LISTS = ("transactions", "transaction_log", "txs")
-_DISCOVERED = ("final_programs", "programs_discovered")
+_DISCOVERED = ("final_programs", "programs_discovered", "instructions_by_program")
 
 
 def read_log(path: Path) -> ItemsFile:
@@ -61,22 +61,28 @@ def judged(document: Any) -> tuple[ResultValue, tuple[Score, ...]]:
         found = rewarded(transactions)
     except Unusable as error:
         return ResultValue(None, Cause.VALUE_UNUSABLE, str(error)), ()
-    if found.total > CATALOGUE:
-        return _unverified(f"its transactions earn {found.total} points, and there are {CATALOGUE}")
     claimed = document.get("final_reward") if isinstance(document, Mapping) else None
-    if claimed is not None and claimed != found.total:
-        return _unverified(f"it claims a reward of {claimed!r:.40}, but its transactions earn {found.total}")
-    return ResultValue(found.score), scores(found)
+    if claimed is not None and claimed != found.gym:
+        return _unverified(f"it claims a reward of {claimed!r:.40}, but its transactions have {found.gym} pairs")
+    return ResultValue(found.score, explanation=found.explanation), scores(found)
 
 
 def scores(found: Reward) -> tuple[Score, ...]:
     """Return the points of a run, in total and by origin."""
-    parts = {"reward": found.total, "template_reward": found.template, "model_reward": found.model}
+    parts = {
+        "reward": found.total,
+        "template_reward": found.template,
+        "model_reward": found.model,
+        "gym_reward": found.gym,
+    }
     return tuple(Score(name, float(value)) for name, value in parts.items())
 
 
 def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...]]:
-    """Judge metrics of the gym: the reward must agree with all other values in them."""
+    """Judge metrics of the gym by the pairs that they list, with which all other values in them must agree.
+
+    They say nothing of who earned a pair, so points by origin are left out.
+    """
     reward = document.get("final_reward")
     if reward is None:
         return ResultValue(None, Cause.VALUE_MISSING, "it has no final_reward"), ()
@@ -84,29 +90,49 @@ def _claimed(document: Mapping[str, Any]) -> tuple[ResultValue, tuple[Score, ...
         return ResultValue(
             None, Cause.VALUE_UNUSABLE, f"final_reward is {reward!r:.40}, which is not a number of points"
         ), ()
-    if reward > CATALOGUE:
-        return _unverified(f"it claims {reward:g} points, and there are {CATALOGUE}")
+    if reward > GYM_PAIRS:
+        return _unverified(f"it claims {reward:g} points, and there are {GYM_PAIRS}")
     discovered = _discovered(document)
-    if discovered is not None and discovered != reward:
-        return _unverified(f"it claims {reward:g} points, but lists {discovered} pairs")
+    if discovered is None:
+        return _unverified(
+            f"it claims {reward:g} points, and lists no pairs ({', '.join(_DISCOVERED)}) to check them by; score its "
+            "transactions instead"
+        )
+    if contradiction := _contradiction(document, reward):
+        return _unverified(f"it claims {reward:g} points, but {contradiction}")
+    try:
+        found = rewarded([{"instructions": discovered}])
+    except Unusable as error:
+        return ResultValue(None, Cause.VALUE_UNUSABLE, str(error)), ()
+    if found.gym != reward:
+        return _unverified(f"it claims {reward:g} points, but lists {found.gym} pairs")
+    totals = (Score("reward", float(found.total)), Score("gym_reward", float(found.gym)))
+    return ResultValue(found.score, explanation=found.explanation), totals
+
+
+def _contradiction(document: Mapping[str, Any], reward: float) -> str:
+    """Return which other value of the metrics disagrees with the reward, or an empty string."""
     course = document.get("cumulative_rewards")
     if isinstance(course, list) and course and course[-1] != reward:
-        return _unverified(f"it claims {reward:g} points, but its rewards end at {course[-1]!r:.40}")
+        return f"its rewards end at {course[-1]!r:.40}"
     given = {name: document.get(name) for name in ("template_reward", "model_reward")}
     origin = {name: float(value) for name, value in given.items() if isinstance(value, int | float)}
     parts = sum(origin.values())
     if not all(0 <= value <= reward for value in origin.values()) or (len(origin) == 2 and parts != reward):
-        return _unverified(f"it claims {reward:g} points, but {parts:g} from templates and model")
-    further = [Score("reward", float(reward)), *(Score(name, value) for name, value in origin.items())]
-    return ResultValue(min(reward / REACHABLE, 1.0)), tuple(further)
+        return f"{parts:g} from templates and model"
+    return ""
 
 
-def _discovered(document: Mapping[str, Any]) -> int | None:
-    """Return how many pairs the metrics list, or None if they do not list pairs."""
+def _discovered(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the pairs that the metrics list, as instructions; None if they list none."""
     for name in _DISCOVERED:
         programs = document.get(name)
         if isinstance(programs, Mapping) and programs and all(isinstance(found, list) for found in programs.values()):
-            return sum(len(set(map(str, found))) for found in programs.values())
+            return [
+                {"programId": program, "discriminator": int(byte) if str(byte).isdecimal() else byte}
+                for program, found in programs.items()
+                for byte in found
+            ]
     return None
 
 

@@ -1,42 +1,43 @@
 """Check whether a patch applies, and whether it resolves an instance, by running tests.
 
-`Confined` runs the instance's own `test_command` in bubblewrap. The code under test runs in the same process as the
-tests, so it could end that process early or fake the output of a test runner. Therefore each test must be reported as
-passed by name, and tests that must fail, generated for every run and added to the instance's tests, must be reported as
-failed. Code that disables assertions or fakes a report cannot tell them from the others (see twins); guessing which one
-of each pair is real succeeds with probability 1/2 per hidden test.
+`Confined` runs the instance's own tests behind bubblewrap, in another process than the code under test, which never
+sees them (`sandboxes/remote_tests.py`). The tests are those of the instance, whatever the patch did to them. Tests that
+cannot be run like this decide nothing: if a patch fails, the reference repair is tried too, and if it fails as well the
+instance is unverified.
 
 `Official` runs the package swebench with docker.
 """
 
 import asyncio
 import re
-import secrets
 import shutil
 import sys
+import sysconfig
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
 from typing import Protocol
 
 import msgspec
 
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.instance import Gold, Instance, touched
 from mesocosm.benchmarks.builtin.swe_bench_orchestrated.repository import Checkout, Repositories, applies
-from mesocosm.benchmarks.builtin.swe_bench_orchestrated.twins import parts, twinned
-from mesocosm.benchmarks.orchestrated.confinement import run_confined
+from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.foreign import read_json
+from mesocosm.sandboxes.bubblewrap import python_folders
+from mesocosm.sandboxes.functions import RepositoryTests, check_repository
 from mesocosm.sandboxes.plain import PlainSandbox
+from mesocosm.sandboxes.program_limits import MIB, ProgramLimits
+from mesocosm.sandboxes.programs import Programs
 
 TEST_SECONDS = 300.0
-_LINES = 20_000
 _OFFICIAL_SECONDS = 1500.0
-_PASSED, _FAILED = {"ok", "PASSED"}, {"FAIL", "ERROR", "FAILED"}
-_UNITTEST = re.compile(r"^(?P<name>\w+) \((?P<place>[\w.]+)\) \.\.\. (?P<word>\w+)")
-_PYTEST_FIRST = re.compile(r"^(?P<word>PASSED|FAILED|ERROR) (?P<name>\S+)")
-_PYTEST_LAST = re.compile(r"^(?P<name>\S+::\S+) (?P<word>PASSED|FAILED|ERROR)\b")
+_TEST_FOLDERS = frozenset({"test", "tests", "testing"})
+_ALLOWANCE = ProgramLimits(
+    cpu_seconds=int(TEST_SECONDS) + 1, memory_bytes=2048 * MIB, processes=64, file_bytes=64 * MIB
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,10 @@ async def apply_check(instance: Instance, patch: str, repositories: Repositories
 
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """Runs an instance's own tests without a network."""
+    """Runs an instance's own tests without a network, apart from its code."""
 
     repositories: Repositories
+    _reference: dict[str, str] = field(default_factory=dict)
 
     def fits(self, instance: Instance) -> bool:
         """Return whether the instance defines its test command and which tests must pass."""
@@ -82,99 +84,95 @@ class Confined:
 
     async def judge(self, instance: Instance, patch: str) -> PatchVerdict:
         """Run the tests on a clean checkout with the patch. Raises EpisodeError."""
+        gold = instance.gold
+        reason = await self._failure(instance, patch)
+        if not reason:
+            told = f"{len(gold.failing)} tests pass that failed, and {len(gold.passing)} still pass"
+            return PatchVerdict(resolved=True, reason=told)
+        if instance.id not in self._reference:
+            self._reference[instance.id] = await self._failure(instance, gold.patch)
+        if cannot := self._reference[instance.id]:
+            return PatchVerdict(None, f"its tests cannot be run apart from its code; of the reference repair {cannot}")
+        return PatchVerdict(resolved=False, reason=reason)
+
+    async def _failure(self, instance: Instance, patch: str) -> str:
+        """Return which test fails on a clean checkout with the patch, or an empty string. Raises EpisodeError."""
         checkout = await self.repositories.checkout(instance)
         try:
-            return await self._judge(checkout, instance.gold, patch)
+            return await self._tested(checkout, instance.gold, patch)
         finally:
             await asyncio.to_thread(shutil.rmtree, checkout.folder.parent, ignore_errors=True)
 
-    async def _judge(self, checkout: Checkout, gold: Gold, patch: str) -> PatchVerdict:
-        reason = await applies(patch, checkout.folder)
-        if reason:
-            return _unresolved(f"the patch does not apply: {reason}")
-        tests = list(dict.fromkeys(touched(gold.test_patch)))
-        await checkout.restore(tests)
+    async def _tested(self, checkout: Checkout, gold: Gold, patch: str) -> str:
+        brought = list(dict.fromkeys(touched(gold.test_patch)))
         reason = await applies(gold.test_patch, checkout.folder) if gold.test_patch else ""
         if reason:
-            return PatchVerdict(None, f"the tests cannot be brought in: {reason}")
-        decoys = _decoys(checkout.folder, tests, gold)
-        ran = await run_confined(
-            ["sh", "-c", gold.test_command],
-            cwd=checkout.folder,
-            seconds=TEST_SECONDS,
-            writable=[checkout.folder],
-            env={"PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"},
-            lines=_LINES,
-        )
-        if ran.code is None:
-            return _unresolved(f"the tests did not end within {TEST_SECONDS:g} s")
-        return verdict(f"{ran.output}\n{ran.errors}", gold, decoys)
+            return f"the tests cannot be brought in: {reason}"
+        roots = code_roots(checkout.folder, gold.test_command)
+        modules = await asyncio.to_thread(test_modules, checkout.folder, roots, brought)
+        own = await asyncio.to_thread(top_names, roots)
+        # The code must not read the tests that judge it.
+        await checkout.restore(brought)
+        reason = await applies(patch, checkout.folder)
+        if reason:
+            return f"the patch does not apply: {reason}"
+        # What tests read beside them is that of the instance too.
+        await checkout.restore([path for path in await checkout.changed() if is_test(PurePath(path))])
+        names = (*gold.failing, *gold.passing)
+        packages = tuple(dict.fromkeys(Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")))
+        added = await asyncio.to_thread(top_names, roots) - own
+        code = own | {name for name in added if not any(_installed(name, place) for place in packages)}
+        code -= {*_TEST_FOLDERS, *modules}
+        tests = RepositoryTests(names, modules, checkout.folder, roots, sorted(code), packages)
+        seen = (*python_folders(), checkout.folder)
+        runner = Programs(_ALLOWANCE, parallel=1, readable=seen, hidden=(BUILTIN,))
+        reasons = await check_repository(tests, runner, cpu_seconds=int(TEST_SECONDS), seconds=TEST_SECONDS)
+        kinds = ["should pass now"] * len(gold.failing) + ["passed before"] * len(gold.passing)
+        judged = zip(names, kinds, reasons, strict=True)
+        return next((f"{name} failed, which {kind}: {said}" for name, kind, said in judged if said), "")
 
 
-def _decoys(folder: Path, tests: Sequence[str], gold: Gold) -> tuple[str, ...]:
-    """Add tests that must fail to the test files, and return their names: twins, or else a single separate test."""
-    files = [folder / path for path in tests if path.endswith(".py") and (folder / path).is_file()]
-    wanted = {re.sub(r"\[.*", "", name).split(" ")[0].replace(":", ".").split(".")[-1] for name in gold.failing}
-    found: list[str] = []
-    for file in files:
-        made = twinned(file.read_text(encoding="utf-8", errors="replace"), wanted)
-        if made.names:
-            file.write_text(made.source, encoding="utf-8")
-            found += made.names
-    return tuple(found) or _alone(files)
+def code_roots(folder: Path, command: str) -> list[Path]:
+    """Return the folders from which a repository's code is imported: its own, src, and those of PYTHONPATH."""
+    named = re.search(r"\bPYTHONPATH=(\S+)", command)
+    names = [".", "src", *(named[1].strip("\"'").split(":") if named else ())]
+    found = [(folder / name).resolve() for name in names if name]
+    return [place for place in dict.fromkeys(found) if place.is_dir() and place.is_relative_to(folder.resolve())]
 
 
-def _alone(files: Sequence[Path]) -> tuple[str, ...]:
-    """Add a test that must fail to the first file, and return its name; empty if there is no file."""
-    place = next(iter(files), None)
-    if place is None:
-        return ()
-    mark = secrets.token_hex(8)
-    name = f"test_{mark}"
-    body = f"        self.assertEqual({secrets.randbelow(10**9)}, {10**9 + secrets.randbelow(10**9)})\n"
-    case = f"\n\nimport unittest as _{mark}\n\n\nclass Test{mark}(_{mark}.TestCase):\n    def {name}(self):\n{body}"
-    with place.open("a", encoding="utf-8") as file:
-        file.write(case)
-    return (name,)
-
-
-def verdict(report: str, gold: Gold, decoys: Sequence[str]) -> PatchVerdict:
-    """Return the verdict from a test runner's report (unittest -v, pytest -v or -rA); the tests `decoys` must fail."""
-    results = read_report(report)
-    failed = {part for name, words in results.items() if words <= _FAILED for part in parts(name)}
-    if not failed.issuperset(decoys):
-        return _unresolved("the tests did not run to their end, or failures were not reported")
-    for kind, names in (("should pass now", gold.failing), ("passed before", gold.passing)):
-        for name in names:
-            words = results.get(name, set())
-            if not words:
-                return _unresolved(f"the report says nothing of {name}, which {kind}")
-            if not words <= _PASSED:
-                return _unresolved(f"{name} failed, which {kind}")
-    return PatchVerdict(
-        resolved=True, reason=f"{len(gold.failing)} tests pass that failed, and {len(gold.passing)} still pass"
-    )
-
-
-def _unresolved(reason: str) -> PatchVerdict:
-    return PatchVerdict(resolved=False, reason=reason)
-
-
-def read_report(report: str) -> dict[str, set[str]]:
-    """Return the reported outcomes of each test, under every name by which it is known."""
-    found: dict[str, set[str]] = {}
-    for line in report.splitlines():
-        match = _UNITTEST.match(line)
-        if match is not None:
-            name, place = match["name"], match["place"]
-            dotted = place if place.endswith(f".{name}") else f"{place}.{name}"
-            for known in (dotted, f"{name} ({dotted.removesuffix(f'.{name}')})"):
-                found.setdefault(known, set()).add(match["word"])
+def test_modules(folder: Path, roots: Sequence[Path], brought: Collection[str]) -> dict[str, str]:
+    """Return the sources of all test modules by dotted name: files named like tests, and those of the test patch."""
+    found: dict[str, str] = {}
+    top = folder.resolve()
+    for path in sorted(top.rglob("*.py")):
+        inside = path.relative_to(top)
+        if path.is_symlink() or not path.is_file() or not (is_test(inside) or inside.as_posix() in brought):
             continue
-        match = _PYTEST_FIRST.match(line) or _PYTEST_LAST.match(line)
-        if match is not None:
-            found.setdefault(match["name"], set()).add(match["word"])
+        source = path.read_text(encoding="utf-8", errors="replace")
+        for root in roots:
+            if path.is_relative_to(root):
+                found[".".join(path.relative_to(root).with_suffix("").parts)] = source
+        if not (path.parent / "__init__.py").exists():
+            # pytest puts the folder of such a file on the path.
+            found.setdefault(path.stem, source)
     return found
+
+
+def is_test(path: PurePath) -> bool:
+    """Return whether a file belongs to the tests of a repository, by its name or its folder's."""
+    named = path.name in {"conftest.py", "tests.py", "test.py"} or path.match("test_*.py") or path.match("*_test.py")
+    return named or not _TEST_FOLDERS.isdisjoint(path.parent.parts)
+
+
+def top_names(roots: Sequence[Path]) -> set[str]:
+    """Return the names of all top-level modules of a repository, its tests included."""
+    names = {entry.name.partition(".")[0] for root in roots for entry in root.iterdir()}
+    return {name for name in names if name.isidentifier()}
+
+
+def _installed(name: str, packages: Path) -> bool:
+    """Return whether a package is installed, which a file of the same name in the repository must not replace."""
+    return (packages / name).exists() or any(packages.glob(f"{name}.*"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,14 @@ class Checkout:
                 raise EpisodeError(Cause.SANDBOX_FAILED, f"git {words[0]} failed in a checkout", detail=done.errors)
         return done.output.decode("utf-8", "replace")
 
+    async def changed(self) -> list[str]:
+        """Return the paths of the commit's files that are not as in the commit. Raises EpisodeError if git fails."""
+        words = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", self.commit]
+        done = await git(words, self.folder, self.variables)
+        if done.code:
+            raise EpisodeError(Cause.SANDBOX_FAILED, "git diff failed in a checkout", detail=done.errors)
+        return [path for path in done.output.decode("utf-8", "surrogateescape").split("\0") if path]
+
     async def restore(self, paths: Sequence[str]) -> None:
         """Restore files to the commit; those that are not in it are removed."""
         for path in paths:
