@@ -14,7 +14,8 @@ from mesocosm.core.ports import EngineStore, ScoreRow
 from mesocosm.core.run import RESCORING, Run, RunStatus
 from mesocosm.core.score import COUNT, MALFORMED, STDERR, Metric, MetricResult
 from mesocosm.stats import aggregate, usable
-from mesocosm.stats.interval import Interval, critical_value, student, wilson
+from mesocosm.stats.interval import Interval, critical_value, wilson
+from mesocosm.stats.mean import mean_interval
 
 NOT_RUN = "not_run"
 """Key in `missing` for planned episodes that have not been run."""
@@ -150,14 +151,13 @@ def _of_programs(metric: Metric, found: MetricResult, collected: Mapping[str, Co
     values = collected[metric.score].values if metric.score in collected else ()
     if found.value is None or found.n_worst or len(values) != found.n_scored:
         return found
-    interval = student(values) if len(values) > 1 else _handed_in(metric.score, found.value, collected)
-    if interval is None or interval.low == interval.high:
+    interval = mean_interval(values) if len(values) > 1 else _handed_in(metric.score, found.value, collected)
+    if interval is None or not interval.bounded or interval.low == interval.high:
         # Equal totals of a program that always does the same say nothing of other items.
         return msgspec.structs.replace(found, low=None, high=None, method="none")
     bounds = (-math.inf if metric.low is None else metric.low, math.inf if metric.high is None else metric.high)
     low, high = max(interval.low, bounds[0]), min(interval.high, bounds[1])
-    method = "program's stderr" if len(values) == 1 and interval.method == "student" else interval.method
-    return msgspec.structs.replace(found, low=low, high=high, method=method)
+    return msgspec.structs.replace(found, low=low, high=high, method=interval.method, weak=interval.weak)
 
 
 def _handed_in(name: str, value: float, collected: Mapping[str, Collected]) -> Interval | None:
@@ -168,7 +168,7 @@ def _handed_in(name: str, value: float, collected: Mapping[str, Collected]) -> I
     )
     if error is not None:
         margin = critical_value(0.95, count - 1 if count is not None and count > 1 else math.inf) * error
-        return Interval(value, value - margin, value + margin, int(count or 1), "student")
+        return Interval(value, value - margin, value + margin, int(count or 1), "program's stderr")
     if count is None or not 0 <= value <= 1 or abs(value * count - round(value * count)) > _WHOLE:
         return None
     return wilson(round(value * count), int(count))

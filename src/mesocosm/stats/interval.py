@@ -17,7 +17,8 @@ _FEW = 5
 
 Method = Literal[
     "wilson", "effective wilson", "hall", "clustered", "bootstrap", "exact bootstrap", "woodruff",
-    "tango", "miettinen-nurminen", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "none",
+    "tango", "miettinen-nurminen", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "program's stderr",
+    "none",
 ]  # fmt: skip
 """How an interval was computed."""
 
