@@ -319,7 +319,7 @@ def test_p_values_of_graded_scores_are_those_of_scipy() -> None:
     b = [value - 0.1 * chance.random() for value in a]
     contrast = compared(shelf(a, b, metric=REWARD), ["run-0", "run-1"]).groups[0].pairs[0].contrast
     differences = [y - x for x, y in zip(a, b, strict=True)]
-    assert contrast.delta == mean_interval(differences)
+    assert contrast.delta == mean_interval(differences, symmetric=True)
     permuted = scipy.stats.permutation_test(
         (differences,), lambda x: sum(x) / len(x), permutation_type="samples", n_resamples=math.inf
     )

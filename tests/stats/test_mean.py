@@ -219,3 +219,11 @@ def test_impossible_trials_are_refused(counts: list[tuple[int, int]]) -> None:
 def test_a_proportion_of_no_tasks_is_refused() -> None:
     with pytest.raises(ValueError, match="no task"):
         proportion_clustered([])
+
+
+def test_symmetric_values_have_the_t_interval_and_are_weak_if_they_are_skewed() -> None:
+    values = [-0.5] * 6 + [0.0] * 2
+    found = mean_interval(values, symmetric=True)
+    margin = 2.364624 * statistics.stdev(values) / math.sqrt(8)
+    assert (found.low, found.high) == pytest.approx((-0.375 - margin, -0.375 + margin), abs=1e-5)
+    assert (found.method, found.weak) == ("student", True)

@@ -41,7 +41,7 @@ def rewards(n: int, gain: float, seed: int = 1) -> tuple[dict[str, list[float]],
 def test_rewards_have_the_interval_of_the_mean_difference() -> None:
     a, b = rewards(29, 0.8)
     found = paired_difference(a, b, level=0.9)
-    assert found.difference == mean_interval([a[task][0] - b[task][0] for task in a], 0.9)
+    assert found.difference == mean_interval([a[task][0] - b[task][0] for task in a], 0.9, symmetric=True)
     assert (found.paired, found.n_a, found.n_b) == (True, 29, 29)
     assert found.difference.value == pytest.approx(found.mean_a - found.mean_b)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.stats.distribution import normal_quantile
-from mesocosm.stats.interval import Interval, Method
+from mesocosm.stats.interval import Interval, Method, clustered_error, critical_value
 from mesocosm.stats.mean import clustered, proportion_clustered
 
 FEW = 30
@@ -258,8 +258,11 @@ def _kappa(clusters: Sequence[Sequence[ScoredAnswer]], threshold: float, human_t
         change = ((one == other) - observed) * (1 - chance) - by_chance * (1 - observed)
         return float(change / ((1 - chance) * (1 - chance)))
 
-    found = clustered([[kappa + influence(cell) for cell in group] for group in cells])
-    return Interval(kappa, *_clipped(found.low, found.high), len(flat), "influence", found.level)
+    if len(cells) < 2:
+        return Interval(kappa, -1.0, 1.0, len(flat), "none")
+    sums = [math.fsum(map(influence, group)) for group in cells]
+    margin = critical_value(0.95, len(cells) - 1) * clustered_error(sums, list(map(len, cells)), 0.0)
+    return Interval(kappa, *_clipped(kappa - margin, kappa + margin), len(flat), "influence")
 
 
 def _clipped(low: float, high: float) -> tuple[float, float]:

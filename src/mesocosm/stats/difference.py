@@ -174,18 +174,20 @@ def _table(x: Sequence[float], y: Sequence[float]) -> tuple[int, int, int, int]:
 def paired_interval(
     x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float, width: float | None = None
 ) -> Interval:
-    """Return the interval of the mean of x minus y: Tango's if all values are 0 or 1, otherwise that of a mean.
+    """Return the interval of the mean of x minus y: Tango's if all values are 0 or 1, otherwise Student's.
 
-    `width` is the distance of the bounds of all possible values, if they are known. If the differences do not vary, it
-    is the distance of the values that were seen.
+    Differences that do not vary have the interval within ±`width`, the distance of the bounds of a value, or else the
+    distance of the values that were seen.
     """
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return paired_rate_difference(*_table(x, y), level)
     deltas = differences(x, y)
-    if width is None and len(deltas) > 1 and min(deltas) == max(deltas):
-        width = max(map(max, (x, y))) - min(map(min, (x, y)))
-    possible = width and max(map(abs, deltas)) <= width
-    return mean_interval(deltas, level, (-width, width) if width and possible else None)
+    if len(deltas) < 2 or min(deltas) < max(deltas):
+        # Equal runs have symmetric differences, and the test flips their signs: both call for the same interval.
+        return mean_interval(deltas, level, symmetric=True)
+    seen = max(map(max, (x, y))) - min(map(min, (x, y)))
+    reach = max(width or 0.0, seen)
+    return mean_interval(deltas, level, (-reach, reach) if reach else None)
 
 
 def paired_test(

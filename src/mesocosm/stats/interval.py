@@ -16,7 +16,7 @@ _FEW = 5
 """The interval of a rate is weak with fewer passes, or fewer failures."""
 
 Method = Literal[
-    "wilson", "effective wilson", "hall", "clustered", "bootstrap", "exact bootstrap", "woodruff",
+    "wilson", "effective wilson", "hall", "student", "clustered", "bootstrap", "exact bootstrap", "woodruff",
     "tango", "miettinen-nurminen", "welch", "influence", "pearson", "spearman", "lang-reiczigel", "program's stderr",
     "none",
 ]  # fmt: skip

@@ -29,13 +29,17 @@ _FEWEST_DF = 9.0
 Bounds = tuple[float, float]
 
 
-def mean_interval(values: Sequence[float], level: float = 0.95, bounds: Bounds | None = None) -> Interval:
+def mean_interval(
+    values: Sequence[float], level: float = 0.95, bounds: Bounds | None = None, *, symmetric: bool = False
+) -> Interval:
     """Return the interval of the mean of independent values, which `bounds` contain if they are given.
+
+    Without bounds, `symmetric` values have Student's interval, others Hall's.
 
     Without bounds, a single value and values that do not vary have no interval (`[-inf, inf]`, method "none"). Raise
     ValueError for no values or a value that is not usable.
     """
-    return mean_of_clusters(values, [1] * len(values), level, bounds)
+    return mean_of_clusters(values, [1] * len(values), level, bounds, symmetric=symmetric)
 
 
 def clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
@@ -121,7 +125,12 @@ class _Sample:
 
 
 def mean_of_clusters(
-    sums: Sequence[float], sizes: Sequence[int], level: float = 0.95, bounds: Bounds | None = None
+    sums: Sequence[float],
+    sizes: Sequence[int],
+    level: float = 0.95,
+    bounds: Bounds | None = None,
+    *,
+    symmetric: bool = False,
 ) -> Interval:
     """Return the interval of the mean of all values, from the sum and the number of values of each cluster.
 
@@ -129,7 +138,7 @@ def mean_of_clusters(
     """
     check_values(sums)
     clusters = len(sums)
-    method: Method = "hall" if clusters == sum(sizes) else "clustered"
+    method: Method = "clustered" if clusters < sum(sizes) else "student" if symmetric else "hall"
     sample = _Sample.of(sums, sizes)
     if clusters == 1 or (bounds is None and sample.constant):
         low, high = bounds or (-math.inf, math.inf)
@@ -142,7 +151,7 @@ def mean_of_clusters(
         low, high = _with_unseen(sample, bounds, critical)
         return Interval(sample.mean, low, high, sample.n, "effective wilson", level, weak)
     if sample.even:
-        low, high = _without_skewness(sample.mean, error, skewness, clusters, critical)
+        low, high = _without_skewness(sample.mean, error, 0.0 if symmetric else skewness, clusters, critical)
     else:
         low, high = sample.mean - critical * error, sample.mean + critical * error
     found = Interval(sample.mean, low, high, sample.n, method, level, weak or (not bounds and abs(skewness) > SKEWED))

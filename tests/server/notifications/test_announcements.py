@@ -61,7 +61,15 @@ async def test_the_end_of_a_run_says_how_it_ended_and_compares_it_with_the_last_
     assert (data["run_id"], data["name"], data["status"]) == (run.id, "second", "finished")
     assert data["link"] == f"https://evals.example.org/runs/{run.id}"
     assert (data["workspace"], data["configuration"], data["commit"]) == ("Reefs", "configs/eval/sums.toml", "c" * 40)
-    assert data["score"] == {"name": "solved", "value": 0.75, "low": 0.1, "high": 0.9, "n": 40, "planned": 40}
+    assert data["score"] == {
+        "name": "solved",
+        "value": 0.75,
+        "low": 0.1,
+        "high": 0.9,
+        "weak": False,
+        "n": 40,
+        "planned": 40,
+    }
     compared = data["compared"]
     assert (compared["run_id"], compared["name"], compared["delta"]) == (earlier.id, "first", 0.5)
     assert 0 < compared["low"] < 0.5 < compared["high"] < 1

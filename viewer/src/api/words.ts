@@ -104,6 +104,7 @@ export const METHODS = {
   "wilson": "Wilson interval",
   "effective wilson": "Wilson interval of the effective number of trials",
   "hall": "t interval corrected for skewness",
+  "student": "Student t interval",
   "clustered": "interval clustered by task",
   "bootstrap": "bootstrap interval",
   "exact bootstrap": "exact bootstrap interval",
