@@ -155,9 +155,10 @@ class ScanQuestion:
     def read(self, reply: str, passages: Sequence[TranscriptPassage], unseen: str = "") -> ScanAnswer:
         """Return the answer in a reply about this transcript. Raise ValueError with the problem if it does not count.
 
-        It is one JSON object, with or without a fence, with the fields of the schema.
+        It is one JSON object with the fields of the schema.
         """
-        said = object_in(reply)
+        material = [passage.text for passage in passages]
+        said = object_in(reply, needs=("reasoning", "answer", "step", "quote"), material=material)
         answer, step, quote, reasoning = (said.get(name) for name in ("answer", "step", "quote", "reasoning"))
         if self.number:
             if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 <= answer <= 1:
