@@ -20,6 +20,8 @@ from mesocosm.rollouts.graders.formulas.tokens import UNITS
 
 _DIGITS = 60
 _SAME = sympy.Float("1e-45", 20)
+_SHORT = 3
+"""Letters of a name that is none in words: AB is not CD, but A may stand for the area."""
 _SPARE = 6
 """Significant digits that a decimal needs to stand for a number that has no end."""
 
@@ -49,6 +51,7 @@ class Comparison:
             (Formula, Based): lambda one, other: one.plain and not one.digits and str(one.value) == other.digits,
             (Based, Based): lambda one, other: one == other,
             (Equation, Equation): self._equations,
+            (Equation, Formula): lambda one, other: one.number is not None and self.equal(one.number, other),
             (Grid, Grid): self._grids,
             (Grid, Group): self._column,
             (Group, Grid): lambda one, other: self._column(other, one),
@@ -70,7 +73,7 @@ class Comparison:
                 and self._equations(Equation(Symbol(given.name) - given.value.value), right)
             )
         keys = {_name_key(one.name) for one in (given, right) if isinstance(one, Assigned) and one.name}
-        if len(keys) > 1 and all(len(key) == 1 for key in keys):
+        if len(keys) > 1 and all(len(key) <= _SHORT for key in keys):
             self.why = f"it is about {given.name}, and the right answer about {right.name}"
             return False
         right = right.value if isinstance(right, Assigned) else right
@@ -216,7 +219,7 @@ def _single(value: Any) -> Any:
 
 
 def _name_key(name: str) -> str:
-    return name.replace("_", "").casefold() if len(name) > 1 else name
+    return "".join(sorted(name.replace("_", "").casefold())) if len(name) > 1 else name
 
 
 def _same_words(given: Any, right: Any) -> bool:

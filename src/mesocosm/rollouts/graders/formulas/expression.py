@@ -84,11 +84,16 @@ def _without_unit(found: list[FormulaToken]) -> tuple[list[FormulaToken], str]:
     while found and found[-1].kind == "$":
         found, unit = found[:-1], "dollar"
     start = next((place for place, token in enumerate(found) if token.kind == "word" and place), None)
-    *before, last = found or [FormulaToken("", "")]
-    if start is None and before and last.kind == "name" and last.text in LONE_UNITS and last.spaced:
-        start = len(before) if all(token.kind in ("number", "-", "/") for token in before) else None
     if start is None:
-        return found, unit
+        # 5 m, 8 m/s and 9 m^2, but not 5m.
+        start = next((place for place, token in enumerate(found) if token.kind == "name"), 0)
+        before, behind = found[:start], found[start:]
+        units = (
+            all(token.text in LONE_UNITS for token in behind if token.kind == "name") and before and found[start].spaced
+        )
+        plain = units and all(token.kind in ("number", "-", "/") for token in before)
+        if not plain or any(token.kind not in ("name", "/", "^", "number", "{", "}") for token in behind):
+            return found, unit
     tail = found[start:]
     words = [token.text.lower() for token in tail if token.kind in ("word", "name")]
     if any(word in DENYING or word in JOINING for word in words) or len(words) > 3:

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 from mesocosm.rollouts.graders.formulas.equality import Comparison
-from mesocosm.rollouts.graders.formulas.reading import read
+from mesocosm.rollouts.graders.formulas.reading import WordAnswer, read
 from mesocosm.rollouts.graders.formulas.tokens import REPLACED, Unreadable
 
 _MEMORY = 1 << 30
@@ -29,6 +29,12 @@ def _text_key(text: str) -> str:
     return re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", " ".join(text.split())).removesuffix(".")
 
 
+def _letters(text: str) -> str:
+    """Return an answer in words, without the marks around them; empty for anything else."""
+    bare = re.sub(r"\\(?:text(?:bf|it|rm)?|mathrm|mathbf)\s*\{([^{}]*)\}|[$.!()]", r"\1", text).strip()
+    return " ".join(bare.casefold().split()) if re.fullmatch(r"[^\W\d_]+(?:\s+[^\W\d_]+)*", bare) else ""
+
+
 def verdict(asked: dict[str, Any]) -> dict[str, Any]:
     """Return whether an answer is one of the labels."""
     labels, unread = [], ""
@@ -40,6 +46,8 @@ def verdict(asked: dict[str, Any]) -> dict[str, Any]:
             unread = str(error)
     answer, comparison = asked["answer"], Comparison(asked["tolerance"], asked["unfinished"])
     if any(_text_key(answer) == _text_key(text) for text, _ in labels if _text_key(text)):
+        return {"right": True, "why": ""}
+    if any(isinstance(value, WordAnswer) and _letters(answer) == _letters(text) != "" for text, value in labels):
         return {"right": True, "why": ""}
     try:
         given = read(answer)

@@ -9,7 +9,7 @@ from typing import Any
 from sympy import Expr, Symbol, oo
 
 from mesocosm.rollouts.graders.formulas.expression import MOST_DEPTH, Formula, formula
-from mesocosm.rollouts.graders.formulas.tokens import EMPTY, JOINING, FormulaToken, Unreadable, tokens
+from mesocosm.rollouts.graders.formulas.tokens import EMPTY, JOINING, FormulaToken, Unreadable, tokens, words
 
 MOST_CHARS = 2000
 _MOST_ITEMS = 50
@@ -41,9 +41,10 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Equation:
-    """An equation between expressions: the difference of its sides."""
+    """An equation between expressions: the difference of its sides, and the plain number that names are equal to."""
 
     value: Expr
+    number: Formula | None = None
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,8 @@ def _bracketed(found: list[FormulaToken]) -> Any:
                 )
             )
             return Group("set", flat)
+    if len(parts) == 1 and inner[0].kind == "matrix" and _wrapping(inner):
+        return _item(inner)
     if len(parts) == 1:
         if first == "(" and last == ")" and all(token.kind in ("word", "name") for token in inner):
             return _item(inner)
@@ -271,13 +274,16 @@ def _signs(found: Sequence[FormulaToken]) -> list[str]:
     return signs
 
 
-_NAMING = frozenset(("name", "word", "∠", "(", ")", "'", "_", "{", "}", ",", "|", "^"))
+_MARKS = words("gcd lcm det max min dim overline vec hat bar tilde mathbf deg")
+_FIRST = frozenset(("name", "word", "∠"))
+_NAMING = _FIRST | frozenset(("(", ")", "'", "_", "{", "}", ",", "|", "^"))
 
 
 def _named(part: Sequence[FormulaToken]) -> str:
     """Return the name that a side of an equation is, such as x, f(x), ∠ABC, P(A) or a word; empty if it is none."""
-    if part and part[0].kind in ("name", "word", "∠") and all(token.kind in _NAMING for token in part):
-        return "".join(token.text for token in part if token.kind not in ("{", "}"))
+    bare = [token for token in part if token.kind != "command" or token.text not in _MARKS]
+    if part and all(token.kind in _NAMING for token in bare) and (bare != part or part[0].kind in _FIRST):
+        return "".join(token.text for token in bare if token.kind not in ("{", "}"))
     if (
         len(part) > 2
         and part[0].kind == "("
@@ -316,8 +322,9 @@ def _value_side(part: list[FormulaToken]) -> Any:
 
 
 def _equation(parts: list[list[FormulaToken]]) -> Equation:
-    left, right = (formula(part).value for part in parts)
-    return Equation(left - right)
+    left, right = (formula(part) for part in parts)
+    numbered = any(token.kind in ("number", "^") for token in parts[0])
+    return Equation(left.value - right.value, right if right.plain and not numbered else None)
 
 
 def _relation(parts: list[list[FormulaToken]], signs: list[str]) -> Span:

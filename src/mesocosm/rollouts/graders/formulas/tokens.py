@@ -103,7 +103,7 @@ REPLACED = [
     for pattern, text in (
         (r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|displaystyle|textstyle|limits)(?![a-zA-Z])\.?", ""),
         (r"\\[dtc]frac(?![a-zA-Z])", r"\\frac"),
-        (r"(?<=\d)(?:,?\\[,!;]|\{,\}|\\ )(?=\d{3}(?!\d))", ""),
+        (r"(?<=\d)(?:,?\\[,!;]\s*|\{,\}|\\ )(?=\d{3}(?!\d))", ""),
         (r"\\[,!;:> ]|\\q?quad(?![a-zA-Z])|~|&nbsp;", " "),
         (r"\\(?:cdot|times|ast)(?![a-zA-Z])|[·×⋅∙∗]", "*"),
         (r"\\div(?![a-zA-Z])|[÷⁄∕]", "/"),
@@ -130,6 +130,7 @@ REPLACED = [
         (r"\\\$|€|£", "$"),
         (r"\*\*", "^"),
         (r"[−–]", "-"),
+        (r"¢", r"\\text{cents}"),
         (r"∞", r"\\infty "),
         (r"π", r"\\pi "),
         (r"√", r"\\sqrt "),
@@ -201,7 +202,7 @@ def _tokens_of(kind: str, hit: "re.Match[str]", *, spaced: bool) -> Iterator[For
 
 def _worded(inner: str) -> Iterator[FormulaToken]:
     """Yield the tokens of text within a formula."""
-    for part in re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[-+,;°%$^()]", inner):
+    for part in re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[-+,;°%$^()/]", inner):
         piece = part[0]
         if piece[0].isdigit():
             yield FormulaToken("number", piece, spaced=True)
