@@ -80,7 +80,7 @@ class MathRule:
     def grade(self, reply: str, label: str | None, metadata: Mapping[str, Any] | None = None) -> GraderVerdict:
         """Return the verdict on a reply. Raises MissingLabel, or RuntimeError without sympy."""
         right = [_unboxed(text) for text in labels(label, metadata, self.config)]
-        if importlib.util.find_spec("sympy") is None:
+        if _lacks_sympy():
             raise RuntimeError(NO_SYMPY)
         answer = self.given(reply)
         if not answer or len(answer) > _MOST_ANSWER:
@@ -197,3 +197,11 @@ class MathGrader(RuleGrader[MathConfig]):
     Config: ClassVar[type[MathConfig]] = MathConfig
     Rule = MathRule
     slow = True
+
+    def lacking(self) -> str:
+        """Return that sympy is not installed."""
+        return NO_SYMPY if _lacks_sympy() else ""
+
+
+def _lacks_sympy() -> bool:
+    return importlib.util.find_spec("sympy") is None
