@@ -30,7 +30,7 @@ def pairs_of(store: "Store", runs: tuple[Run, Run], limit: int | None) -> list[T
     `limit`. Raises UsageError if there is none.
     """
     earlier = {(one.task_digest, one.trial): one.id for one in _played(store, runs[0])}
-    found = []
+    found: list[Task] = []
     for episode in _played(store, runs[1]):
         other = earlier.get((episode.task_digest, episode.trial))
         if other is not None and (limit is None or len(found) < limit):

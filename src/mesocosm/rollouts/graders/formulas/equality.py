@@ -7,7 +7,7 @@ written out, such as 17*23 for 391, are unfinished.
 import itertools
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,7 @@ class Comparison:
             return _same_words(given, right)
         if isinstance(given, Span) or isinstance(right, Span):
             return self._spans(span(given), span(right))
-        compare = {
+        ways: dict[tuple[type, type], Callable[[Any, Any], bool]] = {
             (Formula, Formula): self._formulas,
             (Formula, Based): lambda one, other: one.plain and not one.digits and str(one.value) == other.digits,
             (Based, Based): lambda one, other: one == other,
@@ -56,8 +56,9 @@ class Comparison:
             (Grid, Group): self._column,
             (Group, Grid): lambda one, other: self._column(other, one),
             (Group, Group): self._groups,
-        }.get((type(given), type(right)))
-        return compare is not None and compare(given, right)
+        }
+        way = ways.get((type(given), type(right)))
+        return way is not None and way(given, right)
 
     def _of_assigned(self, given: Any, right: Assigned) -> bool:
         if not isinstance(given, Equation):
