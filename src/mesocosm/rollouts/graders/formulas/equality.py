@@ -20,6 +20,7 @@ from mesocosm.rollouts.graders.formulas.tokens import UNITS
 
 _DIGITS = 60
 _SAME = sympy.Float("1e-45", 20)
+_MOST_NAMES = 20
 _SHORT = 3
 """Letters of a name that is none in words: AB is not CD, but A may stand for the area."""
 _SPARE = 6
@@ -127,7 +128,7 @@ class Comparison:
             if one.is_Rational and other.is_Rational:
                 return False
             return _zero(one - other, other)
-        if not one.free_symbols or not other.free_symbols:
+        if not one.free_symbols or not other.free_symbols or len(names) > _MOST_NAMES:
             return False
         agreed = 0
         for place in range(12):
