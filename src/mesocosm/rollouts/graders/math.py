@@ -38,7 +38,7 @@ NO_SYMPY = 'the grader math needs sympy; install it with: pip install "mesocosm[
 _STATED = re.compile(
     r"\\(?:boxed|fbox)\s?\{"
     r"|####[ \t]*"
-    r"|(?:^|\n)[ \t#>*_-]*(?:the[ \t]+)?(?:final[ \t]+)?(?:answer|solution|result)[ \t]*\**[ \t]*(?::|=|is:?)"
+    r"|(?:^|\n)[ \t#>*_-]*(?:the[ \t]+)?(?:final[ \t]+)?(?:(?:answer|solution|result)[ \t]*\**[ \t]*(?::|=|is:?)|A:)"
     r"[ \t]*\**[ \t]*\n?"
     r"|\b(?:answer|solution|result)[ \t]+is(?![a-z])[ \t]*:?",
     re.IGNORECASE,
