@@ -229,6 +229,13 @@ async def test_whole_programs_in_other_languages(language: str) -> None:
     ).value == 0.0
 
 
+async def test_an_answer_may_choose_its_language_by_its_fence() -> None:
+    reply = f"```sh\n{PROGRAMS['bash']}\n```\nIt prints:\n```\n42\n```"
+    assert (await graded(reply, SUMS, language="any")).value == 1.0
+    assert (await graded(f"```\n{RIGHT}```", language="any")).value == 1.0
+    assert (await graded("```bash\nadd() { echo 3; }\n```", language="any")).value == 0.0
+
+
 ONE = json.dumps([{"stdin": "7\n", "stdout": "49\n"}])
 FOREIGN_CHEATS = {
     "bash says OK": ("bash", "echo OK; echo passed; exit 0"),

@@ -26,6 +26,8 @@ _WALL_SPARE = 5.0
 """Wall-clock limit as a multiple of the CPU limit, plus seconds, because machines are shared."""
 _MOST_PROGRAM = 100_000
 PYTHON, JAVASCRIPT = "python", "javascript"
+ANY = "any"
+"""The language that the answer's last fence with a known name has."""
 TAGS = {
     PYTHON: ("python", "python3", "py", "py3", "ipython"),
     JAVASCRIPT: ("javascript", "js", "node", "nodejs", "mjs", "cjs"),
@@ -46,9 +48,10 @@ class CodeConfig(AnswerConfig):
 
     `tests_from`: the metadata with the tests; without it the label holds them. `entry_point`, or `entry_point_from` in
     the metadata: the function or class under test. `language`, or `language_from` in the metadata: what the answer is
-    written in; functions and classes are tested in Python and JavaScript, whole programs in all languages. The limits
-    `seconds` of CPU time and `memory_mb` apply to one answer, or to one dialogue with it. `reward`: 1 if all tests
-    pass, or the share that passes. `unsafe` runs programs without isolation if the machine has none.
+    written in, `any` for what its fence names; functions and classes are tested in Python and JavaScript, whole
+    programs in all languages. The limits `seconds` of CPU time and `memory_mb` apply to one answer, or to one dialogue
+    with it. `reward`: 1 if all tests pass, or the share that passes. `unsafe` runs programs without isolation if the
+    machine has none.
     """
 
     name: str = "code"
@@ -66,8 +69,9 @@ class CodeConfig(AnswerConfig):
     @field_validator("language")
     @classmethod
     def _known(cls, language: str) -> str:
-        if (found := _language_named(language)) is None:
-            raise ValueError(f"language must be one of {', '.join(TAGS)}, not {language!r:.40}")
+        found = ANY if language == ANY else _language_named(language)
+        if found is None:
+            raise ValueError(f"language must be one of {', '.join(TAGS)}, {ANY}, not {language!r:.40}")
         return found
 
 
@@ -85,8 +89,13 @@ class CodeRule:
         """
         language = self._language(metadata)
         tests = read_tests(self._held(label, metadata), self._entry_point(metadata))
+        chosen = self.config.language == ANY and not self.config.language_from
+        language = _fenced_language(reply[-self.config.max_chars :]) if chosen else language
         if not tests.dialogues and language not in (PYTHON, JAVASCRIPT):
-            raise MissingLabel(f"functions cannot be tested in {language}; give the row tests with stdin and stdout")
+            problem = f"functions cannot be tested in {language}"
+            if chosen:
+                return GraderVerdict(0.0, {"tests_passed": 0.0}, problem)
+            raise MissingLabel(f"{problem}; give the row tests with stdin and stdout")
         program = self.program(reply, language)
         if not program:
             return GraderVerdict(0.0, {"tests_passed": 0.0}, f"{NOTHING}: no code")
@@ -194,6 +203,11 @@ def _blocks(text: str) -> list[tuple[str, str]]:
     return [*blocks, (tag, "\n".join(lines))] if fence else blocks
 
 
+def _fenced_language(reply: str) -> str:
+    named = [language for tag, _ in _blocks(reply) if (language := _language_named(tag)) is not None]
+    return named[-1] if named else PYTHON
+
+
 def _without_prose(reply: str) -> str:
     """Return a reply without the sentences at its beginning and behind an empty line at its end."""
     lines = reply.strip().split("\n")
@@ -268,7 +282,7 @@ class CodeGrader(ReadyGrader[CodeConfig]):
 
     def lacking(self) -> str:
         """Return what is not installed for the language."""
-        if self.options.language == PYTHON:
+        if self.options.language in (PYTHON, ANY):
             return ""
         try:
             _tool(self.options.language)
