@@ -126,6 +126,11 @@ def test_what_a_reply_denies_or_lists_is_no_answer() -> None:
     assert [reply for reply in replies if graded(reply, "18")] == []
 
 
+def test_solutions_in_a_sentence_are_one_answer() -> None:
+    assert graded("The solutions are $x = 2$ and $x = -3$.", "2, -3")
+    assert not graded("The solutions are $x = 2$ and $x = -3$.", "-3")
+
+
 def test_boxes_beside_each_other_are_one_answer() -> None:
     assert graded("$\\boxed{2}$ and $\\boxed{3}$", "3, 2")
     assert not graded("$\\boxed{2}$ and $\\boxed{3}$", "3")

@@ -24,6 +24,7 @@ from mesocosm.rollouts.graders.workers import LineWorkers
 SECONDS = 3.0
 """CPU seconds that one comparison may take."""
 _MOST_ANSWER = 2000
+_MOST_LINE = 200
 _PROGRAM = """
 import sys
 sys.path.append(sys.argv[1])
@@ -37,10 +38,10 @@ NO_SYMPY = 'the grader math needs sympy; install it with: pip install "mesocosm[
 
 _STATED = re.compile(
     r"\\(?:boxed|fbox)\s?\{"
-    r"|####[ \t]*"
-    r"|(?:^|\n)[ \t#>*_-]*(?:the[ \t]+)?(?:final[ \t]+)?(?:(?:answer|solution|result)[ \t]*\**[ \t]*(?::|=|is:?)|A:)"
-    r"[ \t]*\**[ \t]*\n?"
-    r"|\b(?:answer|solution|result)[ \t]+is(?![a-z])[ \t]*:?",
+    r"|####[ \t]*+"
+    r"|(?:^|\n|[.,;!?][ \t])[ \t#>*_-]*+(?:the[ \t]++)?(?:final[ \t]++)?"
+    r"(?:(?:answers?|solutions?|results?)[ \t]*+\**+[ \t]*+(?::|=|is:?)|A:)[ \t]*+\**+[ \t]*+\n?"
+    r"|\b(?:answers?|solutions?|results?)[ \t]++(?:is|are)(?![a-z])[ \t]*+:?",
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{")
@@ -54,8 +55,13 @@ _DENIED_BEHIND = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[^\s\d])\.(?=\s|$)|(?<=\d)\.(?=\s+[A-Z]|$)|\n")
+_LEADING = re.compile(r"(?:(?:therefore|thus|then|hence|simply|just|equal to|given by)\b[ \t,:]*)+", re.IGNORECASE)
+_REASON = re.compile(
+    r"(?:,[ \t]*+|[ \t]\(?)(?:since|because|as|which|where|so|i\.e\.)[ \t].*", re.IGNORECASE | re.DOTALL
+)
+_TOTAL = re.compile(r"[^\d=]*\b(?:is|are|equals|equal)[ \t]+([^=]+?)\.?")
 _BETWEEN = re.compile(r"[\s$,;]*(?:and|or|\\text\{\s*(?:and|or)\s*\})?[\s$,;]*")
-_MATHS = re.compile(r"\$\$([^$]+)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
+_MATHS = re.compile(r"\$\$([^$]+)\$\$|\$([^$]+)\$|\\\((.{1,500}?)\\\)|\\\[(.{1,500}?)\\\]")
 _HEDGED = re.compile(r"\b(?:not|or|either|between|wrong|incorrect|cannot|maybe|perhaps)\b|n['’]t\b|\?", re.IGNORECASE)
 
 
@@ -140,12 +146,12 @@ def _statements(text: str) -> Iterator[str]:
 
 def _sentence(rest: str) -> str:
     """Return the formula that a statement begins with: up to the end of the sentence, without marks around it."""
-    rest = rest.lstrip()
+    rest = _LEADING.sub("", rest.lstrip(), count=1) if _LEADING.match(rest.lstrip()) else rest.lstrip()
     if (maths := _MATHS.match(rest)) and not re.match(
         r"[ \t]*[^\s.,;!)*]", rest[maths.end() :].partition("\n")[0] or "."
     ):
         return _inner(maths)
-    said = _SENTENCE.split(rest, maxsplit=1)[0].strip().strip("*_`").strip()
+    said = _REASON.sub("", _SENTENCE.split(rest, maxsplit=1)[0]).strip().strip("*_`").strip()
     if (maths := _MATHS.fullmatch(said)) is not None:
         return _inner(maths)
     return said
@@ -165,11 +171,10 @@ def _concluded(text: str) -> str:
         before = line[: found[-1].start()]
         ends = re.fullmatch(r"[\s.!*]*", line[found[-1].end() :]) is not None
         return _inner(found[-1]) if ends and not _HEDGED.search(_MATHS.sub(" ", before)) else ""
-    return line if text.strip().count("\n") == 0 else _behind_equals(line)
-
-
-def _behind_equals(line: str) -> str:
-    return line if len(line) <= 200 and not _HEDGED.search(line) else ""
+    if len(line) <= _MOST_LINE and not _HEDGED.search(line):
+        total = _TOTAL.fullmatch(line)
+        return total[1] if total else line
+    return line if text.strip().count("\n") == 0 else ""
 
 
 def _braced(text: str, start: int) -> str:
