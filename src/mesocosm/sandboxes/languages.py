@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class ProgramLanguage:
     """A language: the program that it needs, and the shell commands with that as `{tool}`."""
 
     name: str
@@ -52,11 +52,11 @@ _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("javascript", "node", 'cat | {tool} -e "$1"'),
-        Language("bash", "bash", 'cat | {tool} -c "$1"'),
-        Language("c", "gcc", _compiled("c", "{tool} -O1 -std=gnu17 -o main main.c -lm")),
-        Language("cpp", "g++", _compiled("cpp", "{tool} -O1 -std=gnu++17 -o main main.cpp")),
-        Language("rust", "rustc", _compiled("rs", "{tool} --edition 2021 -O -o main main.rs")),
-        Language("java", "java", f"printf '%s' \"$1\" >Main.java && cat | {{tool}} {_JAVA} Main.java"),
+        ProgramLanguage("javascript", "node", 'cat | {tool} -e "$1"'),
+        ProgramLanguage("bash", "bash", 'cat | {tool} -c "$1"'),
+        ProgramLanguage("c", "gcc", _compiled("c", "{tool} -O1 -std=gnu17 -o main main.c -lm")),
+        ProgramLanguage("cpp", "g++", _compiled("cpp", "{tool} -O1 -std=gnu++17 -o main main.cpp")),
+        ProgramLanguage("rust", "rustc", _compiled("rs", "{tool} --edition 2021 -O -o main main.rs")),
+        ProgramLanguage("java", "java", f"printf '%s' \"$1\" >Main.java && cat | {{tool}} {_JAVA} Main.java"),
     )
 }
