@@ -185,7 +185,7 @@ def _kept(value: Any, held: list[Any] | None) -> Any:
     return {"object": len(held) - 1}
 
 
-def decode(value: Any, objects: Callable[[int], Any]) -> Any:
+def decode(value: Any, objects: "Callable[[int], Any]" = lambda _: Opaque()) -> Any:
     """Return the value that `encode` was given; `objects` gives an object for its number."""
     if value is None or isinstance(value, bool | str | float | int):
         return value
