@@ -13,7 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices site man release perf forms lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices math-forms site man release perf forms lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -106,6 +106,14 @@ release:
 # From the LiteLLM that is installed, nothing is downloaded; ADD="openai/NAME anthropic/NAME" adds models.
 prices: $(VENV)/.installed-test
 	$(BIN)/python -m mesocosm.models.litellm_prices $(ADD)
+
+math-forms: $(VENV)/.installed-test $(FOREIGN)/math/.installed
+	$(BIN)/python -m perf.math_forms $(FOREIGN)/math/bin/python --write
+
+$(FOREIGN)/math/.installed:
+	$(VENV)/bin/python -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check math-verify==0.9.0 antlr4-python3-runtime==4.13.2
+	touch $@
 
 perf: $(VENV)/.installed-test
 	$(BIN)/python -m perf

@@ -1,4 +1,4 @@
-"""The numeric grader gives recorded completions of two models the verdicts of their publisher, each of them.
+"""The graders numeric and math give recorded completions of two models the verdicts of their publisher, each of them.
 
 The data is no part of the project: the test is skipped where the folder `shared/data` does not lie beside it.
 """
@@ -22,13 +22,13 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 @needs_data
-@pytest.mark.parametrize("after", ["A:", ""])
+@pytest.mark.parametrize(("use", "after"), [("numeric", "A:"), ("numeric", ""), ("math", "")])
 @pytest.mark.parametrize(
     ("name", "correct"), [("recorded_6b_finetuning.jsonl", 286), ("recorded_175b_finetuning.jsonl", 458)]
 )
-async def test_every_verdict_is_the_publishers(name: str, correct: int, after: str) -> None:
+async def test_every_verdict_is_the_publishers(name: str, correct: int, use: str, after: str) -> None:
     labels = [row["answer"] for row in rows("test.jsonl")]
-    grader = open_grader("numeric", {"after": after, "label_after": "####"})
+    grader = open_grader(use, {"after": after, "label_after": "####"})
     rewards, published = [], []
     for row in rows(name):
         reply = {"role": "assistant", "content": row["completion"]}

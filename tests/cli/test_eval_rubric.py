@@ -59,11 +59,15 @@ def test_rubric_judges_each_row_as_often_as_asked(mesocosm: Callable[..., Any], 
     assert [len(row["scores"]) for row in outcome.document["results"]] == [3, 3, 3]
 
 
-def test_rubric_keeps_to_the_scale(mesocosm: Callable[..., Any], answers: Path) -> None:
+def test_rubric_gives_no_score_where_the_judge_leaves_its_scale_twice(
+    mesocosm: Callable[..., Any], answers: Path
+) -> None:
     with ModelServer('{"reasoning": "", "score": 12}') as server:
         outcome = mesocosm(*words(server, answers, "--score-min", "-5", "--score-max", "5", "--json"))
-    assert outcome.document["statistics"]["average"] == 5.0
-    assert "cut to the scale" in outcome.document["results"][0]["explanation"]
+        assert server.served == 6
+    assert outcome.code == 1
+    assert outcome.document["statistics"]["average"] is None
+    assert "the scale goes from -5 to 5" in outcome.document["results"][0]["error"]
 
 
 def test_rubric_reads_its_text_from_a_file(mesocosm: Callable[..., Any], answers: Path, tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_an_answer_counts_with_its_step_and_quote() -> None:
     ("said", "problem"),
     [
         ("yes", "not JSON"),
-        (f"{reply()} and more", "not JSON"),
+        (f"{reply()}, or step 2", "another number"),
+        (f"{reply()} and {reply()}", "not JSON"),
         ('["yes"]', "not a JSON object"),
         ('{"answer": "no", "answer": "yes", "step": 1, "quote": "I cannot"}', "twice"),
         (reply(answer="Yes"), "none of yes, no"),

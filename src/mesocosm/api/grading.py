@@ -233,6 +233,9 @@ def _ready(grader: Any, name: str) -> BoundGrader:
     from mesocosm.rollouts.graders.judge import JudgeGrader, JudgeRule
     from mesocosm.rollouts.graders.ready import GraderVerdict, RuleGrader
 
+    if lacking := grader.lacking():
+        raise UsageError(lacking)
+
     async def call(answered: Answered, task: Task, judge: AskingJudge) -> Any:
         reply = answered.answer if isinstance(answered.answer, str) else answer_text(answered.messages)
         label = _text(task.target)

@@ -22,6 +22,7 @@ from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.engine import opening, session
 from mesocosm.engine.earlier_answers import ANSWERS, AnswerLender
+from mesocosm.engine.pair_benchmark import PairAgent
 from mesocosm.engine.pool import PoolShare
 from mesocosm.engine.rerun_decision import (
     RerunAction,
@@ -139,7 +140,7 @@ async def run_work(
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
         record = opening.new_run(work.spec, parts)
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
-        if lender is not None and isinstance(parts.agent, AnsweringAgent | ScanAgent):
+        if lender is not None and isinstance(parts.agent, AnsweringAgent | PairAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model

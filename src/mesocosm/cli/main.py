@@ -59,6 +59,7 @@ TREE: Tree = {
     "push": ("mesocosm.cli.remote.push:push", "Push a run to a server, which computes its numbers again.", MORE),
     "review": ("mesocosm.cli.review:review", "Let people judge episodes; how far they and graders agree.", MORE),
     "scan": ("mesocosm.cli.scan:scan", "Let a model answer a question about every episode of a run.", MORE),
+    "pairwise": ("mesocosm.cli.pairwise:pairwise", "Let a model judge which of two runs answers better.", MORE),
     "secret": ("mesocosm.cli.secret:secret", "Store secrets for the runs of a workspace on a server.", MORE),
     "rollout": ("mesocosm.cli.rollout:rollout", "List the rollouts of a workspace on a server.", MORE),
     "register": (

@@ -120,7 +120,7 @@ def scan(
     click.echo(_estimated(expected, model.name, given["budget"]), err=not dry_run)
     if dry_run:
         return 0
-    found, interrupted = _asked(work, given)
+    found, interrupted = ask_pending(work, given)
     if found is None:
         from mesocosm.cli.signals import NOTHING_STORED
 
@@ -175,7 +175,7 @@ def _estimated(found: "ScanEstimate", model: str, budget: float | None) -> str:
     return words
 
 
-def _asked(work: "Work", given: dict[str, Any]) -> tuple[str | None, bool]:
+def ask_pending(work: "Work", given: dict[str, Any]) -> tuple[str | None, bool]:
     """Ask what is pending; return the id of the scan's run (None if it never began), and whether it was interrupted."""
     from mesocosm.api.running import Wishes, run_work
     from mesocosm.api.waiting import Interrupted, waited

@@ -42,7 +42,7 @@ AS_IMPORTED = (
 BUILTIN = ("builtin/random", "builtin/empty", "builtin/oracle")
 """Models that come with mesocosm: floor and ceiling of a benchmark, never the best."""
 
-_USUAL = frozenset({"loop", "chat", "answer", "program", "scan"})
+_USUAL = frozenset({"loop", "chat", "answer", "program", "scan", "pairwise"})
 """Agents that a name leaves out."""
 
 

@@ -155,9 +155,10 @@ class ScanQuestion:
     def read(self, reply: str, passages: Sequence[TranscriptPassage], unseen: str = "") -> ScanAnswer:
         """Return the answer in a reply about this transcript. Raise ValueError with the problem if it does not count.
 
-        It is one JSON object, with or without a fence, with the fields of the schema.
+        It is one JSON object with the fields of the schema.
         """
-        said = object_in(reply)
+        material = [passage.text for passage in passages]
+        said = object_in(reply, needs=("reasoning", "answer", "step", "quote"), material=material)
         answer, step, quote, reasoning = (said.get(name) for name in ("answer", "step", "quote", "reasoning"))
         if self.number:
             if isinstance(answer, bool) or not isinstance(answer, int | float) or not 0 <= answer <= 1:
@@ -224,26 +225,27 @@ def shortened(passages: Sequence[TranscriptPassage], most: int) -> tuple[list[Tr
         return list(passages), ""
     longest = max(most // _WHOLE_PASSAGE, 1)
     lost = {passage.step for passage in passages if len(passage.text) > longest}
-    clipped = [passage._replace(text=_clipped(passage.text, longest)) for passage in passages]
-    head, tail = 0, len(clipped)
+    cut = [passage._replace(text=clipped(passage.text, longest)) for passage in passages]
+    head, tail = 0, len(cut)
     left = most
     while head < tail:
         # From both ends in turn, the end first: what came of it stands there.
-        place = tail - 1 if (len(clipped) - tail) <= head else head
-        left -= len(clipped[place].text)
-        if left < 0 and (head or tail < len(clipped)):
+        place = tail - 1 if (len(cut) - tail) <= head else head
+        left -= len(cut[place].text)
+        if left < 0 and (head or tail < len(cut)):
             break
         head, tail = (head, place) if place == tail - 1 else (head + 1, tail)
-    gone = clipped[head:tail]
+    gone = cut[head:tail]
     lost |= {passage.step for passage in gone}
     between = []
     if gone:
         said = f"[{len(gone):,} passages left out: {_steps({passage.step for passage in gone})}]"
         between.append(TranscriptPassage(gone[0].step, "", said))
-    return [*clipped[:head], *between, *clipped[tail:]], f"all of {_steps(lost)}"
+    return [*cut[:head], *between, *cut[tail:]], f"all of {_steps(lost)}"
 
 
-def _clipped(text: str, most: int) -> str:
+def clipped(text: str, most: int) -> str:
+    """Return a text of at most about `most` characters, without its middle, which is said there."""
     if len(text) <= most:
         return text
     half = most // 2

@@ -245,5 +245,7 @@ def _grader(options: Mapping[str, Any]) -> MakeGrader | None:
 
     given = dict(options)
     use = str(given.pop("use", ""))
-    open_grader(use, given)  # raises for invalid options before anything runs
+    # Raises for invalid options before anything runs.
+    if lacking := open_grader(use, given).lacking():
+        raise UsageError(lacking)
     return lambda: open_grader(use, given)

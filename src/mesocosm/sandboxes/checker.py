@@ -4,10 +4,14 @@
 
 ITEM is JSON: `programs` (source texts; the first that compiles is the answer), `setup` (trusted source that runs before
 each test), `tests` (objects with `code`, or with `call`, `args`, `kwargs` and `expected`), `names` (functions of the
-answer that the tests use, even if the setup defines the same names), `cpu_seconds`, `token`. It first writes `ready`,
+answer that the tests use, even if the setup defines the same names), `command` (of a program that takes the answer's
+place with its source in the file `answer`; empty for Python), `cpu_seconds`, `token`. It first writes `ready`,
 then a line of JSON: `token` and `results`, which gives for each test the reason of its failure, or an empty string.
 
 The functions run in a separate process that never sees the tests: it receives calls and returns values as plain data.
+An object stays there; the tests have a handle, whose attributes, methods and items they ask for. A handle is equal to
+no plain data, and contains only what it yields as plain data: what a class says of its own equality counts between two
+of its objects only.
 So it cannot patch the tests, return objects with a false comparison, choose the exit code, fake output or read expected
 values. Both processes run as the same account. The kernel prevents the untrusted one from reading this process or
 taking its files, because this one is marked as not dumpable before the other is forked (prctl(2), ptrace(2)). A line of
@@ -17,17 +21,20 @@ output counts only with the token, which is read here after the fork.
 import ast
 import builtins
 import ctypes
+import itertools
 import json
 import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from types import CodeType
 from typing import Any, BinaryIO
 
 _PR_SET_DUMPABLE = 4
 _MOST_REPLY = 8 * 1024 * 1024
 _MOST_SHOWN = 80
+_MOST_ITEMS = 100_000
 _LEFT, _RIGHT = "_mesocosm_left", "_mesocosm_right"
 _WANTED: dict[type[ast.cmpop], str] = {
     ast.Eq: "expected",
@@ -58,14 +65,98 @@ class ProgramError(RuntimeError):
 
 
 class Opaque:
-    """A value that is not plain data; it is equal to nothing."""
+    """A value that is neither plain data nor an object of the answer; it is equal to nothing."""
 
     def __repr__(self) -> str:
-        return "a value that is no plain data"
+        return NO_DATA
 
 
-def encode(value: Any) -> Any:
-    """Return a value in a form that JSON can hold."""
+NO_DATA = "a value that is no plain data"
+
+
+class Handle:
+    """An object of the answer, as the tests have it."""
+
+    def __init__(self, answer: "AnswerProcess", number: int) -> None:
+        self.__dict__.update(_answer=answer, number=lambda: number)
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        return self._answer.call(name, arguments, {}, self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._ask("get", name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._ask("set", name, value)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return what the object returns when it is called."""
+        return self._answer.call("", arguments, named, self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Handle):
+            return False
+        return bool(self.number() == other.number()) or self._ask("__eq__", other) is True
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return self._ask("__bool__") is True
+
+    def __iter__(self) -> Any:
+        return iter(self._ask("__iter__"))
+
+    def __contains__(self, item: object) -> bool:
+        return item in list(self)
+
+    def __next__(self) -> Any:
+        found = self._ask("__next__")
+        if not found:
+            raise StopIteration
+        return found[0]
+
+    def __str__(self) -> str:
+        return str(self._ask("__str__"))
+
+    def __repr__(self) -> str:
+        return str(self._ask("__repr__"))
+
+
+def _asked(name: str) -> Any:
+    return lambda self, *arguments: self._ask(name, *arguments)
+
+
+def _compared(name: str) -> Any:
+    """Return an order that is defined between two objects only: no object is less than plain data."""
+    return lambda self, other: self._ask(name, other) is True if isinstance(other, Handle) else NotImplemented
+
+
+for _name in (
+    "len",
+    "getitem",
+    "setitem",
+    "delitem",
+    "add",
+    "sub",
+    "mul",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "matmul",
+):
+    setattr(Handle, f"__{_name}__", _asked(f"__{_name}__"))
+for _name in ("neg", "abs", "and", "or", "xor", "invert", "float", "int", "enter", "exit"):
+    setattr(Handle, f"__{_name}__", _asked(f"__{_name}__"))
+for _name in ("lt", "le", "gt", "ge"):
+    setattr(Handle, f"__{_name}__", _compared(f"__{_name}__"))
+
+
+def encode(value: Any, held: list[Any] | None = None) -> Any:
+    """Return a value in a form that JSON can hold; an object is kept in `held`, and its number is returned."""
     if value is None or isinstance(value, bool):
         return value
     for exact in (str, float):
@@ -78,16 +169,25 @@ def encode(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         return {"bytes": value.hex()}
     if isinstance(value, dict):
-        return {"dict": [[encode(key), encode(item)] for key, item in value.items()]}
+        return {"dict": [[encode(key, held), encode(item, held)] for key, item in value.items()]}
     for name, kind in _BUNDLES.items():
         if isinstance(value, kind):
-            return {name: [encode(item) for item in value]}
-    return {"opaque": 0}
+            return {name: [encode(item, held) for item in value]}
+    return _kept(value, held)
 
 
-def decode(value: Any) -> Any:
-    """Return the value that `encode` was given; a value that was not plain data becomes Opaque."""
-    if value is None or isinstance(value, bool | str | float):
+def _kept(value: Any, held: list[Any] | None) -> Any:
+    if isinstance(value, Handle):
+        return {"object": value.number()}
+    if held is None:
+        return {"opaque": 0}
+    held.append(value)
+    return {"object": len(held) - 1}
+
+
+def decode(value: Any, objects: "Callable[[int], Any]" = lambda _: Opaque()) -> Any:
+    """Return the value that `encode` was given; `objects` gives an object for its number."""
+    if value is None or isinstance(value, bool | str | float | int):
         return value
     ((name, content),) = value.items()
     if name == "int":
@@ -97,8 +197,10 @@ def decode(value: Any) -> Any:
     if name == "bytes":
         return bytes.fromhex(content)
     if name == "dict":
-        return {decode(key): decode(item) for key, item in content}
-    return _BUNDLES[name](decode(item) for item in content) if name in _BUNDLES else Opaque()
+        return {decode(key, objects): decode(item, objects) for key, item in content}
+    if name == "object":
+        return objects(content)
+    return _BUNDLES[name](decode(item, objects) for item in content) if name in _BUNDLES else Opaque()
 
 
 def send(stream: BinaryIO, value: Any) -> None:
@@ -111,6 +213,10 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
     """Run the untrusted side: execute the program, then call its functions on request. Never returns."""
     item = json.loads(requests.readline())
     resource.setrlimit(resource.RLIMIT_CPU, (item["cpu_seconds"], item["cpu_seconds"]))
+    if item["command"]:
+        with open("answer", "w", encoding="utf-8", errors="replace") as file:  # noqa: PTH123 -- the place is ours
+            file.write(item["programs"][0])
+        os.execv(item["command"][0], item["command"])  # noqa: S606 -- chosen by the grader
     space: dict[str, Any] = {"__name__": "answer"}
     try:
         exec(first_that_compiles(item["programs"]), space)  # noqa: S102 -- the purpose of this process
@@ -118,14 +224,44 @@ def answer(requests: BinaryIO, replies: BinaryIO) -> None:
     except BaseException as error:  # noqa: BLE001 -- any exception is the program's failure
         send(replies, error_report(error))
         os._exit(1)
+    held: list[Any] = []
     for line in requests:
         try:
-            name, arguments, named = decode(json.loads(line))
-            reply = {"value": encode(space[name](*arguments, **named))} if name in space else {"missing": name}
-            send(replies, reply)
+            name, arguments, named, target = decode(json.loads(line), held.__getitem__)
+            if target is None and name not in space:
+                send(replies, {"missing": name})
+            elif target is None:
+                send(replies, {"value": encode(space[name](*arguments, **named), held)})
+            else:
+                on = space[target] if isinstance(target, str) else target
+                send(replies, {"value": encode(asked_of(on, name, arguments, named, space), held)})
         except BaseException as error:  # noqa: BLE001 -- any exception is the function's failure
             send(replies, error_report(error))
     os._exit(0)
+
+
+def asked_of(target: Any, name: str, arguments: Any, named: Any, space: dict[str, Any]) -> Any:
+    """Return what a handle asks of its object. Raises whatever the object raises."""
+    if name in _ASKED:
+        return _ASKED[name](target, *arguments)
+    if name == "is":
+        return isinstance(target, space[arguments[0]])
+    value = getattr(target, name)(*arguments) if name else target(*arguments, **named)
+    if value is NotImplemented:
+        raise TypeError(f"{type(target).__name__} has no {name} for {type(arguments[0]).__name__}")
+    return value
+
+
+_ASKED: dict[str, Callable[..., Any]] = {
+    "get": getattr,
+    "set": setattr,
+    "__iter__": lambda target: list(itertools.islice(target, _MOST_ITEMS)),
+    "__next__": lambda target: list(itertools.islice(target, 1)),
+    "__eq__": lambda target, other: bool(target == other),
+    "__bool__": bool,
+    "__str__": str,
+    "__repr__": repr,
+}
 
 
 def error_report(error: BaseException) -> dict[str, str]:
@@ -159,13 +295,16 @@ class AnswerProcess:
     def start(self, item: dict[str, Any]) -> None:
         """Run the program. Raises the program's exception, or AnswerEnded."""
         self._cpu_seconds = item["cpu_seconds"]
-        send(self._requests, {name: item[name] for name in ("programs", "cpu_seconds")})
+        send(self._requests, {name: item[name] for name in ("programs", "command", "cpu_seconds")})
         self._reply()
 
-    def call(self, name: str, arguments: Any, named: Any) -> Any:
-        """Return the value of a function. Raises the function's exception, Missing, or AnswerEnded."""
+    def call(self, name: str, arguments: Any, named: Any, target: "Handle | str | None" = None) -> Any:
+        """Return the value of a function, or what `name` of a target is, an object or the name of a class.
+
+        Raises the function's exception, Missing, or AnswerEnded.
+        """
         try:
-            send(self._requests, encode((name, tuple(arguments), dict(named))))
+            send(self._requests, encode((name, tuple(arguments), dict(named), target)))
         except OSError:
             raise AnswerEnded(self._end()) from None
         return self._reply()
@@ -199,7 +338,7 @@ class AnswerProcess:
             if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, _ENDINGS):
                 raise kind(said)
             raise ProgramError(said)
-        return decode(reply["value"])
+        return decode(reply["value"], lambda number: Handle(self, number))
 
 
 class Function:
@@ -212,6 +351,14 @@ class Function:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return the function's value. Raises its exception, Missing, or AnswerEnded."""
         return self._answer.call(self._name, arguments, named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._answer.call("get", (name,), {}, self._name)
+
+    def __instancecheck__(self, value: object) -> bool:
+        return isinstance(value, Handle) and self._answer.call("is", (self._name,), {}, value) is True
 
 
 def results(item: dict[str, Any], answer: AnswerProcess) -> list[str]:
@@ -242,6 +389,12 @@ def check(item: dict[str, Any], test: dict[str, Any], answer: AnswerProcess) -> 
         exec(compile(observed(test["code"]), "test.py", "exec"), space)  # noqa: S102 -- the same
         return
     given = answer.call(test["call"], test["args"], test["kwargs"])
+    if "steps" in test:
+        for (name, *arguments), expected in zip(test["steps"], test["expected"], strict=True):
+            value = answer.call(name, arguments, {}, given) if item["command"] else getattr(given, name)(*arguments)
+            value = list(value) if isinstance(value, tuple) else value
+            assert value == expected, f"{name} gave {_shown(value)}, expected {_shown(expected)}"
+        return
     # JSON turns tuples into lists, so expected values never hold a tuple.
     given = list(given) if isinstance(given, tuple) else given
     assert given == test["expected"], f"{test['call']} gave {_shown(given)}, expected {_shown(test['expected'])}"
@@ -299,7 +452,10 @@ def _asserted(error: BaseException, code: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = NO_DATA if isinstance(value, Handle) else repr(value)
+    except BaseException:  # noqa: BLE001 -- a list may hold an object, and what it says of itself may fail
+        text = NO_DATA
     return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"
 
 

@@ -26,13 +26,15 @@ class Submission:
 
     A test is {"code": Python source}, which fails by raising, or {"call": name, "args": [...], "kwargs": {...},
     "expected": value}. `setup` is Python source that runs before each test of the first kind; `names` are the program's
-    functions, which take precedence over functions of the same name in the setup.
+    functions, which take precedence over functions of the same name in the setup. `command` runs a program of another
+    language, as `checker.py` says.
     """
 
     programs: Sequence[str]
     tests: Sequence[Mapping[str, Any]]
     names: Sequence[str]
     setup: str = ""
+    command: Sequence[str] = ()
 
 
 async def check(submission: Submission, runner: Programs, *, cpu_seconds: int, seconds: float) -> list[str]:
@@ -47,6 +49,7 @@ async def check(submission: Submission, runner: Programs, *, cpu_seconds: int, s
         "setup": submission.setup,
         "tests": list(submission.tests),
         "names": list(submission.names),
+        "command": list(submission.command),
         "cpu_seconds": cpu_seconds,
         "token": token,
     }

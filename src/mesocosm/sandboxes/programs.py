@@ -1,4 +1,4 @@
-"""Run short untrusted Python programs, and return their output and how they ended."""
+"""Run short untrusted programs, by default in Python, and return their output and how they ended."""
 
 import asyncio
 import contextlib
@@ -61,6 +61,7 @@ class Programs:
     check, ten times a second, finds more than `most_memory` bytes in use, and by the kernel where it can (`cgroup.py`).
     An unsafe program has these limits, an empty environment and a temporary folder, and otherwise all our rights: that
     is no isolation. A confined one sees the `readable` folders besides the system's, and nothing in the `hidden` ones.
+    `command` runs the source that follows as its last word, by default our Python.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Programs:
         most_memory: int = 2048 * MIB,
         readable: Sequence[Path] = (),
         hidden: Sequence[Path] = (),
+        command: Sequence[str] = (),
     ) -> None:
         self._unsafe = unsafe
         self._most_memory = most_memory
@@ -80,7 +82,7 @@ class Programs:
         installed = Path(sys.base_prefix)
         seen = tuple(dict.fromkeys((installed, installed.resolve(), *readable)))
         view = FilesystemView(seen, hidden=tuple(hidden))
-        words = [str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c"]
+        words = list(command) or [str(Path(sys.executable).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c"]
         self._command = [*allowance.words(), *words] if unsafe else confined(words, view, allowance)
 
     async def run(self, source: str, *, stdin: bytes = b"", seconds: float = 30.0, most_output: int = MIB) -> Ended:

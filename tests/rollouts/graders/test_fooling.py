@@ -42,6 +42,8 @@ CASES = {
     "regex-label": Case("regex", "It is Paris.", "Paris", {"match": r"(?:It is )?{label}\.?"}),
     "choice": Case("choice", "The answer is C.", "C"),
     "choice-texts": Case("choice", "42", "C", {"choices_from": "options"}, {"options": ["12", "3", "42", "40"]}),
+    "math": Case("math", "So it is \\boxed{42}.", "42"),
+    "math-formula": Case("math", "The answer is $(x+1)^2$.", "x^2+2x+1"),
     "json_schema": Case("json_schema", '{"pens": 42}', None, {"schema": SCHEMA}),
     "json-label": Case("json_schema", '{"pens": 42}', '{"pens": 42}', {"equals_label": True}),
     "code": Case("code", "def add(a, b):\n    return a + b", "assert add(1, 2) == 3\nassert add(2, 2) == 4"),

@@ -230,7 +230,7 @@ def test_an_expression_without_end_is_ended(pattern: str, monkeypatch: pytest.Mo
 
 def test_a_worker_that_was_killed_is_replaced() -> None:
     assert found("a", "a") == ["a"]
-    worker = matching._idle[-1]
+    worker = matching._WORKERS._idle[-1]
     worker.kill()
     worker.wait()
     assert found("a", "aa") == ["a", "a"]
@@ -334,8 +334,9 @@ def test_the_rules_need_no_more_than_the_sdk() -> None:
     code = (
         "import sys; import mesocosm.rollouts.graders.exact, mesocosm.rollouts.graders.normalised, "
         "mesocosm.rollouts.graders.numeric, mesocosm.rollouts.graders.regex, mesocosm.rollouts.graders.json_schema, "
-        "mesocosm.rollouts.graders.choice, mesocosm.rollouts.graders.judge, mesocosm.rollouts.graders.code; "
-        "print(*{name.split('.')[0] for name in sys.modules} & {'msgspec', 'sqlalchemy', 'fastapi', 'click'});"
+        "mesocosm.rollouts.graders.choice, mesocosm.rollouts.graders.math, mesocosm.rollouts.graders.judge, "
+        "mesocosm.rollouts.graders.code; "
+        "print(*{name.split('.')[0] for name in sys.modules} & {'msgspec', 'sympy', 'sqlalchemy', 'fastapi', 'click'});"
         "print(*sorted(name for name in sys.modules if name.startswith('mesocosm.') and 'rollouts' not in name))"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

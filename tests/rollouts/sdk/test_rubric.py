@@ -53,10 +53,21 @@ def test_marks_differ_each_time_and_cannot_be_guessed() -> None:
     assert len(first.splitlines()[0]) > 30
 
 
-@pytest.mark.parametrize(("said", "score"), [(7, 1.0), (-3, 0.0), (1, 1.0), ("0.5", 0.5)])
-async def test_a_score_out_of_the_range_is_clamped(said: object, score: float) -> None:
-    async with ModelServer(json.dumps({"score": said, "explanation": ""})) as server:
-        assert (await judged(server)).score == score
+@pytest.mark.parametrize("said", [7, -3, True, "7/10", "high"])
+async def test_a_score_off_the_range_is_asked_for_again_and_then_an_error(said: object) -> None:
+    off = json.dumps({"score": said, "explanation": ""})
+    replies = iter((off, GOOD))
+    async with ModelServer(lambda _: next(replies)) as server:
+        assert (await judged(server)).score == 0.75
+    assert "from 0 to 1" in server.calls[1].body["messages"][-1]["content"]
+    async with ModelServer(off) as server:
+        with pytest.raises(ProviderRequestError, match="score"):
+            await judged(server)
+
+
+async def test_a_score_may_be_a_text() -> None:
+    async with ModelServer(json.dumps({"score": "0.5", "explanation": ""})) as server:
+        assert (await judged(server)).score == 0.5
 
 
 async def test_the_range_is_the_callers() -> None:
@@ -81,7 +92,7 @@ async def test_a_provider_without_schemas_is_asked_for_plain_json() -> None:
 )
 async def test_a_judge_that_gives_no_score_is_an_error(said: str) -> None:
     async with ModelServer(said) as server:
-        with pytest.raises(ProviderRequestError, match="score") as caught:
+        with pytest.raises(ProviderRequestError, match=r"score|JSON") as caught:
             await judged(server)
     assert (caught.value.provider, caught.value.model) == ("openai", "openai/gpt")
 

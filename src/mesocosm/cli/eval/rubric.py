@@ -72,7 +72,7 @@ def rubric(
         raise UsageError(f"--score-min {score_min:g} is not below --score-max {score_max:g}")
     # At temperature 0 all opinions would be the same.
     temperature = 0.0 if number == 1 else 1.0
-    config = JudgeConfig(rubric=_rubric(text), score_min=score_min, score_max=score_max, temperature=temperature)
+    config = JudgeConfig(rubric=read_rubric(text), score_min=score_min, score_max=score_max, temperature=temperature)
     table = open_table(data)
     if not set(ANSWERS) & set(table.columns):
         raise UsageError(
@@ -86,7 +86,8 @@ def rubric(
     return NONE_JUDGED if failed == len(found) else SOME_FAILED if failed else 0
 
 
-def _rubric(text: str) -> str:
+def read_rubric(text: str) -> str:
+    """Return a rubric, read from the file that `@` names. Raises UsageError."""
     from mesocosm.core.failure import UsageError
 
     if text.startswith("@"):

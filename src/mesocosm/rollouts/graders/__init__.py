@@ -11,7 +11,7 @@ Except for running code they need only the standard library, pydantic and `mesoc
 import importlib
 from typing import Any
 
-NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "code", "judge")
+NAMES = ("exact", "normalised", "numeric", "regex", "json_schema", "choice", "math", "code", "judge")
 """The ready-made graders of this package; plug-ins add more under the entry point group `mesocosm.graders`."""
 
 _PLACES = {

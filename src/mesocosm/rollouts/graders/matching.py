@@ -4,20 +4,14 @@ Python's expressions have no limit, and one like `(a+)+$` takes practically fore
 Harmless expressions cannot be recognised reliably, so all are treated the same way.
 """
 
-import atexit
-import contextlib
 import json
-import os
 import re
-import subprocess
 import sys
-import threading
-from typing import Any
+
+from mesocosm.rollouts.graders.workers import LineWorkers
 
 SECONDS = 1.0
 """CPU seconds that one match may take; wall-clock time would make matches fail on a busy machine."""
-_WALL_FACTOR = 30
-"""Wall-clock limit as a multiple of SECONDS, for systems that cannot limit CPU time."""
 _MOST_FOUND = 1000
 _WORKER = """
 import json, re, signal, sys
@@ -41,6 +35,9 @@ for line in sys.stdin.buffer:
 """
 
 
+_WORKERS = LineWorkers([sys.executable, "-I", "-S", "-X", "utf8", "-c", _WORKER], 30 * SECONDS)
+
+
 class TooSlow(Exception):
     """An expression takes too long on a text."""
 
@@ -61,76 +58,9 @@ def found(pattern: str, text: str, *, flags: int = 0, full: bool = False, group:
     """
     asked = {"pattern": pattern, "text": text, "flags": flags, "full": full, "group": group}
     line = json.dumps({**asked, "most": _MOST_FOUND, "seconds": SECONDS}).encode() + b"\n"
-    with _turns:
-        worker = _take()
-        reply = _ask(worker, line)
-        if reply is None:
-            raise TooSlow(f"the expression {pattern!r:.80} took longer than {SECONDS:g} s on {len(text):,} characters")
-        _give(worker)
+    reply = _WORKERS.ask(line)
+    if reply is None:
+        raise TooSlow(f"the expression {pattern!r:.80} took longer than {SECONDS:g} s on {len(text):,} characters")
     hits = json.loads(reply)
     assert isinstance(hits, list)
     return hits
-
-
-def _ask(worker: "subprocess.Popen[bytes]", line: bytes) -> bytes | None:
-    """Return the worker's reply, or None if it was killed or died."""
-    assert worker.stdin is not None
-    assert worker.stdout is not None
-    watch = threading.Timer(_WALL_FACTOR * SECONDS, worker.kill)
-    watch.daemon = True
-    watch.start()
-    reply = b""
-    try:
-        with contextlib.suppress(OSError):
-            worker.stdin.write(line)
-            worker.stdin.flush()
-            reply = worker.stdout.readline()
-    finally:
-        watch.cancel()
-        watch.join()
-        if not reply.endswith(b"\n") or worker.poll() is not None:
-            _end(worker)
-    return reply if reply.endswith(b"\n") else None
-
-
-_idle: list["subprocess.Popen[bytes]"] = []
-_turns = threading.BoundedSemaphore(2 + (os.cpu_count() or 1))
-
-
-def _take() -> "subprocess.Popen[bytes]":
-    """Return an idle worker, or a new one."""
-    with contextlib.suppress(IndexError):
-        while True:
-            worker = _idle.pop()
-            if worker.poll() is None:
-                return worker
-            _end(worker)
-    environment = {name: os.environ[name] for name in ("SYSTEMROOT",) if name in os.environ}
-    pipe: Any = subprocess.PIPE
-    command = [sys.executable, "-I", "-S", "-X", "utf8", "-c", _WORKER]
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment)  # noqa: S603
-
-
-def _give(worker: "subprocess.Popen[bytes]") -> None:
-    if worker.poll() is None:
-        _idle.append(worker)
-
-
-def _end(worker: "subprocess.Popen[bytes]") -> None:
-    worker.kill()
-    for stream in (worker.stdin, worker.stdout):
-        if stream is not None:
-            with contextlib.suppress(OSError):
-                stream.close()
-    worker.wait()
-
-
-@atexit.register
-def _end_all() -> None:
-    while _idle:
-        _end(_idle.pop())
-
-
-if hasattr(os, "register_at_fork"):
-    # A child process must not use the pipes of its parent's workers.
-    os.register_at_fork(after_in_child=_idle.clear)

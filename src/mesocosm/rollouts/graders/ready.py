@@ -59,6 +59,10 @@ class ReadyGrader(Grader, Generic[C]):
         super().__init__(chosen)
         self.options: C = chosen  # type: ignore[assignment]  # validated against Config, which is C
 
+    def lacking(self) -> str:
+        """Return what is not installed on this machine and is needed, and how to get it; empty if nothing is."""
+        return ""
+
     @abstractmethod
     async def verdict(self, ctx: GraderContext, reply: str) -> GraderVerdict:
         """Grade a reply. Raises ValueError if the row has no right answer."""

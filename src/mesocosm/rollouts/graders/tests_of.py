@@ -12,7 +12,7 @@ from mesocosm.rollouts.graders.answer import MissingLabel
 
 _FORMS = (
     "Python text with assert statements or a function check(candidate), a list of such texts, "
-    'a list of {"args", "kwargs", "expected"}, or a list of {"stdin", "stdout"}'
+    'a list of {"args", "kwargs", "expected"}, for a class with "steps", or a list of {"stdin", "stdout"}'
 )
 
 
@@ -66,16 +66,27 @@ def _calls(items: list[dict[str, Any]], entry_point: str) -> Tests:
             "tests with args and expected need the name of the function: set entry_point, or entry_point_from to the "
             "metadata that holds it"
         )
-    calls = tuple(
-        {
-            "call": entry_point,
-            "args": list(item.get("args", ())),
-            "kwargs": dict(item.get("kwargs") or {}),
-            "expected": item["expected"],
-        }
-        for item in items
-    )
-    return Tests(calls=calls, names=(entry_point,))
+    return Tests(calls=tuple(_call(item, entry_point) for item in items), names=(entry_point,))
+
+
+def _call(item: dict[str, Any], entry_point: str) -> dict[str, Any]:
+    call = {
+        "call": entry_point,
+        "args": list(item.get("args", ())),
+        "kwargs": dict(item.get("kwargs") or {}),
+        "expected": item["expected"],
+    }
+    if "steps" not in item:
+        return call
+    steps, expected = item["steps"], item["expected"]
+    named = isinstance(steps, list) and all(isinstance(s, list) and s and str(s[0]).isidentifier() for s in steps)
+    if not named or not isinstance(expected, list) or len(expected) != len(steps):
+        raise MissingLabel(
+            '"steps" should be a list of [method, argument, ...], and "expected" as long a list of values'
+        )
+    if all(value is None for value in expected):
+        raise MissingLabel("the steps expect nothing but null: any object would pass them")
+    return {**call, "steps": steps}
 
 
 def _written(texts: list[str], entry_point: str) -> Tests:
