@@ -45,7 +45,7 @@ _LEAD = (
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class StatedOption:
     """The letter that a reply chooses, or None with the reason why it chooses none."""
 
     letter: str | None
@@ -92,7 +92,7 @@ def _shapes(letters: str) -> _Shapes:
     return _Shapes(letters)
 
 
-def chosen_option(reply: str, letters: str, texts: Sequence[str] = (), *, marked: bool = False) -> Chosen:
+def chosen_option(reply: str, letters: str, texts: Sequence[str] = (), *, marked: bool = False) -> StatedOption:
     """Return the option that a reply chooses; `texts` are the options' own, `marked` is for an extracted answer."""
     return _reader(letters, tuple(texts)).chosen(reply, marked=marked)
 
@@ -123,7 +123,7 @@ class _Reader:
         self._texts = [_plain(text) for text in texts]
         self._longest = max(map(len, texts), default=0) + 50
 
-    def chosen(self, reply: str, *, marked: bool) -> Chosen:
+    def chosen(self, reply: str, *, marked: bool) -> StatedOption:
         text = readable(reply)
         if len(text) < 400 and (whole := self._whole(text)) is not None:
             return whole
@@ -139,26 +139,30 @@ class _Reader:
         plain = [(claim, letters) for claim, letters in read if not claim.doubt]
         if plain:
             several = len(set().union(*(letters for _, letters in plain))) > _MOST_STATED
-            return Chosen(None, "it states several options") if several else self._settled(plain[-1], text)
+            return StatedOption(None, "it states several options") if several else self._settled(plain[-1], text)
         if read:
-            return Chosen(None, f"what it states is doubtful: {read[-1][0].doubt!r}")
+            return StatedOption(None, f"what it states is doubtful: {read[-1][0].doubt!r}")
         return self._concluded(text)
 
-    def _whole(self, text: str) -> Chosen | None:
+    def _whole(self, text: str) -> StatedOption | None:
         """Return what a reply of nothing but an option chooses."""
         alone = self._shapes.alone.fullmatch(text) if len(text) < 50 else None
         place = self._words(text)
         if alone is not None:
             if text.rstrip().endswith(("?", "？")):
-                return Chosen(None, "it asks")
+                return StatedOption(None, "it asks")
             if "+" in text or "#" in text.strip("# \n") or "°" in text:
                 return None
             # A letter that is also the text of another option is ambiguous.
             letter = alone[1].upper()
-            return Chosen(letter) if place in (None, letter) else Chosen(None, "its letter is another option's text")
+            return (
+                StatedOption(letter)
+                if place in (None, letter)
+                else StatedOption(None, "its letter is another option's text")
+            )
         if place is None and (hit := self._shapes.pair.fullmatch(text)) and self._words(hit[2]) == hit[1].upper():
             place = hit[1].upper()
-        return None if place is None else Chosen(place)
+        return None if place is None else StatedOption(place)
 
     def _words(self, text: str) -> str | None:
         """Return the letter of the one option with exactly this text, or None."""
@@ -168,9 +172,9 @@ class _Reader:
         places = [place for place, option in enumerate(self._texts) if option and option == plain]
         return self._letters[places[0]] if len(places) == 1 else None
 
-    def _told(self, claim: Claim) -> Chosen:
+    def _told(self, claim: Claim) -> StatedOption:
         if claim.doubt:
-            return Chosen(None, claim.doubt)
+            return StatedOption(None, claim.doubt)
         return _single(self._named(claim.text))
 
     def _verdicts(self, text: str) -> Iterator[Claim]:
@@ -178,14 +182,14 @@ class _Reader:
             if not _NO_OPTION.search(text, max(hit.start() - 12, 0), hit.end(1)):
                 yield claim_at(text, hit.start(), hit[1], hit.end())
 
-    def _concluded(self, text: str) -> Chosen:
+    def _concluded(self, text: str) -> StatedOption:
         """Return the option of the last sentence, else of the one line that is an option."""
         lines = {found[1] for found in self._shapes.line.finditer(text)}
         claim = last_sentence(text)
         if not claim.doubt and len(lines) <= 1:
             said = claim.text.strip()
             if not lines and (place := self._words(_IS_IT.sub("", _IT_IS.sub("", said)))) is not None:
-                return Chosen(place)
+                return StatedOption(place)
             led = self._shapes.led.match(said)
             names = self._named(said)
             if led is not None and led[1].isupper() and names == {led[1]}:
@@ -195,36 +199,36 @@ class _Reader:
             for shape in (self._shapes.option, self._shapes.ended):
                 hits = {found[1].upper() for found in shape.finditer(said)}
                 if len(hits) == 1 and names <= hits:
-                    return Chosen(hits.pop())
+                    return StatedOption(hits.pop())
         if len(lines) == 1:
             hit = next(self._shapes.line.finditer(text))
             said = first_sentence(text[hit.start(1) : hit.end() + 200])
             line = claim_at(text, hit.start(1), said, hit.start(1) + len(said))
             if line.doubt or not self._named(line.text) <= {hit[1]}:
-                return Chosen(None, line.doubt or "its line names several options")
+                return StatedOption(None, line.doubt or "its line names several options")
             return self._agreed(hit[1], text, hit.end(1))
         if len(lines) > 1:
-            return Chosen(None, "it lists several options")
-        return Chosen(None, claim.doubt or "no single option is chosen")
+            return StatedOption(None, "it lists several options")
+        return StatedOption(None, claim.doubt or "no single option is chosen")
 
-    def _settled(self, read: tuple[Claim, set[str]], text: str) -> Chosen:
+    def _settled(self, read: tuple[Claim, set[str]], text: str) -> StatedOption:
         claim, letters = read
         if len(letters) > 1:
-            return Chosen(None, "its statement names several options")
+            return StatedOption(None, "its statement names several options")
         letter = next(iter(letters))
         said = self._words(re.sub(rf"\(?\b{letter}\b\)?", " ", claim.text))
         if said not in (None, letter):
-            return Chosen(None, f"the text beside {letter} is that of {said}")
+            return StatedOption(None, f"the text beside {letter} is that of {said}")
         place = text.find(letter, claim.end - len(claim.text) - 1)
-        return Chosen(letter) if place < 0 else self._agreed(letter, text, place + 1)
+        return StatedOption(letter) if place < 0 else self._agreed(letter, text, place + 1)
 
-    def _agreed(self, letter: str, text: str, end: int) -> Chosen:
+    def _agreed(self, letter: str, text: str, end: int) -> StatedOption:
         """Return a letter, unless the text of another option stands behind it."""
         rest = text[end : end + 200].partition("\n")[0].strip(" \t).:]}_-–—(,$")
         said = self._words(rest)
         if said not in (None, letter):
-            return Chosen(None, f"the text behind {letter} is that of {said}")
-        return Chosen(letter)
+            return StatedOption(None, f"the text behind {letter} is that of {said}")
+        return StatedOption(letter)
 
     def _tail(self, rest: str) -> bool:
         """Return whether an option's text follows its letter, or a reason."""
@@ -243,7 +247,7 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().strip(" \t\n.\"'`*$").split())
 
 
-def _single(letters: set[str]) -> Chosen:
+def _single(letters: set[str]) -> StatedOption:
     if len(letters) == 1:
-        return Chosen(next(iter(letters)))
-    return Chosen(None, "its statement names several options" if letters else "no single option is chosen")
+        return StatedOption(next(iter(letters)))
+    return StatedOption(None, "its statement names several options" if letters else "no single option is chosen")
