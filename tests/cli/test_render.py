@@ -42,7 +42,17 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (0, "0.0000"), (1 / 3, "0.3333"), (-2.5, "-2.5000"), (999.9999, "999.9999"), (12345.67, "12,345.7")],
+    [
+        (None, "–"),
+        (0, "0.0000"),
+        (1 / 3, "0.3333"),
+        (-2.5, "-2.5000"),
+        (999.9999, "999.9999"),
+        (12345.67, "12,345.7"),
+        (1.05e-05, "1.05e-05"),
+        (-3e-17, "0.0000"),
+        (2e200, "2.00e+200"),
+    ],
 )
 def test_scores_have_four_decimals(value: float | None, text: str) -> None:
     assert number(value) == text
@@ -56,6 +66,11 @@ def test_a_narrow_terminal_loses_spare_columns_in_their_order(width: int, shown:
 def test_an_interval_needs_both_ends() -> None:
     assert interval(0.25, 0.5) == "[0.2500, 0.5000]"
     assert interval(None, 0.5) == interval(0.5, None) == ""
+
+
+def test_different_ends_of_an_interval_never_look_the_same() -> None:
+    assert interval(0.49998, 0.50002, weak=True) == "[0.49998, 0.50002] weak"
+    assert interval(1e-6, 2e-6) == "[1.00e-06, 2.00e-06]"
 
 
 @pytest.mark.parametrize(

@@ -182,9 +182,10 @@ def paired_interval(
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return paired_rate_difference(*_table(x, y), level)
     deltas = differences(x, y)
-    if len(deltas) < 2 or min(deltas) < max(deltas):
-        # Equal runs have symmetric differences, and the test flips their signs: both call for the same interval.
-        return mean_interval(deltas, level, symmetric=True)
+    # Equal runs have symmetric differences, and the test flips their signs: both call for the same interval.
+    found = mean_interval(deltas, level, symmetric=True)
+    if len(deltas) < 2 or found.bounded:
+        return found
     seen = max(map(max, (x, y))) - min(map(min, (x, y)))
     reach = max(width or 0.0, seen)
     return mean_interval(deltas, level, (-reach, reach) if reach else None)
