@@ -138,6 +138,15 @@ def test_delta_is_b_minus_a_with_the_interval_around_it(shelf: Shelf) -> None:
     assert (down.winner, up.winner) == ("a", "b")
 
 
+@pytest.mark.parametrize("prefix", ["", "other "], ids=["same tasks", "other tasks"])
+def test_no_difference_exceeds_that_of_the_bounds(shelf: Shelf, prefix: str) -> None:
+    shelf.add("a", {str(i): (value,) for i, value in enumerate((0.0, 0.1, 0.0))})
+    shelf.add("b", {f"{prefix}{i}": (value,) for i, value in enumerate((0.9, 0.5, 1.0))})
+    assert pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"])).contrast.delta.high == 1.0
+    shelf.add("beyond", {f"{prefix}{i}": (value,) for i, value in enumerate((3.0, 5.0, 4.0))})
+    assert pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "beyond"])).contrast.delta.high > 4
+
+
 def test_five_flips_of_five_are_a_tie(shelf: Shelf) -> None:
     a, b = table(both=0, only_a=0, only_b=5, neither=0)
     shelf.add("a", a)
