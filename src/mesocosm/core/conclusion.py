@@ -113,7 +113,7 @@ _CONDITION = re.compile(
     r"^\W*(?:why|who)\b|\b(?:false|wrong|incorrect|untrue|claim|myth) ?:"
     r"|\b(?:if|unless|assuming|suppos\w{1,4}|had|wenn|falls|si|se|если)\b|如果|もし"
     # Somebody else's, or the next one.
-    r"|\b(?!(?:I|we|it|that|this|which)\b)\w+ (?:said|claims?|claimed|thinks|believed?s?|insist(?:s|ed)|guessed)"
+    r"|\b(?!(?:I|we|it|that|this|which)\b)\w+ (?:said|claims|claimed|thinks|believe[ds]|insist(?:s|ed)|guessed)"
     r" (?:that )?(?:(?:the|his|her|their|correct|right|final|best) )*$"
     r"|\b(?:friend|teacher|professor|student|brother|sister|mother|father|colleague|classmate|he|she) says"
     r" (?:that )?(?:(?:the|his|her|their|correct|right|final|best) )*$"

@@ -177,6 +177,8 @@ def test_a_label_without_a_number_is_the_rows_fault(label: str | None) -> None:
         ("A fits nothing.\n\n**C** is therefore correct.", True),
         ("As I said, the answer is C.", True),
         ("That said, the answer is C.", True),
+        ("I strongly believe the answer is C.", True),
+        ("We can claim that the answer is C.", True),
         ("My friend said the answer is C.", False),
         ("He claims that the correct answer is C.", False),
         ("The teacher says the answer is C.", False),
