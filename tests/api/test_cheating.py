@@ -66,6 +66,7 @@ def test_what_is_solvable_free_or_forgeable_is_said(rule: str, words: str, playe
     found = verdict(tmp_path, rule)
     assert found.words == words
     assert players <= earning(found)
+    assert all(one.weak for one in found.players if one.value is not None)
     assert found.ok == (words == "solvable · not free · not forgeable")
 
 

@@ -34,7 +34,7 @@ def test_rows_are_asked_and_the_score_is_told_with_what_can_be_done_next(ask: As
 
     assert done.code == 0, done.err
     score, browser, python = done.out.splitlines()
-    assert score == "score     1.0000  [0.5101, 1.0000]  4/4"
+    assert score == "score     1.0000  [0.5101, 1.0000] weak  4/4"
     assert browser.startswith("browser    ")
     assert python == 'in Python  mc.evaluate("q.csv", prompt="{question}", grader="numeric", model="builtin/oracle")'
     assert done.err.startswith("q · 4 rows · right answer: column answer · oracle\n")
@@ -189,7 +189,7 @@ def test_models_are_compared_and_a_regression_closes_the_gate(ask: Ask) -> None:
     assert done.code == 1
     lines = done.out.splitlines()
     assert lines[0] == "q, numeric"
-    assert lines[1] == "  builtin/oracle  1.0000 [0.5101, 1.0000]"
+    assert lines[1] == "  builtin/oracle  1.0000 [0.5101, 1.0000] weak"
     assert lines[2].startswith("  builtin/empty   0.0000 [")
     assert lines[3].startswith("  difference -1.0000 [")
     assert "flipped    mesocosm compare last~1 last --flipped" in lines
@@ -239,8 +239,8 @@ def test_answers_that_are_there_are_graded_without_a_model(ask: Ask, here: Path)
 
     assert done.code == 0, done.err
     assert done.out.splitlines()[:2] == [
-        "score     0.5000  [0.0945, 0.9055]  2/2",
-        "exact     0.0000  [0.0000, 0.6576]  2/2",
+        "score     0.5000  [0.0945, 0.9055] weak  2/2",
+        "exact     0.0000  [0.0000, 0.6576] weak  2/2",
     ]
 
 
@@ -323,7 +323,7 @@ def test_a_marked_function_is_run_with_its_parameters(ask: Ask, here: Path) -> N
     done = ask("run", "bench.py@sums", "-m", "builtin/oracle", "-P", "most=3", "--quiet")
 
     assert done.code == 0, done.err
-    assert done.out.startswith("score     1.0000  [0.4385, 1.0000]  3/3\n")
+    assert done.out.startswith("score     1.0000  [0.4385, 1.0000] weak  3/3\n")
     assert 'mc.evaluate("bench.py@sums", params={"most": 3}, model="builtin/oracle")' in done.out
 
 

@@ -48,6 +48,11 @@ def test_scores_have_four_decimals(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
+@pytest.mark.parametrize(("value", "text"), [(1.05e-5, "1.05e-05"), (-3e-17, "0.0000"), (2e200, "2.00e+200")])
+def test_tiny_and_huge_scores_have_a_power_of_ten(value: float, text: str) -> None:
+    assert number(value) == text
+
+
 @pytest.mark.parametrize(("width", "shown"), [(40, [0, 1, 2, 3]), (29, [0, 1, 2]), (21, [0, 2]), (1, [0, 2])], ids=str)
 def test_a_narrow_terminal_loses_spare_columns_in_their_order(width: int, shown: list[int]) -> None:
     assert fitting(["id", "domain", "score", "started"], [["x" * 10, "y" * 6, "0.5", "today"]], width, (3, 1)) == shown
@@ -56,6 +61,11 @@ def test_a_narrow_terminal_loses_spare_columns_in_their_order(width: int, shown:
 def test_an_interval_needs_both_ends() -> None:
     assert interval(0.25, 0.5) == "[0.2500, 0.5000]"
     assert interval(None, 0.5) == interval(0.5, None) == ""
+
+
+def test_different_ends_of_an_interval_never_look_the_same() -> None:
+    assert interval(0.49998, 0.50002, weak=True) == "[0.49998, 0.50002] weak"
+    assert interval(1e-6, 2e-6) == "[1.00e-06, 2.00e-06]"
 
 
 @pytest.mark.parametrize(

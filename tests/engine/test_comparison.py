@@ -138,6 +138,15 @@ def test_delta_is_b_minus_a_with_the_interval_around_it(shelf: Shelf) -> None:
     assert (down.winner, up.winner) == ("a", "b")
 
 
+@pytest.mark.parametrize("prefix", ["", "other "], ids=["same tasks", "other tasks"])
+def test_no_difference_exceeds_that_of_the_bounds(shelf: Shelf, prefix: str) -> None:
+    shelf.add("a", {str(i): (value,) for i, value in enumerate((0.0, 0.1, 0.0))})
+    shelf.add("b", {f"{prefix}{i}": (value,) for i, value in enumerate((0.9, 0.5, 1.0))})
+    assert pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"])).contrast.delta.high == 1.0
+    shelf.add("beyond", {f"{prefix}{i}": (value,) for i, value in enumerate((3.0, 5.0, 4.0))})
+    assert pair_of(compare(shelf.get_run, shelf.score_rows, ["a", "beyond"])).contrast.delta.high > 4
+
+
 def test_five_flips_of_five_are_a_tie(shelf: Shelf) -> None:
     a, b = table(both=0, only_a=0, only_b=5, neither=0)
     shelf.add("a", a)
@@ -276,7 +285,7 @@ def test_failures_without_anything_to_count_as_are_missing(shelf: Shelf) -> None
     shelf.add("b", singles([1.0, 2.0]), [REWARD], name="second")
     group = group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"]))
     assert group.pairs == ()
-    assert group.note == "Second cannot be compared with a: the first has no scored task."
+    assert group.note == "Run second cannot be compared with a: the first has no scored task."
 
 
 def test_trials_of_a_task_count_as_one_by_their_mean(shelf: Shelf) -> None:
@@ -473,7 +482,9 @@ def test_a_run_that_was_scored_by_other_rules_is_told(shelf: Shelf) -> None:
 def test_a_doubt_about_a_run_is_told(shelf: Shelf) -> None:
     shelf.add("a", singles([1.0, 0.0]))
     doubtful = shelf.add("b", singles([1.0, 0.0]), provenance={"unverified": True})
-    assert f"B is in doubt: {doubtful.doubt}." in group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"])).note
+    assert (
+        f"Run b is in doubt: {doubtful.doubt}." in group_of(compare(shelf.get_run, shelf.score_rows, ["a", "b"])).note
+    )
 
 
 def test_metrics_that_were_declared_differently_are_told(shelf: Shelf) -> None:
@@ -497,7 +508,7 @@ def test_a_run_that_goes_on_is_compared_over_what_is_stored_and_says_so(shelf: S
     assert isinstance(score, MetricResult)
     assert (score.value, score.n_scored, score.missing) == (0.0, 4, {"not_run": 6})
     assert (group.pairs[0].contrast.n_a, group.pairs[0].contrast.counts.only_a) == (4, 6)
-    assert "Slow is still going on" in group.note
+    assert "Run slow is still going on" in group.note
 
 
 @pytest.mark.parametrize("status", [RunStatus.RUNNING, RunStatus.STOPPED])

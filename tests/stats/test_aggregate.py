@@ -52,6 +52,12 @@ def test_a_median_is_bootstrapped_exactly_or_clustered() -> None:
     assert aggregate("median", REWARDS, TASKS) == median_clustered(GROUPS)
 
 
+@pytest.mark.parametrize("tasks", [None, [task // 2 for task in range(20)]], ids=["values", "trials"])
+def test_a_median_of_equal_values_has_no_interval(tasks: list[int] | None) -> None:
+    found = aggregate("median", [37.5] * 19 + [40.0], tasks)
+    assert (found.value, found.bounded, found.method) == (37.5, False, "none")
+
+
 def test_a_sum_is_the_mean_times_the_number_of_values() -> None:
     mean, total = aggregate("mean", REWARDS), aggregate("sum", REWARDS)
     assert total.value == 11.5

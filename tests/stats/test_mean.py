@@ -227,3 +227,9 @@ def test_symmetric_values_have_the_t_interval_and_are_weak_if_they_are_skewed() 
     margin = 2.364624 * statistics.stdev(values) / math.sqrt(8)
     assert (found.low, found.high) == pytest.approx((-0.375 - margin, -0.375 + margin), abs=1e-5)
     assert (found.method, found.weak) == ("student", True)
+
+
+def test_trials_of_huge_values_have_an_interval_although_their_sum_is_no_usable_value() -> None:
+    found = clustered([[9e299, 9e299], [8e299, 7e299], [1.0, 2.0]])
+    assert found.value == pytest.approx(5.5e299)
+    assert found.low < found.value < found.high

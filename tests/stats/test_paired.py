@@ -50,6 +50,8 @@ def test_differences_that_do_not_vary_have_no_width_of_zero() -> None:
     found = paired_difference(run([0.9] * 20), run([0.4] * 20))
     assert (found.difference.method, found.difference.weak, found.verdict) == ("effective wilson", True, "a")
     assert found.difference.low < 0.5 == found.difference.high
+    rounded = paired_difference(run([0.6, 0.3, 0.2, 1.0] * 5), run([0.5, 0.2, 0.1, 0.9] * 5))
+    assert (rounded.difference.method, rounded.difference.weak) == ("effective wilson", True)
     nothing = paired_difference(run([37.5] * 20), run([37.5] * 20))
     assert (nothing.difference.method, nothing.difference.bounded, nothing.verdict) == ("none", False, "tie")
 

@@ -40,6 +40,7 @@ class Played:
     high: float | None = None
     scored: int = 0
     missing: str = ""
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,4 +180,4 @@ class _Table:
         if found is None or found.value is None:
             causes = ", ".join(f"{many} {cause}" for cause, many in (found.missing if found else {}).items())
             return replace(one, missing=causes or run.error or "no score")
-        return replace(one, value=found.value, low=found.low, high=found.high, scored=found.n_scored)
+        return replace(one, value=found.value, low=found.low, high=found.high, scored=found.n_scored, weak=found.weak)

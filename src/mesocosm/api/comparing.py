@@ -14,6 +14,7 @@ from mesocosm.api.running import call_site
 from mesocosm.api.values import Table, Value, value_of
 from mesocosm.api.waiting import waited
 from mesocosm.core.failure import UsageError
+from mesocosm.core.score import interval_text, number_text
 from mesocosm.engine import session
 
 if TYPE_CHECKING:
@@ -111,12 +112,13 @@ class Comparison:
             lines.append(f"{group.runs[0].benchmark}, {name}")
             for run, result in zip(group.runs, group.scores, strict=True):
                 value = value_of(result)
-                said = "– (nothing scored)" if value is None else f"{float(value):.4f} {value.interval}"
-                lines.append(f"  {self._labels[run.id]:<{width}}  {said}")
+                said = "– (nothing scored)" if value is None else f"{number_text(value)} {value.interval}"
+                lines.append(f"  {self._labels[run.id]:<{width}}  {said}".rstrip())
             several = len(group.pairs) > 1
             for pair in map(self._pair, group.pairs):
                 which = f" {pair.b} - {pair.a}" if several else ""
-                lines.append(f"  difference{which} {_signed(pair.difference)}  p={pair.p_value:.4f}  {pair.winner}")
+                p_value = "p<0.001" if pair.p_value < 0.001 else f"p={pair.p_value:.4f}"
+                lines.append(f"  difference{which} {_signed(pair.difference)}  {p_value}  {pair.winner}")
             if group.note:
                 lines.append(f"  note: {self._labelled(group.note)}")
         return "\n".join(lines)
@@ -273,6 +275,5 @@ def _axes(given: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[str, Any]]
 
 
 def _signed(difference: Value) -> str:
-    if difference.low is None or difference.high is None:
-        return f"{float(difference):+.4f}"
-    return f"{float(difference):+.4f} [{difference.low:+.4f}, {difference.high:+.4f}]{' weak' * difference.weak}"
+    bounds = interval_text(difference.low, difference.high, weak=difference.weak, signed=True)
+    return f"{number_text(difference, signed=True)} {bounds}".rstrip()

@@ -17,6 +17,7 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import MesocosmError, UnknownName, UsageError
 from mesocosm.core.one_line import asks
 from mesocosm.core.run import Run as StoredRun
+from mesocosm.core.score import number_text
 from mesocosm.core.usage import Usage
 
 if TYPE_CHECKING:
@@ -573,7 +574,7 @@ class Run:
         for one in run.metrics:
             value = value_of(one)
             mark = "*" if one.primary else " "
-            said = "– (nothing scored)" if value is None else f"{float(value):.4f}  {value.interval}"
+            said = "– (nothing scored)" if value is None else f"{number_text(value)}  {value.interval}"
             lines.append(f"{mark} {one.name:<{width}}  {said}  {one.n_scored}/{one.n_planned}")
         if self.missing:
             lines.append("missing: " + ", ".join(f"{count} {cause}" for cause, count in self.missing.items()))

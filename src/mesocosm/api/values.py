@@ -4,7 +4,7 @@ import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from mesocosm.core.score import MetricResult
+from mesocosm.core.score import MetricResult, interval_text, number_text
 
 if TYPE_CHECKING:
     from mesocosm.engine.results import Chance
@@ -42,13 +42,11 @@ class Value(float):
     @property
     def interval(self) -> str:
         """The interval as text, with `weak` if it rests on few values; empty if there is none."""
-        return (
-            "" if self.low is None or self.high is None else f"[{self.low:.4f}, {self.high:.4f}]{' weak' * self.weak}"
-        )
+        return interval_text(self.low, self.high, weak=self.weak)
 
     def __repr__(self) -> str:
         """Return value, interval and counts."""
-        return " ".join(filter(None, (f"{float(self):.4f}", self.interval, f"n={self.n}/{self.planned}")))
+        return " ".join(filter(None, (number_text(self), self.interval, f"n={self.n}/{self.planned}")))
 
     def __str__(self) -> str:
         """Return the same as repr; a format, as in `f"{run.score:.2f}"`, shows the bare number."""

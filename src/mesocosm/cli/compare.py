@@ -65,8 +65,8 @@ def compare(
     With WHAT and several -m it runs WHAT with each model and compares these runs. It takes every option of
     `mesocosm run WHAT`, such as -n and --set: mesocosm run WHAT --help.
 
-    A difference counts only when its interval excludes 0; with more than two runs p values are Holm-adjusted. Exit 1
-    when none of the runs can be compared, or a condition is broken; 3 when one cannot be decided.
+    A difference counts only when its interval excludes 0 and the test rejects; with more than two runs p values are
+    Holm-adjusted. Exit 1 when none of the runs can be compared, or a condition is broken; 3 when one cannot be decided.
 
     With two EPISODEs of a task (an id, or RUN/INDEX) it aligns their steps, and says where they part ways.
 

@@ -10,6 +10,7 @@ import click
 from mesocosm.cli.command import CommonOptions, plural
 from mesocosm.cli.render import ROLLOUT, counted, interval, number, table, table_line
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import number_text
 from mesocosm.engine.comparison.differences import differences
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair
 
@@ -80,7 +81,7 @@ def signed(value: float | None) -> str:
     """Return a difference with four decimals and a sign, or `n/a`."""
     if value is None:
         return "n/a"
-    return f"+{value:.4f}" if value > 0 else f"{value:.4f}"
+    return number_text(value, signed=value > 0)
 
 
 def bounds(low: float | None, high: float | None, *, weak: bool = False) -> str:

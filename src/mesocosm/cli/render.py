@@ -11,7 +11,7 @@ import msgspec
 
 from mesocosm.cli.command import CommonOptions, options, plural
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import MetricResult
+from mesocosm.core.score import MetricResult, interval_text, number_text
 from mesocosm.interop.record import run_document
 
 if TYPE_CHECKING:
@@ -28,15 +28,13 @@ GOING = frozenset({RunStatus.PENDING, RunStatus.RUNNING})
 
 
 def number(value: float | None) -> str:
-    """Return a score with four decimals, large ones shorter; `–` for None."""
-    if value is None:
-        return "–"
-    return f"{value:.4f}" if abs(value) < 1000 else f"{value:,.1f}"
+    """Return a score as `number_text`; `–` for None."""
+    return "–" if value is None else number_text(value)
 
 
 def interval(low: float | None, high: float | None, *, weak: bool = False) -> str:
     """Return `[low, high]`, followed by `weak` if it is, or an empty string without an interval."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]{' weak' * weak}"
+    return interval_text(low, high, weak=weak)
 
 
 def tokens(count: int) -> str:

@@ -9,7 +9,7 @@ import click
 
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import MesocosmCommand, options
-from mesocosm.cli.render import emit, interval
+from mesocosm.cli.render import emit, interval, number
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def _played(known: "KnownBenchmark", extra: str, limit: int) -> int:
 
     def say(one: "Played") -> None:
         if not options().json:
-            shown = interval(one.low, one.high) if one.value is not None else one.missing
-            value = "–" if one.value is None else f"{one.value:.4f}"
+            shown = interval(one.low, one.high, weak=one.weak) if one.value is not None else one.missing
+            value = number(one.value)
             click.echo(f"{one.player:<24} {one.told:<40} {value:>7}  {shown}".rstrip())
 
     found = asyncio.run(validate_benchmark(known, read_extra(extra), limit, say))
@@ -92,6 +92,6 @@ def _played(known: "KnownBenchmark", extra: str, limit: int) -> int:
     for one in found.players:
         if found.earned(one):
             floor = f" more than its floor of {found.floor:g}" if found.floor else ""
-            click.echo(f"✗ {one.player} ({one.told}) earns {one.value:.4f}{floor}")
+            click.echo(f"✗ {one.player} ({one.told}) earns {number(one.value)}{floor}")
     click.echo(f"{known.descriptor.id}: {found.words}")
     return 0 if found.ok else 1

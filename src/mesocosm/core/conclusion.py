@@ -106,12 +106,18 @@ _COMMA_WORDS = tuple(word for tongue in LANGUAGES if tongue.comma for word in to
 _DOUBT = re.compile(
     rf"\b(?:{'|'.join(tongue.doubt for tongue in LANGUAGES if tongue.spaced)})\b"
     rf"|{'|'.join(tongue.doubt for tongue in LANGUAGES if not tongue.spaced)}"
-    r"|n['’]t\b|\bor (?!rather\b|\S{0,2}\d)|[≠≥≤±<❌✗✘？]|(?<![-=])>|!=|\?(?:\W|$)",
+    r"|n['’]t\b|\bor (?!rather\b|\S{0,2}\d)|[≠≥≤±¬<❌✗✘？]|(?<![-=])>|!=|\?(?:\W|$)",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
     r"^\W*(?:why|who)\b|\b(?:false|wrong|incorrect|untrue|claim|myth) ?:"
-    r"|\b(?:if|unless|assuming|suppos\w{1,4}|had|wenn|falls|si|se|если)\b|如果|もし",
+    r"|\b(?:if|unless|assuming|suppos\w{1,4}|had|wenn|falls|si|se|если)\b|如果|もし"
+    # Somebody else's, or the next one.
+    r"|\b(?!(?:I|we|it|that|this|which)\b)\w+ (?:said|claims|claimed|thinks|believe[ds]|insist(?:s|ed)|guessed)"
+    r" (?:that )?(?:(?:the|his|her|their|correct|right|final|best) )*$"
+    r"|\b(?:friend|teacher|professor|student|brother|sister|mother|father|colleague|classmate|he|she) says"
+    r" (?:that )?(?:(?:the|his|her|their|correct|right|final|best) )*$"
+    r"|\b(?:second|next)[- ]best $",
     re.IGNORECASE,
 )
 _CONTRAST = re.compile(

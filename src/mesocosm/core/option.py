@@ -27,7 +27,8 @@ _MOST_STATED = 2
 _MOST_LOOKED_AT = 64
 _CHOOSES = re.compile(
     r"\bI(?:['’]m|[ \t]am)[ \t]going[ \t](?:with|for)\b"
-    r"|\bI(?:[ \t](?:would|will|shall)|['’](?:d|ll))?[ \t](?:choose|pick|select|say|answer|go[ \t](?:with|for))\b"
+    r"|\b(?:I|we)(?:[ \t](?:would|will|shall)|['’](?:d|ll))?"
+    r"[ \t](?:choose|pick|select|say|answer|go[ \t](?:with|for))\b"
     r"|^\W{0,4}(?:my[ \t])?(?:conclusion|verdict|result|solution|final|pick)[ \t]?:"
     r"|\bcorrect[ \t]?:|\blet['’]s[ \t]go[ \t]with\b|故?[选選][择擇]?[：:]?",
     re.IGNORECASE | re.MULTILINE,
@@ -76,7 +77,8 @@ class _Shapes:
             re.MULTILINE,
         )
         verdicts = (
-            r"(?:is|(?:would|must|should|has to|seems to) be|ist|est|es|é|è)[ \t](?:the[ \t])?(?:only[ \t])?"
+            r"(?:is|(?:would|must|should|has to|seems to) be|ist|est|es|é|è)[ \t]"
+            r"(?:(?:therefore|thus|hence)[ \t])?(?:the[ \t])?(?:only[ \t])?"
             r"(?:correct|right|best|answer|richtig|correcte?|correcta|correta)\b"
         )
         self.named = re.compile(rf"(?<![A-Za-z0-9'’])\(?({some})\)?[ \t]{verdicts}")

@@ -127,3 +127,37 @@ class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     strict_low: float | None = None
     strict_high: float | None = None
     weak: bool = False
+
+
+_ROUNDING, _SMALL, _LARGE, _HUGE = 1e-12, 1e-4, 1e3, 1e12
+"""Sizes at which scores are written in another form; below the first they are errors of rounding."""
+
+
+def number_text(value: float, *, signed: bool = False) -> str:
+    """Return a score as people read it: with four decimals, or with a power of ten if it is tiny or huge.
+
+    >>> number_text(0.5), number_text(12345.67), number_text(2e-5), number_text(0.5, signed=True)
+    ('0.5000', '12,345.7', '2.00e-05', '+0.5000')
+    """
+    size = abs(value)
+    if size < _ROUNDING:
+        text = "0.0000"
+    elif size < _SMALL or size >= _HUGE:
+        text = f"{value:.2e}"
+    else:
+        text = f"{value:.4f}" if size < _LARGE else f"{value:,.1f}"
+    return f"+{text}" if signed and not text.startswith("-") else text
+
+
+def interval_text(low: float | None, high: float | None, *, weak: bool = False, signed: bool = False) -> str:
+    """Return `[low, high]`, followed by `weak` if it is, or an empty text without an interval.
+
+    Bounds that differ never look the same.
+    """
+    if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
+        return ""
+    ends = [number_text(end, signed=signed) for end in (low, high)]
+    if ends[0] == ends[1] and low < high:
+        digits = next((count for count in range(5, 17) if f"{low:.{count}g}" != f"{high:.{count}g}"), 17)
+        ends = [f"{end:{'+' * signed}.{digits}g}" for end in (low, high)]
+    return f"[{ends[0]}, {ends[1]}]{' weak' * weak}"

@@ -30,7 +30,7 @@ def aggregate(
     pass_rate
         share of values strictly greater than `threshold`: Wilson, or that of clusters between 0 and 1.
     median
-        exact percentile bootstrap; Woodruff when clustered.
+        exact percentile bootstrap; Woodruff when clustered. No interval where it would be a single value.
     sum
         n times the mean and its interval.
     max, min
@@ -94,8 +94,12 @@ def _rate(values: Sequence[float], clusters: Sequence[Hashable] | None, threshol
 
 def _median(values: Sequence[float], clusters: Sequence[Hashable] | None, level: float) -> Interval:
     if clusters is None:
-        return median_interval(values, level)
-    groups: dict[Hashable, list[float]] = {}
-    for name, value in zip(clusters, values, strict=True):
-        groups.setdefault(name, []).append(value)
-    return median_clustered(groups.values(), level)
+        found = median_interval(values, level)
+    else:
+        groups: dict[Hashable, list[float]] = {}
+        for name, value in zip(clusters, values, strict=True):
+            groups.setdefault(name, []).append(value)
+        found = median_clustered(groups.values(), level)
+    if found.low < found.high:
+        return found
+    return Interval(found.value, -math.inf, math.inf, found.n, "none", level)

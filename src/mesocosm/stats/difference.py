@@ -104,7 +104,7 @@ def paired_difference(
         raise ValueError("the runs have no scored task in common; compare them with unpaired_difference")
     means = [[math.fsum(run[task]) / len(run[task]) for task in common] for run in runs]
     pass_fail = all(is_pass_fail(run[task]) for run in runs for task in common)
-    interval = paired_interval(means[0], means[1], pass_fail, level)
+    interval = paired_interval(means[0], means[1], pass_fail, level, 1.0 if pass_fail else None)
     found = paired_test(means[0], means[1], pass_fail, resamples=resamples, seed=seed)
     return DifferenceTest(
         paired=True,
@@ -141,7 +141,7 @@ def unpaired_difference(
     if not means[0] or not means[1]:
         raise ValueError(f"run {'b' if means[0] else 'a'} has no scored task; there is nothing to compare")
     pass_fail = all(is_pass_fail(values) for run in runs for values in run.values())
-    interval = independent_interval(means[0], means[1], pass_fail, level)
+    interval = independent_interval(means[0], means[1], pass_fail, level, 1.0 if pass_fail else None)
     found = independent_test(means[0], means[1], pass_fail)
     return DifferenceTest(
         paired=False,
@@ -176,15 +176,16 @@ def paired_interval(
 ) -> Interval:
     """Return the interval of the mean of x minus y: Tango's if all values are 0 or 1, otherwise Student's.
 
-    Differences that do not vary have the interval within ±`width`, the distance of the bounds of a value, or else the
-    distance of the values that were seen.
+    `width` is the distance of the bounds of a value, which no difference exceeds. Differences that do not vary have the
+    interval within ±`width`, or else the distance of the values that were seen.
     """
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return paired_rate_difference(*_table(x, y), level)
     deltas = differences(x, y)
-    if len(deltas) < 2 or min(deltas) < max(deltas):
-        # Equal runs have symmetric differences, and the test flips their signs: both call for the same interval.
-        return mean_interval(deltas, level, symmetric=True)
+    # Equal runs have symmetric differences, and the test flips their signs: both call for the same interval.
+    found = mean_interval(deltas, level, symmetric=True)
+    if len(deltas) < 2 or found.bounded:
+        return found.clipped(-width, width) if width and found.bounded else found
     seen = max(map(max, (x, y))) - min(map(min, (x, y)))
     reach = max(width or 0.0, seen)
     return mean_interval(deltas, level, (-reach, reach) if reach else None)
@@ -214,11 +215,14 @@ def smallest_paired(x: Sequence[float], y: Sequence[float], pass_fail: bool, lev
     return smallest_difference(sd, n, level=level) if sd else None
 
 
-def independent_interval(x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float) -> Interval:
-    """Return the interval of the mean of x minus that of y, which are independent samples."""
+def independent_interval(
+    x: Sequence[float], y: Sequence[float], pass_fail: bool, level: float, width: float | None = None
+) -> Interval:
+    """Return the interval of the mean of x minus that of y, which are independent samples; `width` as for pairs."""
     if pass_fail and is_pass_fail(x) and is_pass_fail(y):
         return rate_difference(int(sum(x)), len(x), int(sum(y)), len(y), level)
-    return welch_interval(moments(x), moments(y), level)
+    found = welch_interval(moments(x), moments(y), level)
+    return found.clipped(-width, width) if width and found.bounded else found
 
 
 def independent_test(x: Sequence[float], y: Sequence[float], pass_fail: bool) -> Significance:

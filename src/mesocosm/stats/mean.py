@@ -39,7 +39,7 @@ def mean_interval(
     Without bounds, a single value and values that do not vary have no interval (`[-inf, inf]`, method "none"). Raise
     ValueError for no values or a value that is not usable.
     """
-    return mean_of_clusters(values, [1] * len(values), level, bounds, symmetric=symmetric)
+    return mean_of_clusters(values, [1] * check_values(values), level, bounds, symmetric=symmetric)
 
 
 def clustered(values_by_cluster: Collection[Sequence[float]], level: float = 0.95) -> Interval:
@@ -134,10 +134,9 @@ def mean_of_clusters(
 ) -> Interval:
     """Return the interval of the mean of all values, from the sum and the number of values of each cluster.
 
-    See `mean_interval` and `clustered`.
+    See `mean_interval` and `clustered`, which check the values: a sum may be larger than what is usable as a value.
     """
-    check_values(sums)
-    clusters = len(sums)
+    clusters = check_values(sizes)
     method: Method = "clustered" if clusters < sum(sizes) else "student" if symmetric else "hall"
     sample = _Sample.of(sums, sizes)
     if clusters == 1 or (bounds is None and sample.constant):

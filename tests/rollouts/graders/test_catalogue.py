@@ -69,6 +69,10 @@ def test_all_problems_of_options_are_told_together() -> None:
     [
         ("regex", {"match": "("}, "not a regular expression"),
         ("regex", {"match": ".*"}, "accepts any answer"),
+        ("regex", {"match": "{label}|.*"}, "accepts any answer"),
+        ("regex", {"match": "{label}?", "anywhere": True}, "accepts any answer"),
+        ("regex", {"match": r"\w+", "anywhere": True}, "accepts any answer"),
+        ("regex", {"match": ".{3,}"}, "accepts any answer"),
         ("regex", {"match": "a", "group": 1}, "none with number 1"),
         ("regex", {"match": "a", "group": "n"}, "no group called 'n'"),
         ("regex", {}, "required"),

@@ -28,7 +28,7 @@ from enum import StrEnum
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.reading import nearest
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import Metric, MetricResult
+from mesocosm.core.score import Metric, MetricResult, interval_text, number_text
 from mesocosm.engine.comparison.pair import PairedContrast
 from mesocosm.engine.comparison.runs import ComparedRuns, RunComparison, RunPair, going_on, metrics_of
 from mesocosm.engine.metrics import outcome
@@ -328,8 +328,8 @@ def _metric(
     name, value = result.name, result.value
     if value is None:
         return ConditionAnswer.ERROR, f"{name} has no value{_why(result.missing)}"
-    bounds = "" if result.low is None or result.high is None else f" {_bounds(result.low, result.high)}"
-    finding = f"{name} is {value:.4f}{bounds}{_why(result.missing)}"
+    said = f"{number_text(value)} {interval_text(result.low, result.high, weak=result.weak)}".rstrip()
+    finding = f"{name} is {said}{_why(result.missing)}"
     low, high = _range(result.aggregation, declared)
     if low is not None and high is not None and low <= value <= high and _never(condition, low, high):
         return (
@@ -490,7 +490,7 @@ def _against(
         worst = replace(pair, contrast=pair.pessimistic, p_adjusted=p_adjusted)
         turned, delta = _seen(condition, metric, worst, pairs, "")[0], worst.contrast.delta
         if turned is not ConditionAnswer.PASS:
-            bounds = _bounds(delta.low, delta.high)
+            bounds = _bounds(delta.low, delta.high, weak=delta.weak)
             return (
                 ConditionAnswer.UNDECIDED,
                 f"{finding}; with missing values counted against it {delta.value:+.4f} {bounds}",
@@ -514,7 +514,8 @@ def _seen(condition: Condition, metric: Metric, pair: RunPair, pairs: int, findi
 def _difference(metric: Metric, pair: RunPair) -> str:
     contrast = pair.contrast
     delta, common = contrast.delta, _common(contrast)
-    finding = f"{metric.name} {delta.value:+.4f} {_bounds(delta.low, delta.high)}, p = {pair.p_adjusted:.3g}"
+    said = f"{number_text(delta.value, signed=True)} {_bounds(delta.low, delta.high, weak=delta.weak)}"
+    finding = f"{metric.name} {said}, p = {pair.p_adjusted:.3g}"
     finding += f", {common:,} tasks" if common == contrast.n_a else f", {common:,} tasks of {contrast.n_a:,} items"
     if metric.aggregation not in {"mean", "pass_rate"}:
         finding += f" (of means; the metric is a {metric.aggregation})"
@@ -684,8 +685,8 @@ def _causes(missing: Mapping[str, int], before: str) -> str:
     return before + ", ".join(f"{count:,} {cause}" for cause, count in missing.items()) if missing else ""
 
 
-def _bounds(low: float, high: float) -> str:
-    return f"[{low:.4f}, {high:.4f}]" if math.isfinite(low) and math.isfinite(high) else "[no interval]"
+def _bounds(low: float, high: float, *, weak: bool) -> str:
+    return interval_text(low, high, weak=weak) or "[no interval]"
 
 
 def _named(run: Run) -> str:

@@ -133,10 +133,10 @@ def contrast(
     x, y = _items(a, tasks, common), _items(b, tasks, common)
     n = len(x)
     pass_fail = a.binary and b.binary
-    delta = paired_interval(y, x, pass_fail, level, a.width)
-    width = 1.0 if pass_fail else a.width
+    width = _width(a, b)
+    delta = paired_interval(y, x, pass_fail, level, width)
     found = always_valid(differences(y, x), width) if open_ended else _test(y, x, pass_fail)
-    family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs), a.width)
+    family = delta if pairs < 2 else paired_interval(y, x, pass_fail, joint_level(level, pairs), width)
     means = _task_means(a, common), _task_means(b, common)
     flips = [i for i, pair in enumerate(zip(*means, strict=True)) if (pair[0] > 0.5) != (pair[1] > 0.5)]
     if not pass_fail:
@@ -173,7 +173,7 @@ def paired_delta(a: Sample, b: Sample, tasks: Tasks, level: float = 0.95) -> Int
     if not common:
         raise ValueError("the two runs share no scored task")
     x, y = _items(a, tasks, common), _items(b, tasks, common)
-    return paired_interval(y, x, a.binary and b.binary, level, a.width)
+    return paired_interval(y, x, a.binary and b.binary, level, _width(a, b))
 
 
 def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True, level: float = 0.95) -> Winner:
@@ -190,12 +190,12 @@ def better(a: Sample, b: Sample, tasks: Tasks, *, higher_is_better: bool = True,
     p_value = 1.0
     if places:
         x, y = _items(a, tasks, places), _items(b, tasks, places)
-        delta = paired_interval(y, x, pass_fail, level, a.width)
+        delta = paired_interval(y, x, pass_fail, level, _width(a, b))
         if delta.excludes(0):
             p_value = 0.0 if _surely(y, x, level) else _test(y, x, pass_fail).p_value
     else:
         x, y = _scored(a, b, tasks)
-        delta = independent_interval(y, x, pass_fail, level)
+        delta = independent_interval(y, x, pass_fail, level, _width(a, b))
         if delta.excludes(0):
             p_value = independent_test(y, x, pass_fail).p_value
     return _winner(delta, p_value, higher_is_better=higher_is_better)
@@ -275,6 +275,13 @@ def _filled(sample: Sample, other: Sample, lacking: int, value: float) -> Sample
     return replace(sample, sums=sums, sizes=sizes, binary=sample.binary and value in (0.0, 1.0))
 
 
+def _width(a: Sample, b: Sample) -> float | None:
+    """Return the largest possible distance of two values, None if it is not known."""
+    if a.binary and b.binary:
+        return 1.0
+    return None if a.width is None or b.width is None else max(a.width, b.width)
+
+
 def _reach(x: Sequence[float], y: Sequence[float]) -> float:
     highest, lowest = max(map(max, (x, y))), min(map(min, (x, y)))
     return highest - lowest
@@ -288,8 +295,9 @@ def joint_level(level: float, pairs: int) -> float:
 def _unpaired(a: Sample, b: Sample, tasks: Tasks, level: float, pairs: int, open_ended: bool) -> PairedContrast:
     x, y = _scored(a, b, tasks)
     pass_fail = a.binary and b.binary
-    delta = independent_interval(y, x, pass_fail, level)
-    family = delta if pairs < 2 else independent_interval(y, x, pass_fail, joint_level(level, pairs))
+    width = _width(a, b)
+    delta = independent_interval(y, x, pass_fail, level, width)
+    family = delta if pairs < 2 else independent_interval(y, x, pass_fail, joint_level(level, pairs), width)
     return PairedContrast(
         paired=False,
         mean_a=math.fsum(x) / len(x),

@@ -199,9 +199,13 @@ def _cut(run: Run) -> bool:
 def _measured(
     rows: Rows, runs: Sequence[Run], metric: Metric, level: float, together: int
 ) -> tuple[tuple[RunPair, ...], list[str], Scores]:
-    notes = [f"{_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)]
-    notes += [f"{_named(run)} is {run.status}, so its number is of a part of its episodes" for run in runs if _cut(run)]
-    notes += [f"{_named(run)} is in doubt: {run.doubt}" for run in runs if run.doubt]
+    notes = [
+        f"run {_named(run)} is still going on: this is what is stored of it so far" for run in runs if going_on(run)
+    ]
+    notes += [
+        f"run {_named(run)} is {run.status}, so its number is of a part of its episodes" for run in runs if _cut(run)
+    ]
+    notes += [f"run {_named(run)} is in doubt: {run.doubt}" for run in runs if run.doubt]
     scores = tuple(_score(rows, run, metric) for run in runs)
     if len(runs) == 1:
         return (), ["it is the only run of this benchmark here, so there is nothing to compare it with", *notes], scores
@@ -221,12 +225,12 @@ def _measured(
         try:
             found = contrast(base, other, tasks, **asked)
         except ValueError as error:
-            notes.append(f"{_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
+            notes.append(f"run {_named(run)} cannot be compared with {_named(runs[0])}: {_reason(base, other, error)}")
             continue
         if not found.paired and run.rules != runs[0].rules:
             notes.append(
-                f"{_named(run)} cannot be compared with {_named(runs[0])}: they share no task, and the content of the "
-                "benchmark was another"
+                f"run {_named(run)} cannot be compared with {_named(runs[0])}: they share no task, and the content of "
+                "the benchmark was another"
             )
             continue
         lacking = _lacking(scores[0], result, metric)
@@ -259,17 +263,17 @@ def _looked_at(a: Run, b: Run, found: PairedContrast, *, bounded: bool) -> str:
         return f"no test of {both} is valid before both have ended, as they share no task"
     if not bounded:
         return f"no test of {both} is valid before both have ended, as the metric declares no bounds"
-    return f"the p value of {both} stays valid however often you look at it; at their end it will be smaller"
+    return f"the p value of {both} stays valid however often you look at it; at their end it is usually smaller"
 
 
 def _kept_in_mind(a: Run, b: Run, found: PairedContrast) -> Iterator[str]:
     counts = found.counts
     if not found.paired:
-        yield f"{_named(a)} and {_named(b)} share no scored task, so they are compared as independent samples"
+        yield f"runs {_named(a)} and {_named(b)} share no scored task, so they are compared as independent samples"
         return
     common = counts.a_better + counts.b_better + counts.same
     if 2 * common < common + max(counts.only_a, counts.only_b):
-        yield f"{_named(a)} and {_named(b)} share {common:,} tasks, less than half of what one of them scored"
+        yield f"runs {_named(a)} and {_named(b)} share {common:,} tasks, less than half of what one of them scored"
     if counts.only_a or counts.only_b:
         yield (
             f"the difference is over the {common:,} tasks that both scored; the scores of {_named(a)} and {_named(b)} "

@@ -120,8 +120,10 @@ def read_sample(rows: Iterable[ScoreRow], metric: Metric, tasks: Tasks) -> Sampl
     if metric.aggregation == "pass_rate":
         values = array("d", (value > metric.bar for value in values))
     sample = Sample(array("d"), array("q"), all(value in (0.0, 1.0) for value in values), assumed, missing)
-    if metric.aggregation != "pass_rate" and metric.low is not None and metric.high is not None:
-        sample.width = metric.high - metric.low
+    if metric.aggregation == "pass_rate":
+        sample.width = 1.0
+    elif metric.low is not None and metric.high is not None and values:
+        sample.width = metric.high - metric.low if metric.low <= min(values) <= max(values) <= metric.high else None
     sample.add(places, values, len(tasks.digests))
     return sample
 

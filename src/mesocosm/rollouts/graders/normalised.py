@@ -13,7 +13,12 @@ from mesocosm.core.conclusion import unwrapped
 from mesocosm.rollouts.graders.answer import AnswerConfig, extract, labels
 from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader
 
-_ARTICLE = re.compile(r"\b(?:a|an|the)\b")
+_ARTICLE = re.compile(r"\b(?:a(?= +[^ ])|an|the)\b")
+"""At the end "a" is a letter: vitamin A."""
+_MEANT = re.compile(
+    r"(?<![\w.)\]])[-−](?=[$€£¥]?\.?\d)|(?<![\w.])\.(?=\d)|(?<=\b[a-z])(?:\+\+?|#|[-−](?=\W*$))(?!\w)", re.IGNORECASE
+)
+"""Marks that are no punctuation: sign and point of -5 and .5, and what stands behind the letter of A-, C++ and F#."""
 
 
 class NormalisedConfig(AnswerConfig):
@@ -57,7 +62,11 @@ class NormalisedRule:
             whole = "".join(letter for letter in parts if not unicodedata.combining(letter))
         bare = whole
         if not self.config.punctuation:
-            bare = "".join(" " if unicodedata.category(letter)[0] in "PS" else letter for letter in bare)
+            meant = {place for found in _MEANT.finditer(whole) for place in range(*found.span())}
+            bare = "".join(
+                " " if unicodedata.category(letter)[0] in "PS" and place not in meant else letter
+                for place, letter in enumerate(whole.replace("−", "-"))
+            )
         if not self.config.articles:
             bare = _ARTICLE.sub(" ", bare)
         return " ".join(bare.split()) or " ".join(whole.split())

@@ -12,6 +12,7 @@ from mesocosm.rollouts.graders.ready import NOTHING, GraderVerdict, RuleGrader, 
 
 LABEL = "{label}"
 _ANYTHING = ("0", "no", "\x00", "Zq7 - !")
+_ANY_TEXT = ("12345", "I do not know.", "Zq7 - !")
 
 
 class RegexConfig(AnswerConfig):
@@ -38,18 +39,22 @@ class RegexConfig(AnswerConfig):
 
     @model_validator(mode="after")
     def _sound(self) -> "RegexConfig":
-        pattern = self.match.replace(LABEL, "label")
+        pattern = _with_label(self.match, "label")
         check_pattern(pattern, self.flags)
         compiled = re.compile(pattern, self.flags)
         if isinstance(self.group, str) and self.group not in compiled.groupindex:
             raise ValueError(f"match has no group called {self.group!r}")
         if isinstance(self.group, int) and not 0 <= self.group <= compiled.groups:
             raise ValueError(f"match has {compiled.groups} groups, and none with number {self.group}")
-        if self.group is None and LABEL not in self.match:
+        if self.group is None:
             matches = compiled.search if self.anywhere else compiled.fullmatch
-            if all(matches(text) for text in _ANYTHING):
+            if any(all(map(matches, texts)) for texts in (_ANYTHING, _ANY_TEXT)):
                 raise ValueError("match accepts any answer whatever; say what a right one must look like")
         return self
+
+
+def _with_label(match: str, label: str) -> str:
+    return match.replace(LABEL, f"(?:{re.escape(label)})")
 
 
 class RegexRule:
@@ -75,7 +80,7 @@ class RegexRule:
 
     def _fits(self, answer: str, label: str) -> bool:
         config = self.config
-        pattern = config.match.replace(LABEL, re.escape(label))
+        pattern = _with_label(config.match, label)
         group = 0 if config.group is None else config.group
         hits = found(pattern, answer, flags=config.flags, full=not config.anywhere, group=group)
         return {hit.strip() for hit in hits} == {label} if config.group is not None else bool(hits)

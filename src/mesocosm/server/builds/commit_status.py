@@ -26,6 +26,7 @@ from mesocosm.core.failure import InfrastructureError, UnknownName
 from mesocosm.core.foreign import read_json
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import Run, RunStatus
+from mesocosm.core.score import interval_text, number_text
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.retry_after import retry_after
@@ -193,8 +194,8 @@ def _described(run: Run) -> str:
     score = run.primary
     if score is None or score.value is None:
         return f"finished without a score, {ended:,} episodes"
-    interval = "" if score.low is None or score.high is None else f" [{score.low:.4f}, {score.high:.4f}]"
-    return f"{score.name} {score.value:.4f}{interval}, n={score.n_scored:,}/{score.n_planned:,}"
+    said = f"{number_text(score.value)} {interval_text(score.low, score.high, weak=score.weak)}".rstrip()
+    return f"{score.name} {said}, n={score.n_scored:,}/{score.n_planned:,}"
 
 
 async def _send(settings: Settings, message: _Message) -> _Answer:

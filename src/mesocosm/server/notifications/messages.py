@@ -8,7 +8,7 @@ from typing import Final
 
 from mesocosm.core.failure import MesocosmError
 from mesocosm.core.run import Run, RunStatus
-from mesocosm.core.score import MetricResult
+from mesocosm.core.score import MetricResult, interval_text, number_text
 from mesocosm.engine.comparison.pair import Winner
 from mesocosm.engine.comparison.runs import compare
 from mesocosm.server.auth.redaction import Discretion
@@ -162,6 +162,7 @@ def _compared(service: Service, request: RunRequest, run: Run) -> MessageCompari
         delta=delta.value,
         low=delta.low if math.isfinite(delta.low) else None,
         high=delta.high if math.isfinite(delta.high) else None,
+        weak=delta.weak,
         verdict=_VERDICTS[pair.winner],
         note=group.note,
     )
@@ -172,17 +173,16 @@ def _told(score: MessageScore | None) -> str:
         return ""
     if score.value is None:
         return f": no {score.name}, {score.n:,} of {score.planned:,} scored"
-    between = (
-        "" if score.low is None or score.high is None else f" [{score.low:.4f}, {score.high:.4f}]{' weak' * score.weak}"
-    )
-    return f": {score.name} {score.value:.4f}{between}, {score.n:,} of {score.planned:,} scored"
+    said = f"{number_text(score.value)} {interval_text(score.low, score.high, weak=score.weak)}".rstrip()
+    return f": {score.name} {said}, {score.n:,} of {score.planned:,} scored"
 
 
 def _told_change(compared: MessageComparison) -> str:
-    between = "" if compared.low is None or compared.high is None else f" [{compared.low:+.4f}, {compared.high:+.4f}]"
+    bounds = interval_text(compared.low, compared.high, weak=compared.weak, signed=True)
+    change = f"{number_text(compared.delta, signed=True)} {bounds}".rstrip()
     verdict = "could be chance" if compared.verdict == "tie" else compared.verdict
     note = f" ({compared.note})" if compared.note else ""
-    return f"{compared.delta:+.4f}{between} against {compared.name or compared.run_id}: {verdict}{note}"
+    return f"{change} against {compared.name or compared.run_id}: {verdict}{note}"
 
 
 def _inert(text: str) -> str:

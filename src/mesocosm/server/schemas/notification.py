@@ -106,6 +106,7 @@ class MessageComparison(Document):
     delta: float = Field(description="Mean of this run minus that of the earlier one.")
     low: float | None = Field(description="Lower bound of its confidence interval; null without one.")
     high: float | None = Field(description="Upper bound.")
+    weak: bool = Field(default=False, description="Whether the interval rests on few values.")
     verdict: MessageVerdict = Field(description="`tie`: the difference could be chance.")
     note: str = Field(description="What limits the comparison; may be empty.")
 
