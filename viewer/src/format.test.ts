@@ -119,6 +119,8 @@ describe('the other forms', () => {
   it('writes intervals only when both ends are known', () => {
     expect([format.interval(0.1, 0.25), format.interval(null, 1)]).toEqual(['[0.100, 0.250]', ''])
     expect(format.interval(0.1, 0.25, true)).toBe('[0.100, 0.250] weak')
+    expect(format.interval(0.50001, 0.50002)).toBe('[0.50001, 0.50002]')
+    expect(format.interval(0.5, 0.5)).toBe('[0.500, 0.500]')
   })
 
   it('writes the number and the thing', () => {

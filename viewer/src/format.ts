@@ -47,7 +47,13 @@ export function signed(value: number | null | undefined): string {
 /** An interval in brackets: [0.780, 0.840]; empty when an end is unknown. */
 export function interval(low: number | null | undefined, high: number | null | undefined, weak?: boolean): string {
   if (low == null || high == null) return ''
-  return `[${measure(low)}, ${measure(high)}]${weak ? ' weak' : ''}`
+  const ends = [measure(low), measure(high)]
+  // Ends that differ never look the same.
+  for (let digits = 4; ends[0] === ends[1] && low < high && digits <= 17; digits += 1) {
+    ends[0] = low.toPrecision(digits)
+    ends[1] = high.toPrecision(digits)
+  }
+  return `[${ends.join(', ')}]${weak ? ' weak' : ''}`
 }
 
 /** A large count with a suffix: 950, 12.3k, 4.56M, 1.20B. */

@@ -41,6 +41,7 @@ def line_of(*runs: Progress) -> str:
     score = runs[0].score() if len(runs) == 1 else None
     if score is not None and score.value is not None:
         interval = "" if score.low is None or score.high is None else f" [{score.low:.2f}, {score.high:.2f}]"
+        interval += " weak" * (bool(interval) and score.weak)
         parts.append(f" {score.value:.2f}{interval}")
     cost = sum(run.usage.cost_usd or 0.0 for run in runs)
     if cost:

@@ -163,7 +163,7 @@ def _counted(document: dict[str, Any], matching: dict[str, Any], searched: dict[
         ]
         lines = [f"{matching['episodes']:,} of {plural(searched['episodes'], 'episode')}: {', '.join(counts)}"]
         if matching["accuracy"] is not None:
-            bounds = interval(matching["accuracy_low"], matching["accuracy_high"])
+            bounds = interval(matching["accuracy_low"], matching["accuracy_high"], weak=matching["accuracy_weak"])
             lines.append(f"accuracy {number(matching['accuracy'])} {bounds}, of all {number(searched['accuracy'])}")
     left = document["finished"] - searched["episodes"]
     if left > 0:

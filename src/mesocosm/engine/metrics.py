@@ -395,10 +395,11 @@ def _interval(
         # The declared bounds are those of the values, not of the rate.
         return found.value, low, high, found.method, found.weak
     times = len(values) if metric.aggregation == "sum" else 1
-    if metric.low is not None and low is not None and min(values) >= metric.low:
-        low = max(low, metric.low * times)
-    if metric.high is not None and high is not None and max(values) <= metric.high:
-        high = min(high, metric.high * times)
+    least = -math.inf if metric.low is None else metric.low
+    most = math.inf if metric.high is None else metric.high
+    # A value beyond one of the bounds says that the other may be wrong, too.
+    if low is not None and high is not None and least <= min(values) and max(values) <= most:
+        low, high = max(low, least * times), min(high, most * times)
     return found.value, low, high, found.method, found.weak
 
 

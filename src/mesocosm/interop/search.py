@@ -36,6 +36,7 @@ def verdict_counts(verdicts: Counter[str]) -> dict[str, Any]:
         "accuracy": None if interval is None else interval.value,
         "accuracy_low": None if interval is None else interval.low,
         "accuracy_high": None if interval is None else interval.high,
+        "accuracy_weak": interval is not None and interval.weak,
     }
 
 

@@ -1,8 +1,9 @@
 """Differences of two pass rates: score intervals, and exact unconditional tests with the same statistic.
 
-A conditional test (McNemar's and Fisher's exact ones) rejects true null hypotheses in 0 to 3 % of all comparisons where
-it says 5, as few tables are left once the number of passes is fixed. An unconditional test takes the largest p value
-over all rates that both runs may share: its error is 5 % at most, and seldom far below. `perf/coverage.py` shows it.
+A conditional test (McNemar's and Fisher's exact ones) rejects true null hypotheses in 0 to 3.5 % of all comparisons
+where it says 5, as few tables are left once the number of passes is fixed. An unconditional test takes the largest p
+value over all rates that both runs may share: its error is 5 % at most, and seldom far below. `perf/coverage.py` shows
+it.
 """
 
 import math

@@ -98,7 +98,10 @@ export function GroupChips({ run, text, onText }: GroupChipsProps) {
             <button type="button" aria-pressed={said === text} onClick={() => onText(said === text ? '' : said)}>
               <bdi>{said}</bdi>
               {found && (
-                <span className={styles.numbers} data-tip={interval(found.accuracy_low, found.accuracy_high)}>
+                <span
+                  className={styles.numbers}
+                  data-tip={interval(found.accuracy_low, found.accuracy_high, found.accuracy_weak)}
+                >
                   {count(found.episodes)}
                   {found.accuracy !== null && ` · accuracy ${measure(found.accuracy)}`}
                 </span>

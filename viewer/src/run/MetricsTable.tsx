@@ -73,7 +73,7 @@ function MetricRow({ metric, unit }: { metric: Schema<'MetricDocument'>; unit?: 
         {hasTwoReadings(metric) ? (
           <>
             {measure(metric.pessimistic)}{' '}
-            <span className="muted">{interval(metric.pessimistic_low, metric.pessimistic_high)}</span>
+            <span className="muted">{interval(metric.pessimistic_low, metric.pessimistic_high, metric.weak)}</span>
           </>
         ) : (
           <span className="muted">–</span>

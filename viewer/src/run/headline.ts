@@ -97,7 +97,7 @@ function strictly(metric: Metric): string {
   if (metric.n_malformed === 0) return ''
   const passed = `${plural(metric.n_malformed, 'episode')} with an invalid reply that was passed to the environment`
   if (metric.strict === null) return `${passed}.`
-  const range = interval(metric.strict_low, metric.strict_high)
+  const range = interval(metric.strict_low, metric.strict_high, metric.weak)
   return `${passed}; counted as worst: ${[measure(metric.strict), range].filter(Boolean).join(' ')}.`
 }
 
@@ -105,7 +105,7 @@ function strictly(metric: Metric): string {
 function left(run: Run, metric: Metric): string {
   const missing = metric.n_planned - metric.n_scored
   if (isGoing(run) || metric.pessimistic === null || !hasTwoReadings(metric)) return ''
-  const range = interval(metric.pessimistic_low, metric.pessimistic_high)
+  const range = interval(metric.pessimistic_low, metric.pessimistic_high, metric.weak)
   const ones = missing === 1 ? 'the missing one' : `the ${count(missing)} missing ones`
   return `If ${ones} counted as worst: ${[measure(metric.pessimistic), range].filter(Boolean).join(' ')}.`
 }

@@ -26,7 +26,8 @@ export function Outcome({ page, whole }: { page: Schema<'SearchPage'>; whole: st
         ))}
       {matching.accuracy !== null && (
         <span data-tip="Share of passed among passed and not passed, with its 95 % Wilson interval">
-          accuracy {measure(matching.accuracy)} {interval(matching.accuracy_low, matching.accuracy_high)}, {whole}{' '}
+          accuracy {measure(matching.accuracy)}{' '}
+          {interval(matching.accuracy_low, matching.accuracy_high, matching.accuracy_weak)}, {whole}{' '}
           {measure(searched.accuracy)}
         </span>
       )}

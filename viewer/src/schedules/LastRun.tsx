@@ -27,7 +27,7 @@ export function LastRun({ run, fault = true }: { run: Schema<'ScheduledRunDocume
       </Link>
       {run.score !== null && (
         <span className={styles.second}>
-          {measure(run.score)} {interval(run.score_low, run.score_high)}
+          {measure(run.score)} {interval(run.score_low, run.score_high, run.score_weak)}
         </span>
       )}
     </>

@@ -173,5 +173,5 @@ def _last(run: "ScheduledRunDocument | None") -> tuple[str, str, str]:
         return "–", run.status, "–"
     score = number(run.score)
     if run.score is not None and run.score_low is not None:
-        score += f" {interval(run.score_low, run.score_high)}"
+        score += f" {interval(run.score_low, run.score_high, weak=run.score_weak)}"
     return run.run_name or run.run_id, run.run_status or "deleted", score

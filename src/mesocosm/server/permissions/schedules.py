@@ -357,4 +357,5 @@ def _scheduled_run(
         score=None if score is None else score.value,
         score_low=None if score is None else score.low,
         score_high=None if score is None else score.high,
+        score_weak=score is not None and score.weak,
     )

@@ -89,6 +89,7 @@ class ScheduledRunDocument(Document):
     score: float | None = Field(description="Value of its primary metric; null until there is one.")
     score_low: float | None = Field(description="Lower bound of its confidence interval.")
     score_high: float | None = Field(description="Upper bound.")
+    score_weak: bool = Field(default=False, description="Whether the interval rests on few values.")
 
 
 class ScheduleDocument(Document):

@@ -79,6 +79,7 @@ class VerdictCounts(Document):
     accuracy: float | None
     accuracy_low: float | None
     accuracy_high: float | None
+    accuracy_weak: bool = Field(default=False, description="Whether the interval rests on few episodes.")
 
 
 class SearchPage(Document):

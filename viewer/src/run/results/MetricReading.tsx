@@ -33,7 +33,7 @@ export function MetricReading({ metric, going = false }: { metric: Schema<'Metri
         {!going && hasTwoReadings(metric) && (
           <li>
             With missing samples counted as worst: {measure(metric.pessimistic)}{' '}
-            {interval(metric.pessimistic_low, metric.pessimistic_high)}.
+            {interval(metric.pessimistic_low, metric.pessimistic_high, metric.weak)}.
           </li>
         )}
       </ul>
