@@ -117,8 +117,9 @@ class _Watching(Observer):
         self._tell()
 
     def notice(self, message: str) -> None:
-        if isinstance(self._wishes.progress, _Told):
-            self._wishes.progress.notice(message)
+        told: object = self._wishes.progress
+        if isinstance(told, _Told):
+            told.notice(message)
 
     def _tell(self) -> None:
         if callable(self._wishes.progress) and self._progress is not None:
