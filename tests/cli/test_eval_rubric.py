@@ -112,6 +112,17 @@ def test_rubric_repeats_calls_that_may_succeed(mesocosm: Callable[..., Any], ans
         assert mesocosm(*words(server, answers)).code == 0
 
 
+def test_rubric_does_not_ask_a_model_for_every_row_that_is_not_there(
+    mesocosm: Callable[..., Any], tmp_path: Path
+) -> None:
+    rows = tmp_path / "many.jsonl"
+    rows.write_text('{"answer": "Paris"}\n' * 40)
+    with ModelServer(judged, models=["another"]) as server:
+        outcome = mesocosm(*words(server, rows, "--json"))
+        assert len([call for call in server.requests if call.path.endswith("/completions")]) <= 8
+    assert (outcome.code, outcome.document["failed"]) == (1, 40)
+
+
 def test_rubric_tells_the_servers_words_of_a_refused_call(mesocosm: Callable[..., Any], answers: Path) -> None:
     refused = Fault(status=400, text="no such parameter")
     with ModelServer(judged, faults=[None, refused, None]) as server:

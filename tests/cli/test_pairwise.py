@@ -10,6 +10,7 @@ import pytest
 
 import mesocosm as mc
 from mesocosm.core.pair_question import PairQuestion, PairVerdict
+from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
 if TYPE_CHECKING:
@@ -107,6 +108,13 @@ def test_the_same_command_again_asks_nothing(mesocosm: "Invoke", two: tuple[Path
     assert again.document["losses"] == 2
 
 
+def test_what_a_comparison_waits_for_is_said_while_it_goes_on(mesocosm: "Invoke", two: tuple[Path, str, str]) -> None:
+    with ModelServer(always("tie"), faults=[Fault()]) as server:
+        outcome = compared(mesocosm, two, server, "--fresh", "-n", "1", "--set", "limits.retries=0")
+    assert outcome.code == 0, outcome.err
+    assert "1 failed for reasons that are not the agent's, and are played again" in outcome.err
+
+
 @pytest.mark.parametrize("reply", ["The first.", always("both"), always("first") + always("second"), "{}", always("A")])
 def test_a_verdict_that_does_not_count_is_asked_for_again_and_then_missing(
     mesocosm: "Invoke", two: tuple[Path, str, str], reply: str
@@ -115,6 +123,23 @@ def test_a_verdict_that_does_not_count_is_asked_for_again_and_then_missing(
         outcome = compared(mesocosm, two, server, "--fresh", "--json", "-n", "1")
         assert server.served == 2
     assert (outcome.document["not_judged"], outcome.document["wins"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (Fault(status=400, text="too long", code="context_length_exceeded"), "context overflow"),
+        (Fault(status=400, text="flagged", code="content_filter"), "refused"),
+    ],
+)
+def test_a_judge_that_cannot_read_a_pair_is_not_measured_as_one_that_contradicts_itself(
+    mesocosm: "Invoke", two: tuple[Path, str, str], fault: Fault, why: str
+) -> None:
+    with ModelServer(always("tie"), faults=[fault] * 9) as server:
+        outcome = compared(mesocosm, two, server, "--fresh", "-n", "1")
+    assert outcome.code == 1
+    assert f"not judged: 1 ({why} 1)" in outcome.out
+    assert "0/1 (1 grader_error)" in next(line for line in outcome.out.splitlines() if "consistent" in line)
 
 
 def test_an_answer_cannot_leave_its_marks_nor_be_quoted_as_the_verdict() -> None:

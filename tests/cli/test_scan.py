@@ -130,7 +130,7 @@ def test_a_limit_draws_a_random_sample_that_a_larger_one_contains_and_that_the_s
     [
         ("I think yes", "it is not JSON", 12),
         ('{"answer": "yes", "step": 0, "quote": "never said"}', "quote not found", 12),
-        ("", "it is not JSON", 12),
+        ("", "it is empty", 12),
     ],
 )
 def test_what_does_not_count_is_not_measured_after_a_second_question(

@@ -73,6 +73,7 @@ CONTEXT = "This model's maximum context length is 4096 tokens. However, you requ
         ),
         (Fault(status=400, code="content_filter", text="flagged"), Cause.REFUSED),
         (Fault(status=400, code="json_validate_failed", text="Failed to generate JSON"), Cause.MODEL_INVALID),
+        (Fault(status=500, text="The model produced output that does not match the format"), Cause.MODEL_INVALID),
         (Fault(status=400), Cause.MODEL_REJECTED),
         (Fault(status=418), Cause.MODEL_REJECTED),
         (Fault(status=422), Cause.MODEL_REJECTED),

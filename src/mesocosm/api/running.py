@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from mesocosm.api.answering import AnsweringAgent
 from mesocosm.api.places import store_at
@@ -90,6 +90,13 @@ class Wishes:
                 raise UsageError(f"{name}={value!r:.80} cannot work; it is {said}")
 
 
+@runtime_checkable
+class _Told(Protocol):
+    """What shows progress may also be told what a run waits for, and what is played again."""
+
+    def notice(self, message: str) -> None: ...
+
+
 class _Watching(Observer):
     """Passes finished episodes and progress on to the caller."""
 
@@ -108,6 +115,11 @@ class _Watching(Observer):
         if self._wishes.on_episode is not None and self._run is not None:
             self._wishes.on_episode(Episode(self._run, episode))
         self._tell()
+
+    def notice(self, message: str) -> None:
+        told: object = self._wishes.progress
+        if isinstance(told, _Told):
+            told.notice(message)
 
     def _tell(self) -> None:
         if callable(self._wishes.progress) and self._progress is not None:

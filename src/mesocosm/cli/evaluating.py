@@ -188,6 +188,11 @@ class EvaluationProgress:
             self._shown = tenths
             click.echo(line_of(*runs), err=True)
 
+    def notice(self, message: str) -> None:
+        """Print what a run waits for. Its warnings stand in its result."""
+        if not message.startswith("warning"):
+            click.echo(message, err=True)
+
     def _start(self, progress: "Progress") -> None:
         from mesocosm.core.ports import Observer
 

@@ -9,7 +9,7 @@ from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, MesocosmCommand, 
 from mesocosm.cli.evaluating import INTERRUPTED, WIDTH, arguments_of, command
 from mesocosm.cli.render import emit, metric_rows, money, table
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.cli.scan import ask_pending, limited
+from mesocosm.cli.scan import REASONS, ask_pending, limited, reasons_of
 from mesocosm.cli.viewer_link import page
 from mesocosm.core.failure import RunLeased, UsageError
 
@@ -76,7 +76,7 @@ def pairwise(first: str, second: str, *, text: str, **given: Any) -> int:
 def _tell(store: "Store", found: "Run", a: str, b: str, *, interrupted: bool) -> int:
     """Print the numbers, and return the exit code."""
     from mesocosm.cli.session import exit_code
-    from mesocosm.core.pair_question import TIE
+    from mesocosm.core.pair_question import TIE, WIN_RATE
 
     code = INTERRUPTED if interrupted else exit_code(found)
     verdicts = Counter(_verdicts(store, found, a, b))
@@ -91,7 +91,8 @@ def _tell(store: "Store", found: "Run", a: str, b: str, *, interrupted: bool) ->
     click.echo(f"{verdicts[b]:,} won, {verdicts[TIE]:,} tied, {verdicts[a]:,} lost")
     table(["metric", "value", "95 % interval", "n", "method"], metric_rows(found.metrics), options(), right=(1, 3))
     if missing:
-        click.echo(f"not judged: {missing:,}")
+        reasons = Counter(reasons_of(store, found, WIN_RATE)).most_common(REASONS)
+        click.echo(f"not judged: {missing:,} ({', '.join(f'{reason} {count:,}' for reason, count in reasons)})")
     if found.counts.pending:
         more = "; a higher --budget continues" if "budget" in found.error else "; the same command continues"
         click.echo(f"{plural(found.counts.pending, 'pair')} pending: {found.error or found.status}{more}")

@@ -204,7 +204,7 @@ def _tell(store: "Store", run: "Run", found: "Run", asked: "ScanQuestion", *, in
     if found.counts.done:
         run = add_scan(run.id, found, asked, store)
     metrics = [metric for metric in run.metrics if metric.name in asked.scores]
-    reasons = Counter(_reasons(store, found, asked))
+    reasons = Counter(reasons_of(store, found, asked.scores[0]))
     measured = found.counts.done - reasons.total()
     if options().json:
         from mesocosm.interop.record import number_document, run_document
@@ -237,15 +237,15 @@ def _tell(store: "Store", run: "Run", found: "Run", asked: "ScanQuestion", *, in
     return code
 
 
-def _reasons(store: "Store", found: "Run", asked: "ScanQuestion") -> Iterator[str]:
-    """Yield why an answer does not count, for each episode without one."""
+def reasons_of(store: "Store", found: "Run", name: str) -> Iterator[str]:
+    """Yield why an answer does not count, for each episode without the score `name`."""
     cursor: str | None = None
     while True:
         listed = store.episodes.list(found.id, cursor=cursor)
         for episode in listed.items:
             if episode.status not in FINISHED:
                 continue
-            score = next((one for one in episode.scores if one.name == asked.scores[0]), None)
+            score = next((one for one in episode.scores if one.name == name), None)
             if score is None or score.value is None:
                 said = "" if score is None else score.explanation
                 caused = str(episode.failure.cause).replace("_", " ") if episode.failure is not None else ""

@@ -37,10 +37,14 @@ def object_in(reply: str, *, needs: Collection[str] = (), material: Iterable[str
     except ValueError as error:
         problem = error
     text = split_thought(reply)[1]
+    if not text:
+        raise ValueError("it has thoughts and nothing else" if reply.strip() else "it is empty")
     start, end = text.find("{"), text.rfind("}") + 1
     try:
         found = _unwrapped(_parsed(text[start:end] if start >= 0 else ""), needs)
     except ValueError:
+        if start >= 0 and end <= start:
+            raise ValueError("it breaks off before its object ends") from None
         raise problem from None
     before, inner, behind = text[:start].strip(), text[start:end], text[end:].strip()
     if _OPENED.fullmatch(before) and behind in ("", _FENCE):

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.failure import EpisodeError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Message
@@ -16,7 +17,7 @@ from mesocosm.core.run import Run, Selection
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.engine.earlier_answers import ANSWER, Earlier, taken_over
-from mesocosm.engine.scan_benchmark import CUT_OFF, PROBLEM, ScanEnvironment
+from mesocosm.engine.scan_benchmark import CUT_OFF, PROBLEM, ScanEnvironment, unread
 
 SAME = "both answers are the same"
 
@@ -110,6 +111,8 @@ class PairAgent:
                 found.append(await self._ask(context, self.question.messages(task, first, second, self.most), (a, b)))
             except ValueError as error:
                 return {PROBLEM: str(error)}
+            except EpisodeError as error:
+                return unread(error)
         (ab, reasoning), (ba, _) = found
         return {ANSWER: msgspec.to_builtins(PairVerdict(ab, ba, reasoning))}
 

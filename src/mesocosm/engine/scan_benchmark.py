@@ -24,6 +24,8 @@ PROBLEM = "problem"
 LEAST = 200
 """Characters of a transcript below which it is not shortened any further."""
 CUT_OFF = "the reply was cut off; --set model.max_tokens=N raises the limit"
+_OF_THE_READER = frozenset({Cause.CONTEXT_OVERFLOW, Cause.REFUSED})
+"""Failures that are an agent's where it plays. The model that reads measures others: its failure leaves no answer."""
 NOTHING = "nothing was said in this episode"
 
 Transcript = Callable[[str], Sequence[TranscriptPassage]]
@@ -127,7 +129,11 @@ class ScanAgent:
         if self.earlier is not None and await taken_over(context, self.earlier):
             return
         passages = await asyncio.to_thread(self.transcript, str(context.task.input[EPISODE]))
-        await context.step(await self._answer(context, passages) if passages else {PROBLEM: NOTHING})
+        try:
+            found = await self._answer(context, passages) if passages else {PROBLEM: NOTHING}
+        except EpisodeError as error:
+            found = unread(error)
+        await context.step(found)
 
     async def _answer(self, context: Context, passages: Sequence[TranscriptPassage]) -> dict[str, Any]:
         messages, unseen, reply = await self._fitting(context, passages)
@@ -169,6 +175,13 @@ class ScanAgent:
             timeout_s=settings.timeout_s,
             extra=settings.extra,
         )
+
+
+def unread(error: EpisodeError) -> dict[str, Any]:
+    """Return the info of a step without an answer, because the model does not read this. Raises any other error."""
+    if error.cause not in _OF_THE_READER:
+        raise error
+    return {PROBLEM: f"{error.cause.value.replace('_', ' ')}: {error}"}
 
 
 def answers_of(question: ScanQuestion, run_id: str, model: Any, most: int) -> str:

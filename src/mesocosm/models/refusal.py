@@ -35,6 +35,8 @@ _NO_MODEL = re.compile(
     re.IGNORECASE,
 )
 _WRONG_KEY = re.compile(r"api[ _]key (not valid|expired)|API_KEY_INVALID", re.IGNORECASE)
+_OWN_OUTPUT = re.compile(r"json_validate_failed|model produced output that does not match", re.IGNORECASE)
+"""What Groq and llama.cpp say when they refuse not the request but what their model wrote."""
 _TAG = re.compile(r"<[^>]*>")
 _WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})
 _UNKNOWN_FIELD = re.compile(
@@ -126,15 +128,15 @@ class RefusalContext:
             return Cause.MODEL_FORBIDDEN
         if status == 429:
             return Cause.RATE_LIMITED
+        if _OWN_OUTPUT.search(said):
+            # A retry may succeed.
+            return Cause.MODEL_INVALID
         if status >= 500 or status in {408, 409, 425}:
             return Cause.MODEL_UNAVAILABLE
         if status in {401, 403} or (status == 400 and _WRONG_KEY.search(said)):
             return Cause.MODEL_FORBIDDEN
         if status in _WRONG_ADDRESS or (status in {400, 422} and _NO_MODEL.search(said)):
             return Cause.MODEL_MISSING
-        if self.said.code == "json_validate_failed":
-            # The output of the model, not the request, violated the schema; a retry may succeed.
-            return Cause.MODEL_INVALID
         if status in {400, 413, 422}:
             return self._cause_of_request(said)
         return Cause.MODEL_REJECTED
@@ -168,7 +170,7 @@ _REMEDIES = {
     Cause.RATE_LIMITED: "fewer episodes at once or a higher limit at the provider help",
     Cause.MODEL_UNAVAILABLE: "the server has trouble; try again later or look into its log",
     Cause.MODEL_MISSING: "check the name of the model and the base URL",
-    Cause.MODEL_INVALID: "the model did not keep to the schema",
+    Cause.MODEL_INVALID: "the model did not keep to the form that was asked for; a larger one may",
     Cause.CONTEXT_OVERFLOW: "the conversation is longer than the model takes; a smaller history window helps",
     Cause.REFUSED: "the provider's content filter refused the prompt",
 }

@@ -101,11 +101,12 @@ def read_rubric(text: str) -> str:
 
 
 class _Asked:
-    """A model as a judge; failed calls are retried if a retry may succeed."""
+    """A model as a judge; failed calls are retried if a retry may succeed, and end where none ever will."""
 
     def __init__(self, model: "Model", seconds: float) -> None:
         self._model = model
         self._seconds = seconds
+        self._useless: Exception | None = None
 
     async def ask(
         self,
@@ -117,7 +118,7 @@ class _Asked:
         max_tokens: int | None = 1024,
     ) -> str:
         """Return the reply. Raises EpisodeError."""
-        from mesocosm.core.failure import RULES, EpisodeError
+        from mesocosm.core.failure import EpisodeError
         from mesocosm.core.message import Message
         from mesocosm.core.model import ModelRequest
 
@@ -131,10 +132,14 @@ class _Asked:
             timeout_s=self._seconds,
         )
         for number in range(1, _TRIES + 1):
+            if self._useless is not None:
+                raise self._useless
             try:
                 return (await self._model.ask(request)).text
             except EpisodeError as error:
-                if number == _TRIES or not RULES[error.cause].retried:
+                if error.rule.fatal:
+                    self._useless = error
+                if number == _TRIES or not error.rule.retried:
                     raise
                 await asyncio.sleep(min(error.retry_after or 0.5 * 2**number, 30.0))
         raise AssertionError
