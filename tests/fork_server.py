@@ -18,6 +18,7 @@ import socket
 import struct
 import sys
 import time
+import warnings
 from collections.abc import Callable, ItemsView
 from pathlib import Path
 from types import ModuleType
@@ -50,7 +51,7 @@ def preload() -> set[str]:
     import mesocosm
 
     WatchedVariables.names = set()
-    plain = type(os.environ)
+    plain, filters = type(os.environ), list(warnings.filters)
     os.environ.__class__ = WatchedVariables
     found = (module.name for module in pkgutil.walk_packages(mesocosm.__path__, "mesocosm."))
     for name in found:
@@ -60,6 +61,8 @@ def preload() -> set[str]:
         with contextlib.suppress(ImportError, AttributeError):
             importlib.import_module(name)
     os.environ.__class__ = plain
+    # sympy adds one when it is imported, and a new process has not imported it.
+    warnings.filters[:] = filters
     # `sysconfig` keeps where a user's own packages would be installed.
     return WatchedVariables.names - {"HOME"}
 

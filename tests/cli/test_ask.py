@@ -38,7 +38,7 @@ def test_rows_are_asked_and_the_score_is_told_with_what_can_be_done_next(ask: As
     assert browser.startswith("browser    ")
     assert python == 'in Python  mc.evaluate("q.csv", prompt="{question}", grader="numeric", model="builtin/oracle")'
     assert done.err.startswith("q · 4 rows · right answer: column answer · oracle\n")
-    assert done.err.endswith("4/4   1.00 [0.51, 1.00]\n")
+    assert done.err.endswith("4/4   1.00 [0.51, 1.00] weak\n")
 
 
 def test_the_line_in_python_is_python_and_finds_the_same_run(ask: Ask) -> None:

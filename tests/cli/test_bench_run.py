@@ -68,7 +68,7 @@ RUN = ("run", "sums", "--model", "builtin/oracle", "--json")
 def test_a_benchmark_is_run_and_its_score_is_told(bench: Bench) -> None:
     done = bench("run", "--benchmarks", "sums", "--model", "builtin/oracle")
     assert done.code == 0
-    assert "sums       succeeded  1.0000  [0.8389, 1.0000]  20/20" in done.out
+    assert "sums       succeeded  1.0000  [0.8389, 1.0000] weak  20/20" in done.out
     assert "Summary: succeeded=1 failed=0 skipped=0 incompatible=0\n" in done.out
 
 

@@ -256,7 +256,7 @@ def test_n_tries_give_pass_at_k_for_every_k(workspace: Workspace) -> None:
     told = workspace.run("--set", "evaluation.n=3").out
     assert re.search(r"k  pass@k  95 % interval +pass\^k  95 % interval +rows", told)
     assert "\n\n\n" not in told
-    assert re.search(r"\n3  0\.5000  \[0\.\d{4}, 0\.\d{4}\]  0\.5000  \[0\.\d{4}, 0\.\d{4}\] +4\n", told)
+    assert re.search(r"\n3  0\.5000  \[0\.\d{4}, 0\.\d{4}\] weak  0\.5000  \[0\.\d{4}, 0\.\d{4}\] weak +4\n", told)
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def test_seeds_are_numbers_and_ranges(specified: Specified, words: str, seeds: t
         ("--technique memory={", "is not a JSON object"),
         ("--agent-option depth", "not of the form NAME=VALUE"),
         ("--model llama", "not of the form provider/name"),
-        ("--model builtin/clever", "no built-in model is called 'clever'; known: empty, human"),
+        ("--model builtin/clever", "no built-in model is called 'clever'; known: cheat:NAME, empty, human"),
         ("--model bultin/random", "no model provider is called 'bultin'; did you mean 'builtin'?"),
         ("--model builtin/random --agent nobody", "no agent is called 'nobody'; known: chat, loop"),
         ("--model builtin/random --technique magic", "no technique is called 'magic'; known: memory"),

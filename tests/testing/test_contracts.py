@@ -230,6 +230,13 @@ class TestJsonSchema(contract.GraderContract):
         return open_grader("json_schema", {"schema": rules})
 
 
+class TestMath(contract.GraderContract):
+    label, right, wrong = r"\frac{1}{2}", "Answer: 0.5", "Answer: 0.25"
+
+    def grader(self) -> ReadyGrader[Any]:
+        return open_grader("math", {})
+
+
 class TestChoice(contract.GraderContract):
     label, right, wrong = "B", "The answer is B.", "The answer is C."
 
@@ -239,7 +246,7 @@ class TestChoice(contract.GraderContract):
 
 def test_every_grader_is_under_contract() -> None:
     # `code` needs a sandbox, `judge` a model; their own tests try to fool them.
-    held = {"exact", "normalised", "numeric", "regex", "json_schema", "choice"}
+    held = {"exact", "normalised", "numeric", "regex", "json_schema", "choice", "math"}
     assert {entry.name for entry in GRADERS.entries()} - {"code", "judge"} == held
 
 

@@ -16,7 +16,7 @@ import msgspec
 from mesocosm.agents.call_syntax import spelled_calls
 from mesocosm.agents.loose_json import scan, value_at
 from mesocosm.core.foreign import read_json
-from mesocosm.core.thought import split_thought
+from mesocosm.core.thought import split_tags
 
 Offered = Mapping[str, Any]
 """The offered functions by name, each with the JSON Schema of its parameters or None."""
@@ -53,7 +53,7 @@ def read_calls(text: str, offered: Offered) -> list[TextCall]:
 
 def answer_of(text: str) -> str:
     """Return a reply without its thought, and without the tokens that end it."""
-    text = split_thought(text)[1]
+    text = split_tags(text)[1]
     if "｜" in text:
         text = _TOKEN.sub(lambda token: token[0].replace("▁", "_"), _BAR.sub("|", text))
     while (ending := _ENDING.search(text, max(0, len(text) - 60))) is not None:

@@ -22,6 +22,11 @@ def split_thought(text: str) -> tuple[str, str]:
             return _CONTROL.sub(" ", text[: final.start()]).strip(), _CONTROL.sub("", text[final.end() :]).strip()
         if _CHANNEL.search(text):
             return _CONTROL.sub(" ", text).strip(), ""
+    return split_tags(text)
+
+
+def split_tags(text: str) -> tuple[str, str]:
+    """Return thought and answer as `split_thought` does, but take channels for text: calls of tools stand in one."""
     if not ("<" in text or "[" in text or "◁" in text) or _TAG.search(text) is None:
         return "", text.strip()
     thought: list[str] = []

@@ -104,7 +104,7 @@ def _group(compared: "BenchmarkComparison", runs: tuple[Run, ...]) -> ComparedRu
 def _pair(pair: "RunPairDocument") -> RunPair:
     low = -math.inf if pair.low is None else pair.low
     high = math.inf if pair.high is None else pair.high
-    delta = Interval(pair.delta, low, high, min(pair.n_a, pair.n_b), cast("Method", pair.method), pair.level)
+    delta = Interval(pair.delta, low, high, min(pair.n_a, pair.n_b), cast("Method", pair.method), pair.level, pair.weak)
     contrast = PairedContrast(
         paired=pair.paired,
         mean_a=pair.mean_a,
