@@ -62,7 +62,7 @@ def preload() -> set[str]:
             importlib.import_module(name)
     os.environ.__class__ = plain
     # sympy adds one when it is imported, and a new process has not imported it.
-    warnings.filters[:] = filters
+    warnings.filters = filters
     # `sysconfig` keeps where a user's own packages would be installed.
     return WatchedVariables.names - {"HOME"}
 
