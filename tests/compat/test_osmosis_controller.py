@@ -150,11 +150,11 @@ class Echo:
 
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
-        self.go: asyncio.Event | None = None
+        self.thinks_s = 0.0
 
     async def complete(self, body: Mapping[str, Any], *, rollout_id: str) -> dict[str, Any]:
-        if self.go is not None:
-            await self.go.wait()
+        # From the question on: a server that is slow to start does not shorten it.
+        await asyncio.sleep(self.thinks_s)
         if self.error:
             raise self.error
         return {"rollout": rollout_id, **body}
@@ -237,8 +237,7 @@ async def test_a_slow_model_keeps_its_connection_alive(
     monkeypatch.setattr(llm_bridge, "GRACE_S", 0.0)
     monkeypatch.setattr(llm_bridge, "ALIVE_S", 0.01)
     bridge = Echo(error)
-    bridge.go = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.1, bridge.go.set)
+    bridge.thinks_s = 0.1
     reply = await chat(bridge, {}, bridge_keepalive=True)
     assert reply.status == 200
     assert reply.body.startswith(b" ")
