@@ -1,6 +1,6 @@
 """Two runs against each other, as an experiment: its tasks are pairs of answers, its agent asks which is better."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +12,12 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelRequest
 from mesocosm.core.pair_question import PAIR, PAIRWISE, TIE, PairQuestion, PairVerdict
-from mesocosm.core.ports import Context, Environment
-from mesocosm.core.run import Run, Selection
+from mesocosm.core.ports import Context
+from mesocosm.core.run import Run
 from mesocosm.core.score import Score
 from mesocosm.core.task import Task
 from mesocosm.engine.earlier_answers import ANSWER, Earlier, taken_over
-from mesocosm.engine.scan_benchmark import CUT_OFF, PROBLEM, ScanEnvironment, unread
+from mesocosm.engine.scan_benchmark import CUT_OFF, PROBLEM, ReadingBenchmark, unread
 
 SAME = "both answers are the same"
 
@@ -26,7 +26,7 @@ Answers = Callable[[str, str], tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class PairBenchmark:
+class PairBenchmark(ReadingBenchmark):
     """The pairs of two runs. Implements core.ports.Benchmark."""
 
     runs: tuple[Run, Run]
@@ -52,24 +52,6 @@ class PairBenchmark:
             inputs={"pairs": digest([task.digest() for task in self.chosen]), "characters": str(self.most)},
         )
 
-    def count(self, selection: Selection) -> int:
-        """Return the number of pairs."""
-        del selection
-        return len(self.chosen)
-
-    def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield a task for each pair, in plan order."""
-        del selection
-        yield from self.chosen
-
-    async def open(self, notice: Callable[[str], None]) -> None:
-        """Do nothing: the answers are in the store."""
-
-    async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the environment of one pair."""
-        del episode_id
-        return ScanEnvironment(task)
-
     async def grade(self, task: Task, episode: Any) -> Sequence[Score]:
         """Return the scores of a pair. One without a verdict is missing, never a tie."""
         del task
@@ -77,9 +59,6 @@ class PairBenchmark:
         if isinstance(info.get(ANSWER), Mapping):
             return self.question.scored(msgspec.convert(info[ANSWER], PairVerdict))
         return self.question.scored(None, str(info.get(PROBLEM) or "there is no verdict"))
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)

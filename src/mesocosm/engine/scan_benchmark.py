@@ -54,8 +54,36 @@ class ScanEnvironment:
         """Do nothing."""
 
 
+class ReadingBenchmark:
+    """What benchmarks share whose tasks were chosen in the store, for a model to read: not `info` and `grade`."""
+
+    __slots__ = ()
+    chosen: Sequence[Task]
+
+    def count(self, selection: Selection) -> int:
+        """Return the number of tasks."""
+        del selection
+        return len(self.chosen)
+
+    def tasks(self, selection: Selection) -> Iterator[Task]:
+        """Yield the tasks in plan order."""
+        del selection
+        yield from self.chosen
+
+    async def open(self, notice: Callable[[str], None]) -> None:
+        """Do nothing: what is read is in the store."""
+
+    async def environment(self, task: Task, episode_id: str) -> Environment:
+        """Return the environment that takes one answer."""
+        del episode_id
+        return ScanEnvironment(task)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
 @dataclass(frozen=True, slots=True)
-class ScanBenchmark:
+class ScanBenchmark(ReadingBenchmark):
     """The question to the chosen episodes of a run. Implements core.ports.Benchmark."""
 
     run: Run
@@ -80,24 +108,6 @@ class ScanBenchmark:
             inputs={"episodes": digest([task.digest() for task in self.chosen]), "characters": str(self.most)},
         )
 
-    def count(self, selection: Selection) -> int:
-        """Return the number of episodes."""
-        del selection
-        return len(self.chosen)
-
-    def tasks(self, selection: Selection) -> Iterator[Task]:
-        """Yield a task for each episode, in plan order."""
-        del selection
-        yield from self.chosen
-
-    async def open(self, notice: Callable[[str], None]) -> None:
-        """Do nothing: transcripts are in the store."""
-
-    async def environment(self, task: Task, episode_id: str) -> Environment:
-        """Return the environment of one episode."""
-        del episode_id
-        return ScanEnvironment(task)
-
     async def grade(self, task: Task, episode: Any) -> Sequence[Score]:
         """Return the scores of an answer. One that does not count is missing, never a 0."""
         del task
@@ -105,9 +115,6 @@ class ScanBenchmark:
         if isinstance(info.get(ANSWER), Mapping):
             return self.question.scored(msgspec.convert(info[ANSWER], ScanAnswer))
         return self.question.scored(None, str(info.get(PROBLEM) or "there is no answer"))
-
-    async def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
