@@ -452,7 +452,8 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
     model = given.model_settings(chosen_model(given))
-    name = given.agent if isinstance(given.agent, str) else "loop"
+    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
+    name = given.agent if isinstance(given.agent, str) else opened.info.agent or "loop"
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
@@ -460,7 +461,6 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     agent = AgentSettings(name, options)
     only = _seeds(given)
     count = given.limit
-    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
     own_tasks = opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS
