@@ -102,6 +102,8 @@ class GuestBenchmark:
             judged=told.judged,
             discovers=told.discovers or not told.metrics,
             agent=self._agent,
+            max_tokens=told.max_tokens,
+            logprobs=told.logprobs,
         )
 
     _agent, _kind = "program", "command"

@@ -73,6 +73,8 @@ class Described(msgspec.Struct, frozen=True):
     action_space: Any = None
     observation_space: Any = None
     system_prompt: str = ""
+    max_tokens: int | None = None
+    logprobs: str = ""
     card: dict[str, Any] = {}
 
 
