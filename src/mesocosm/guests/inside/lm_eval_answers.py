@@ -80,17 +80,28 @@ class Answers:
         # White space at the end of a context belongs to the first token behind it.
         before = context.rstrip()
         text = context + continuation
-        if not before:
-            before, text = self.prefix, self.prefix + text
+        if not before and self.prefix:
+            return await self._behind_prefix(text)
         read = await self._read(text)
-        begin = _boundary(read.tokens, text, len(before)) if before else 0
+        begin = _boundary(read.tokens, text, len(before))
         if begin is None:
-            begin = await self._count(before)
+            begin = await self._count(before) if before else 0
         return _sum(read, begin)
 
     async def loglikelihood_rolling(self, text: str) -> float:
         """Return the log-probability of a whole text. Raises Failed."""
         return (await self.loglikelihood("", text))[0]
+
+    async def _behind_prefix(self, text: str) -> tuple[float, bool]:
+        """Return the log-probability of a text that nothing stands before but the prefix. Raises Failed."""
+        read = await self._read(self.prefix + text)
+        begin = _boundary(read.tokens, self.prefix + text, len(self.prefix))
+        if begin is None and _is_text(read.tokens):
+            raise Failed(
+                f"prefix_token={self.prefix!r} is one token with the beginning of the text; choose another",
+                "value_missing",
+            )
+        return _sum(read, await self._count(self.prefix) if begin is None else begin)
 
     async def _count(self, text: str) -> int:
         """Return of how many tokens a text is."""
@@ -130,7 +141,7 @@ def _boundary(tokens: Sequence[Any], text: str, length: int) -> int | None:
 
     Where a token begins there, the text before it has the same tokens alone, so that they need not be counted.
     """
-    if not all(isinstance(token, str) for token in tokens):
+    if not _is_text(tokens):
         return None
     whole = "".join(tokens)
     # Some servers show the token that begins every text.
@@ -144,16 +155,18 @@ def _boundary(tokens: Sequence[Any], text: str, length: int) -> int | None:
     return None
 
 
+def _is_text(tokens: Sequence[Any]) -> bool:
+    return bool(tokens) and all(isinstance(token, str) and "\ufffd" not in token for token in tokens)
+
+
 def _sum(read: _Read, begin: int) -> tuple[float, bool]:
     values, best = read.values[begin:], read.best[begin:]
     if not values:
         raise Failed("no token belongs to the continuation alone, so it has no probability of its own", "value_missing")
-    if begin == 0 and values[0] is None and len(values) > 1 and read.tokens and read.tokens[0] in {"", "<s>"}:
-        values, best = values[1:], best[1:]
     if values[0] is None:
         raise Failed(
             "the server does not tell how probable the first token of a text is; name what stands before such texts, "
-            "as in prefix_token='<|endoftext|>' or prefix_token='\\n'",
+            "as in prefix_token='<|endoftext|>'",
             "value_missing",
         )
     total = 0.0

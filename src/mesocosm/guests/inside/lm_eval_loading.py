@@ -16,6 +16,7 @@ from .lm_eval_index import TaskNames
 
 GENERATE, CHOICE = "generate_until", "multiple_choice"
 _SEED = 1234
+_ESCAPED = frozenset({"prefix_token", "system_instruction", "think_end_token"})
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
 
@@ -84,7 +85,8 @@ def _value(name: str, form: str, value: Any) -> Any:
             return json.loads(value) if value.lstrip().startswith("{") else _pairs(value)
     except ValueError as error:
         raise Failed(f"{name}={value!r} cannot be read: {error}", "environment_invalid") from error
-    return value
+    # A shell makes it hard to write the end of a line.
+    return value.replace("\\n", "\n").replace("\\t", "\t") if name in _ESCAPED else value
 
 
 def _truth(text: str) -> bool:

@@ -13,6 +13,8 @@ GENERATED = "acc_generated"
 _MEANS = frozenset({"mean", "nanmean"})
 _RATES = frozenset({"acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match", "em", GENERATED})
 """Metrics that are between 0 and 1 for each document."""
+_LEAST = {"perplexity": 1.0, "weighted_perplexity": 1.0, "bits_per_byte": 0.0}
+"""What aggregations cannot fall below."""
 _PAIRS = frozenset({"f1_score", "matthews_corrcoef"})
 """Aggregations of pairs of what is right and what was said."""
 
@@ -61,9 +63,10 @@ class TaskValue:
 
     def metric_of(self, prefix: str, where: Mapping[str, str]) -> dict[str, Any]:
         """Return the metric of these scores: their mean, over the tasks `where`."""
+        least = None if self.whole is None else _LEAST.get(getattr(self.whole, "__name__", ""))
         rate = self._paired or (self.whole is None and self.metric in _RATES)
         found: dict[str, Any] = {"name": prefix + self.name, "score": prefix + self.name, "where": dict(where)}
-        found |= {"low": 0.0, "high": 1.0} if rate else {}
+        found |= {"low": 0.0, "high": 1.0} if rate else {"low": least} if least is not None else {}
         better = True if self._paired else self.better
         return found | ({"directed": False} if better is None else {"higher_is_better": better})
 
