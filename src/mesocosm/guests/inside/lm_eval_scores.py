@@ -103,6 +103,68 @@ def group_values(group: Any, members: Iterable[Sequence[TaskValue]]) -> list[Tas
     return list(found.values())
 
 
+@dataclass(frozen=True)
+class WholeValue:
+    """A number that is made of all documents at once: of a task, or of the tasks of a group by their own numbers."""
+
+    name: str
+    value: TaskValue
+    where: Mapping[str, str]
+    tasks: tuple[str, ...]
+    weighted: bool = False
+    combine: Callable[[Sequence[Any]], Any] | None = None
+
+    def number(self, values: Mapping[str, Sequence[Any]], sizes: Mapping[str, int]) -> dict[str, Any]:
+        """Return the number as core.score.WholeNumber, given the values of the documents of each task."""
+        known = [task for task in self.tasks if values.get(task)]
+        count = sum(len(values[task]) for task in known)
+        found = {"name": self.name, "value": None, "count": count, "where": dict(self.where)}
+        found |= {"directed": False} if self.value.better is None else {"higher_is_better": self.value.better}
+        try:
+            numbers = [_aggregated(self.value, values[task]) for task in known]
+            if numbers:
+                found["value"] = finite(self._combined(numbers, [sizes[task] for task in known]))
+        except Exception:  # noqa: BLE001 -- foreign code; a number that it cannot make is missing
+            found["value"] = None
+        return found
+
+    def _combined(self, numbers: Sequence[float], sizes: Sequence[int]) -> Any:
+        if self.combine is not None:
+            return self.combine(numbers)
+        weights = sizes if self.weighted else [1] * len(sizes)
+        return sum(number * weight for number, weight in zip(numbers, weights, strict=True)) / sum(weights)
+
+
+def _aggregated(value: TaskValue, items: Sequence[Any]) -> float:
+    if value.whole is None:
+        return float(sum(items) / len(items))
+    return float(value.whole([tuple(item) if isinstance(item, list) else item for item in items]))
+
+
+def whole_values(
+    tasks: Mapping[str, Sequence[TaskValue]], groups: Mapping[str, Any], members: Mapping[str, Sequence[str]]
+) -> list[WholeValue]:
+    """Return the numbers of a run that are no means over its documents."""
+    found = []
+    for group, one in groups.items():
+        for wanted in one.aggregate_metric_list or ():
+            own = [value for name in members[group] for value in tasks[name] if value.metric == wanted.metric]
+            chosen = [value for value in own if wanted.filter_list is None or value.filter in wanted.filter_list]
+            combine = wanted.aggregation if callable(wanted.aggregation) else None
+            if combine is None and wanted.weight_by_size and all(value.whole is None for value in chosen):
+                continue
+            where = {f"group {group}": group}
+            for value in {value.key: value for value in chosen}.values():
+                having = tuple(name for name in members[group] if value.key in {one.key for one in tasks[name]})
+                found.append(
+                    WholeValue(f"{group}/{value.key}", value, where, having, bool(wanted.weight_by_size), combine)
+                )
+    for name, values in tasks.items():
+        prefix, where = (f"{name}/", {"task": name}) if len(tasks) > 1 else ("", {})
+        found += [WholeValue(prefix + one.key, one, where, (name,)) for one in values if one.whole is not None]
+    return found
+
+
 def score_of(value: TaskValue, given: Mapping[str, Any], broken: str) -> dict[str, Any]:
     """Return the score of a document without its name: of the value in `given`, unless it could not be computed."""
     if broken:

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,11 +22,22 @@ from .lm_eval_loading import (
     read_arguments,
     version,
 )
-from .lm_eval_scores import GENERATED, NONE, TaskValue, group_values, score_of, values_of, whole_of
+from .lm_eval_scores import (
+    GENERATED,
+    NONE,
+    TaskValue,
+    WholeValue,
+    group_values,
+    score_of,
+    values_of,
+    whole_of,
+    whole_values,
+)
 from .model_calls import ModelAddress, ModelCalls
 
 _PACKAGES = ("lm_eval", "datasets", "evaluate", "numpy", "sacrebleu", "scikit-learn")
 _REMEDY = "a task with choices can be asked with letters, which is another measurement: choices=generate"
+_NAMES = ("nan", "inf", "-inf")
 _MOST_FACTS = 100
 """Of how many tasks a card tells the facts."""
 
@@ -56,6 +68,8 @@ class LmEval:
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}
         self._within: dict[str, list[str]] = {}
+        self._whole: list[WholeValue] = []
+        self._kept: dict[str, set[str]] = {}
 
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield every group, tag and task by its name."""
@@ -79,6 +93,8 @@ class LmEval:
             for group, one in groups.items()
         }
         self._within = {name: [group for group, names in members.items() if name in names] for name in tasks}
+        self._whole = whole_values(self._values, groups, members)
+        self._kept = {name: {one.value.key for one in self._whole if name in one.tasks} for name in tasks}
         lettered = any(map(self._lettered, tasks.values()))
         scored = any(
             one.request_type != GENERATE
@@ -105,6 +121,7 @@ class LmEval:
             "discovers": True,
             "packages": packages,
             "max_tokens": max(limits, default=longest({}) if lettered else None),
+            "whole": "whole" if self._whole else "",
             "logprobs": _REMEDY if scored else "",
             "card": {"arguments": given.facts, **({"tasks": facts} if len(facts) <= _MOST_FACTS else {})},
         }
@@ -138,6 +155,17 @@ class LmEval:
             for _repeat in range(one.repeats or 1):
                 one.resps.append(await _respond(one, answers))
         return self._ended(document, instances)
+
+    def whole(self, infos: Sequence[Mapping[str, Any]], **_: Any) -> list[dict[str, Any]]:
+        """Return the numbers of a run that are no means, of what its episodes keep under `whole`."""
+        values: dict[str, dict[str, list[Any]]] = {}
+        sizes = Counter(str(one["task"]) for one in infos)
+        for one in infos:
+            for key, value in one["values"].items():
+                # What is no number in JSON arrives as its name.
+                number = float(value) if value in _NAMES else value
+                values.setdefault(key, {}).setdefault(one["task"], []).append(number)
+        return [one.number(values.get(one.value.key, {}), sizes) for one in self._whole]
 
     @property
     def _several(self) -> bool:
@@ -182,8 +210,8 @@ class LmEval:
             "responses": [one.resps for one in instances],
             "filtered": {one.name: [i.filtered_resps.get(one.name) for i in instances] for one in task._filters},
         }
-        if whole := {one.key: given[one.key] for one in (*values, *more) if one.whole is not None and one.key in given}:
-            info["whole"] = whole
+        if kept := self._kept.get(task.task_name, set()):
+            info["whole"] = {"task": task.task_name, "values": {key: given[key] for key in kept & given.keys()}}
         answer = _answer(document, instances, task._filters[0].name if task._filters else NONE)
         return {"status": "completed", "scores": self._spread(task.task_name, scores), "answer": answer, "info": info}
 
