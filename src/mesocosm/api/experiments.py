@@ -456,8 +456,9 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     _no_rows_arguments(given, ref.source)
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
-    model = given.model_settings(chosen_model(given))
+    called = chosen_model(given)
     opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
+    model = given.model_settings(called, max_tokens=opened.info.max_tokens or MAX_TOKENS)
     name = given.agent if isinstance(given.agent, str) else opened.info.agent or "loop"
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}

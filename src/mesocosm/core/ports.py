@@ -21,7 +21,7 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSet
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, Selection
-from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.score import MetricResult, Score, WholeNumber
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 
@@ -170,6 +170,23 @@ class Growing(Protocol):
         """Yield the tasks of one repetition, in place of `tasks`.
 
         Tasks that an earlier one leads to follow it; they are looked for only when the iterator reaches them.
+        """
+        ...
+
+
+@runtime_checkable
+class MeasuresWhole(Protocol):
+    """A benchmark with numbers of a run that are no means of its episodes."""
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether this benchmark has any."""
+        ...
+
+    def whole(self, infos: Iterable[Mapping[str, Any]]) -> Sequence[WholeNumber]:
+        """Return them, given the terminal infos of all scored episodes; called in a thread, before `close`.
+
+        Raises EpisodeError.
         """
         ...
 

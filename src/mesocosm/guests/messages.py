@@ -13,6 +13,7 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}` |
 | `step` | `episode`, `action` | `{"observation", "reward", "terminated", "truncated", "info"}` |
 | `oracle` | `episode` | `{"action"}` |
+| `whole` | `infos`, those of all scored episodes | a list of WholeNumber, for a guest that `Described.whole` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
@@ -54,7 +55,9 @@ class Described(msgspec.Struct, frozen=True):
 
     `digest` covers the source, the version of its package, the arguments and the content of the data. `metrics` may be
     empty for a benchmark that `discovers` them. `tasks` is their number, None where any seed is a task. `needs` names
-    what this machine must have (`docker`). `packages` are versions by name.
+    what this machine must have (`docker`). `packages` are versions by name. `max_tokens` and `logprobs` are as in
+    BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run from;
+    empty if there are none.
     """
 
     id: str
@@ -74,6 +77,9 @@ class Described(msgspec.Struct, frozen=True):
     action_space: Any = None
     observation_space: Any = None
     system_prompt: str = ""
+    max_tokens: int | None = None
+    logprobs: str = ""
+    whole: str = ""
     card: dict[str, Any] = {}
 
 

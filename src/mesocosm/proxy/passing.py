@@ -74,8 +74,11 @@ class Passage:
         return {"x-should-retry": "false"} if self.tries > 1 else {}
 
     def settings(self, settings: ModelSettings) -> Fields:
-        """Return the settings for the request: the run's, and for graders only those that the grader did not set."""
-        found = self.api.put_in(settings) or {}
+        """Return the settings for the request: the run's, and for graders only those that the grader did not set.
+
+        A request that only asks how probable its own text is gets none: nothing is written.
+        """
+        found = {} if self.asked.scored else self.api.put_in(settings) or {}
         if self.recorder.role == JUDGE:
             given = self.asked.data.keys()
             limited = bool(given & LIMITS)
@@ -92,6 +95,8 @@ class Passage:
         self.recorded = True
         latency = time.perf_counter() - self.started
         if reply is not None:
+            # The prompt is recorded already.
+            reply = replace(reply, text=reply.text.removeprefix(self.asked.echoed)) if self.asked.echoed else reply
             usage, estimated = reply.usage, not reply.usage.total
             if estimated:
                 usage = _estimate(self.asked, reply)
@@ -228,7 +233,7 @@ class Passing:
         """Return the body to send: the program's, with the run's model and settings."""
         asked = passage.asked
         fields = read_fields(body)
-        if passage.recorder.role != JUDGE:
+        if passage.recorder.role != JUDGE and not asked.scored:
             for name in passage.api.owned:
                 fields.pop(name, None)
         put: Fields = {**settings, "model": self.upstream.model}
