@@ -1,0 +1,147 @@
+"""What an episode of verifiers says: scores where it was scored, a cause where not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import Failed, finite
+
+REWARD = "reward"
+"""Name of the primary score: what the framework calls the reward of an episode."""
+
+_CAUSES = {
+    "ProviderError": "program_failed",
+    "HarnessError": "program_failed",
+    "InterceptionError": "environment_unreachable",
+    "TunnelError": "environment_unreachable",
+    "SandboxError": "environment_unreachable",
+}
+"""Causes by the boundary at which a rollout failed. The engine blames the model for a `program_failed` if it was it."""
+_TOO_LONG = ("context_length_exceeded", "maximum context length", "context window")
+_NOT_OF_GRADERS = frozenset({"ProviderError", "SandboxError", "InterceptionError"})
+
+
+def outcome(env: Any, episode: Any) -> dict[str, Any]:
+    """Return how an episode ended. Raises Failed if it has no result."""
+    traces: Sequence[Any] = episode.traces
+    scoring = next((why for trace in traces if (why := _unscored(trace))), None)
+    failed = [trace for trace in traces if not trace.ok and trace.errors and _unscored(trace) is None]
+    if not env.complete(episode) and (failed or scoring is None):
+        raise _failure(episode, failed)
+    idle = next((trace for trace in traces if trace.is_timeout and not trace.num_turns), None)
+    if idle is not None:
+        raise Failed(f"{_who(idle, traces)}ended by {idle.stop_condition} before the model was asked", "program_timeout")
+    played = [trace for trace in traces if trace.agent.trainable] or list(traces)
+    timeout = any(trace.is_timeout for trace in traces)
+    truncated = any(trace.is_truncated for trace in traces)
+    return {
+        "status": "timeout" if timeout else "truncated" if truncated else "completed",
+        "scores": list(_scores(traces, played, scoring or "value_unusable")),
+        "answer": played[-1].last_reply if played else None,
+        "info": _info(episode),
+    }
+
+
+def _unscored(trace: Any) -> str | None:
+    """Return why the graders gave no scores to a trace that was played to its end; None if they did."""
+    if trace.stop_condition == "scoring_timeout":
+        return "grader_timeout"
+    last = trace.last_error
+    if trace.ok or last is None or last.type in _NOT_OF_GRADERS or not trace.timing.scoring.start:
+        return None
+    return "grader_error"
+
+
+def _failure(episode: Any, failed: Sequence[Any]) -> Failed:
+    """Return why an episode has no result: the error of an agent, else that of the episode.
+
+    What a hook of the environment raises is often only the consequence of a rollout that had failed.
+    """
+    if episode.is_timeout:
+        return Failed(episode.last_error.message, "environment_timeout")
+    if failed:
+        return _failed(failed[0].last_error, _who(failed[0], episode.traces))
+    if episode.last_error is not None:
+        return _failed(episode.last_error, "")
+    return Failed("the environment calls its episode incomplete, without an error", "environment_invalid")
+
+
+def _failed(error: Any, who: str) -> Failed:
+    cause = _CAUSES.get(error.type, "environment_error")
+    if error.type == "ProviderError" and any(words in error.message for words in _TOO_LONG):
+        cause = "context_overflow"
+    return Failed(f"{who}{error.type}: {error.message}", cause, error.traceback or "")
+
+
+def _who(trace: Any, traces: Sequence[Any]) -> str:
+    return f"{trace.agent.name}: " if len(traces) > 1 else ""
+
+
+def _scores(traces: Sequence[Any], played: Sequence[Any], missing: str) -> Iterator[dict[str, Any]]:
+    """Yield the reward first, then the parts: rewards without their weights, and metrics.
+
+    Of several agents, the parts are called `AGENT.NAME`; of several rollouts of one agent, they are means.
+    """
+    by_agent: dict[str, list[Any]] = {}
+    for trace in traces:
+        by_agent.setdefault(trace.agent.name, []).append(trace)
+    yield _score(REWARD, [_total(trace) for trace in played], missing)
+    for agent, own in by_agent.items():
+        prefix = f"{agent}." if len(by_agent) > 1 else ""
+        if prefix:
+            yield _score(prefix + REWARD, [_total(trace) for trace in own], missing)
+        rewards = {name: None for trace in own for name in trace.rewards}
+        for name in rewards:
+            shown = f"{prefix}rewards.{name}" if name == REWARD else prefix + name
+            yield _score(shown, [_part(trace.rewards.get(name)) for trace in own if name in trace.rewards], missing)
+        for name in {name: None for trace in own for name in trace.metrics}:
+            shown = f"{prefix}metrics.{name}" if name in rewards or name == REWARD else prefix + name
+            yield _score(shown, [finite(trace.metrics[name]) for trace in own if name in trace.metrics], missing)
+
+
+def _score(name: str, values: Sequence[float | None], missing: str) -> dict[str, Any]:
+    if not values or any(value is None for value in values):
+        return {"name": name, "value": None, "missing": missing}
+    return {"name": name, "value": sum(value for value in values if value is not None) / len(values)}
+
+
+def _total(trace: Any) -> float | None:
+    """Return Σ score · weight; None if a part of it is missing, or if nothing was scored."""
+    if not trace.ok:
+        return None
+    values = [None if one is None else finite(one.value) for one in trace.rewards.values()]
+    known = [value for value in values if value is not None]
+    return sum(known) if values and len(known) == len(values) else None
+
+
+def _part(reward: Any) -> float | None:
+    return None if reward is None else finite(reward.score)
+
+
+def _info(episode: Any) -> dict[str, Any]:
+    """Return what the trace of an episode does not say, for people and for exports."""
+    agents = [_agent(trace) for trace in episode.traces]
+    found: dict[str, Any] = {"stop_condition": agents[0]["stop_condition"], "turns": sum(one["turns"] for one in agents)}
+    return found | {"verifiers": {"env": episode.env.id, "task": _task(episode.task), "agents": agents}}
+
+
+def _task(task: Any) -> Mapping[str, Any]:
+    return {"type": task.type, "key": task.key, "hash": task.hash}
+
+
+def _agent(trace: Any) -> dict[str, Any]:
+    rewards = {
+        name: None if one is None else {"score": finite(one.score), "weight": finite(one.weight)}
+        for name, one in trace.rewards.items()
+    }
+    return {
+        "name": trace.agent.name,
+        "trainable": trace.agent.trainable,
+        "harness": trace.agent.config.harness.id if trace.agent.config.harness is not None else "",
+        "runtime": trace.agent.config.runtime.type,
+        "stop_condition": trace.stop_condition,
+        "turns": trace.num_turns,
+        "rewards": rewards,
+        "metrics": {name: None if value is None else finite(value) for name, value in trace.metrics.items()},
+        "info": trace.info,
+        "errors": [{"type": one.type, "message": one.message} for one in trace.errors],
+    }
