@@ -164,6 +164,8 @@ class GuestBenchmark:
             raise Incompatible(self.info.id, lacking)
         if self.python.how == "found":
             notice(f"{self.kind.title} runs in {self.python.path}")
+        for words in self.described.notices:
+            notice(words)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the environment of the first repetition of a task."""

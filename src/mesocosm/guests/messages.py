@@ -75,6 +75,7 @@ class Described(msgspec.Struct, frozen=True):
     observation_space: Any = None
     system_prompt: str = ""
     card: dict[str, Any] = {}
+    notices: tuple[str, ...] = ()
 
 
 class GuestTask(msgspec.Struct, frozen=True):

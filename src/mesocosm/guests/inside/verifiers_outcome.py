@@ -29,13 +29,15 @@ def outcome(env: Any, episode: Any) -> dict[str, Any]:
         raise _failure(episode, failed)
     idle = next((trace for trace in traces if trace.is_timeout and not trace.num_turns), None)
     if idle is not None:
-        raise Failed(f"{_who(idle, traces)}ended by {idle.stop_condition} before the model was asked", "program_timeout")
+        raise Failed(
+            f"{_who(idle, traces)}ended by {idle.stop_condition} before the model was asked", "program_timeout"
+        )
     played = [trace for trace in traces if trace.agent.trainable] or list(traces)
     timeout = any(trace.is_timeout for trace in traces)
     truncated = any(trace.is_truncated for trace in traces)
     return {
         "status": "timeout" if timeout else "truncated" if truncated else "completed",
-        "scores": list(_scores(traces, played, scoring or "value_unusable")),
+        "scores": list(_scores(traces, played, scoring)),
         "answer": played[-1].last_reply if played else None,
         "info": _info(episode),
     }
@@ -76,7 +78,7 @@ def _who(trace: Any, traces: Sequence[Any]) -> str:
     return f"{trace.agent.name}: " if len(traces) > 1 else ""
 
 
-def _scores(traces: Sequence[Any], played: Sequence[Any], missing: str) -> Iterator[dict[str, Any]]:
+def _scores(traces: Sequence[Any], played: Sequence[Any], missing: str | None) -> Iterator[dict[str, Any]]:
     """Yield the reward first, then the parts: rewards without their weights, and metrics.
 
     Of several agents, the parts are called `AGENT.NAME`; of several rollouts of one agent, they are means.
@@ -92,35 +94,40 @@ def _scores(traces: Sequence[Any], played: Sequence[Any], missing: str) -> Itera
         rewards = {name: None for trace in own for name in trace.rewards}
         for name in rewards:
             shown = f"{prefix}rewards.{name}" if name == REWARD else prefix + name
-            yield _score(shown, [_part(trace.rewards.get(name)) for trace in own if name in trace.rewards], missing)
+            yield _score(shown, [_part(trace.rewards[name]) for trace in own if name in trace.rewards], missing)
         for name in {name: None for trace in own for name in trace.metrics}:
             shown = f"{prefix}metrics.{name}" if name in rewards or name == REWARD else prefix + name
-            yield _score(shown, [finite(trace.metrics[name]) for trace in own if name in trace.metrics], missing)
+            yield _score(shown, [trace.metrics[name] for trace in own if name in trace.metrics], missing)
 
 
-def _score(name: str, values: Sequence[float | None], missing: str) -> dict[str, Any]:
-    if not values or any(value is None for value in values):
-        return {"name": name, "value": None, "missing": missing}
-    return {"name": name, "value": sum(value for value in values if value is not None) / len(values)}
-
-
-def _total(trace: Any) -> float | None:
-    """Return Σ score · weight; None if a part of it is missing, or if nothing was scored."""
-    if not trace.ok:
-        return None
-    values = [None if one is None else finite(one.value) for one in trace.rewards.values()]
-    known = [value for value in values if value is not None]
-    return sum(known) if values and len(known) == len(values) else None
+def _score(name: str, values: Sequence[float | None], missing: str | None) -> dict[str, Any]:
+    """Return the mean of `values`. It is missing with one of them: for `missing`, or for what is wrong with it."""
+    numbers = [number for value in values if (number := finite(value)) is not None]
+    if values and len(numbers) == len(values):
+        return {"name": name, "value": sum(numbers) / len(numbers)}
+    unscored = not values or any(value is None for value in values)
+    return {"name": name, "value": None, "missing": missing or ("value_missing" if unscored else "value_unusable")}
 
 
 def _part(reward: Any) -> float | None:
-    return None if reward is None else finite(reward.score)
+    return None if reward is None else reward.score
+
+
+def _total(trace: Any) -> float | None:
+    """Return Σ score · weight; None if a part of it was not scored, or nothing was."""
+    rewards = list(trace.rewards.values())
+    if not trace.ok or not rewards or any(one is None for one in rewards):
+        return None
+    return sum(one.value for one in rewards)
 
 
 def _info(episode: Any) -> dict[str, Any]:
     """Return what the trace of an episode does not say, for people and for exports."""
     agents = [_agent(trace) for trace in episode.traces]
-    found: dict[str, Any] = {"stop_condition": agents[0]["stop_condition"], "turns": sum(one["turns"] for one in agents)}
+    found: dict[str, Any] = {
+        "stop_condition": agents[0]["stop_condition"],
+        "turns": sum(one["turns"] for one in agents),
+    }
     return found | {"verifiers": {"env": episode.env.id, "task": _task(episode.task), "agents": agents}}
 
 

@@ -18,6 +18,10 @@ _OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_.]*=)")
 _LEAST, _SHELL = "null", "bash"
 """The harness with the tools of the task set alone, and the framework's default, which adds a shell."""
 HERE, CONTAINER = "subprocess", "docker"
+_NO_SHELL = (
+    "harness null: the model has the tools of the task set and no shell; verifiers by itself would give it one, as "
+    f"harness={_SHELL},runtime={CONTAINER} does"
+)
 
 
 @dataclass(frozen=True)
@@ -117,6 +121,7 @@ class Prepared:
     runtimes: Mapping[str, str]
     asks_other: tuple[str, ...]
     limit: int | None
+    notices: tuple[str, ...] = ()
 
 
 def prepared(what: Wanted, container: bool = False) -> Prepared:
@@ -135,9 +140,7 @@ def prepared(what: Wanted, container: bool = False) -> Prepared:
         raise Failed(f"tasks={limit} is not a number of tasks", "environment_invalid")
     harness, runtime = options.pop("harness", None), options.pop("runtime", None)
     kind = loaders.env_config_type(what.taskset, environment)
-    roles = {
-        name: one.default for name, one in kind.model_fields.items() if isinstance(one.default, _agent_config())
-    }
+    roles = {name: one.default for name, one in kind.model_fields.items() if isinstance(one.default, _agent_config())}
     raw: dict[str, Any] = {"id": environment, "taskset": {"id": what.taskset}}
     free = [name for name, role in roles.items() if role.harness is None]
     if harness is not None and not free:
@@ -161,7 +164,8 @@ def prepared(what: Wanted, container: bool = False) -> Prepared:
     runtimes = {name: one.runtime.type for name, one in found.items()}
     _check_shells(harnesses, runtimes, options, named=runtime is not None)
     other = tuple(name for name, one in found.items() if one.model is not None or one.client is not None)
-    return Prepared(config, harnesses, runtimes, other, limit)
+    plain = standard == _SHELL and harness is None and any(harnesses[name] == _LEAST for name in free)
+    return Prepared(config, harnesses, runtimes, other, limit, (_NO_SHELL,) if plain else ())
 
 
 def _agent_config() -> type:
@@ -171,9 +175,7 @@ def _agent_config() -> type:
     return found
 
 
-def _put(
-    raw: dict[str, Any], name: str, value: Any, settings: Mapping[str, Any], whole: Mapping[str, Any]
-) -> None:
+def _put(raw: dict[str, Any], name: str, value: Any, settings: Mapping[str, Any], whole: Mapping[str, Any]) -> None:
     """Put an option where it belongs: `phrases` into the task set, `agent.max_turns` and the like by their path."""
     first, *rest = name.split(".")
     if not rest and first in settings:

@@ -1,4 +1,4 @@
-"""Task sets of verifiers: an episode of the framework for each of ours, its model calls through the episode's address."""
+"""Task sets of verifiers: an episode of the framework for each of ours, with its model calls at our address."""
 
 import ast
 import asyncio
@@ -25,8 +25,10 @@ MOST_OF_ENDLESS = 100
 _OTHER = "http://other.invalid/v1"
 """Address in the configuration of roles that do not play the model under evaluation."""
 _BASE = frozenset(
-    ("idx", "id", "name", "description", "prompt", "system_prompt", "image", "workdir", "agent_user", "skills")
-    + ("network_allow", "network_block", "artifacts", "artifact_max_bytes", "timeout", "resources")
+    {
+        *("idx", "id", "name", "description", "prompt", "system_prompt", "image", "workdir", "agent_user", "skills"),
+        *("network_allow", "network_block", "artifacts", "artifact_max_bytes", "timeout", "resources"),
+    }
 )
 """Fields of the data of every task; what a task set adds to them is what its graders compare with."""
 
@@ -88,7 +90,10 @@ class Tasksets:
             "title": f"{name} (harness {harnesses})",
             "version": version_of(module),
             "digest": digest(
-                packages.get("verifiers"), texts, setup.config.model_dump(mode="json"), [task.hash for task in self._tasks]
+                packages.get("verifiers"),
+                texts,
+                setup.config.model_dump(mode="json"),
+                [task.hash for task in self._tasks],
             ),
             "description": _first_line(module.__doc__),
             "tasks": len(self._tasks),
@@ -96,6 +101,7 @@ class Tasksets:
             "discovers": True,
             "packages": packages,
             "needs": [CONTAINER] if CONTAINER in setup.runtimes.values() else [],
+            "notices": list(setup.notices),
             "judged": bool(setup.asks_other) or any("Judge" in text for text in texts) or _has_judges(self._env),
             "card": {
                 "harness": dict(setup.harnesses),
@@ -228,7 +234,9 @@ def _has_judges(env: Any) -> bool:
 def _not_found(error: ModuleNotFoundError, what: Wanted) -> str:
     cause = error.__cause__
     missing = cause.name if isinstance(cause, ModuleNotFoundError) else error.name
-    if missing is not None and missing.replace("_", "-") != what.taskset.rsplit("/", 1)[-1].split("@")[0].replace("_", "-"):
+    if missing is not None and missing.replace("_", "-") != what.taskset.rsplit("/", 1)[-1].split("@")[0].replace(
+        "_", "-"
+    ):
         if str(error).startswith(("harness", "environment", "A harness", "An environment")):
             return str(error).split(". ")[0]
         return f"it needs the package {missing}, which is not installed beside verifiers"
@@ -250,7 +258,8 @@ def _through_addresses() -> None:
     from verifiers.v1.clients.eval import EvalClient
     from verifiers.v1.interception.server import InterceptionServer
 
-    if getattr(InterceptionServer._client, "of_mesocosm", False):
+    original = InterceptionServer._client  # noqa: SLF001 -- there is no other way to give a rollout its client
+    if getattr(original, "of_mesocosm", False):
         return
     timeout = httpx.Timeout(None, connect=30.0)
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
@@ -274,7 +283,7 @@ def _through_addresses() -> None:
         return AsyncOpenAI(base_url=models.other.base_url, api_key=models.other.key, max_retries=0, http_client=own)
 
     client.of_mesocosm = True  # type: ignore[attr-defined]
-    original, InterceptionServer._client = InterceptionServer._client, client
+    InterceptionServer._client = client  # noqa: SLF001
     judge_client, judge.build_async_openai = judge.build_async_openai, asked_by_judge
 
 
@@ -364,7 +373,9 @@ def _parsed(file: Path) -> ast.Module | None:
 
 def _exported(tree: ast.Module | None) -> list[str]:
     for node in tree.body if tree is not None else ():
-        if isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets
+        ):
             with contextlib.suppress(ValueError):
                 return [str(name) for name in ast.literal_eval(node.value)]
     return []
@@ -372,7 +383,9 @@ def _exported(tree: ast.Module | None) -> list[str]:
 
 def _needs_container(tree: ast.Module) -> bool:
     for node in ast.walk(tree):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
         if any(isinstance(one, ast.Name) and one.id == "NEEDS_CONTAINER" for one in targets):
             value = getattr(node, "value", None)
             return isinstance(value, ast.Constant) and value.value is True
