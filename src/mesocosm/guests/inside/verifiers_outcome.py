@@ -152,3 +152,29 @@ def _agent(trace: Any) -> dict[str, Any]:
         "info": trace.info,
         "errors": [{"type": one.type, "message": one.message} for one in trace.errors],
     }
+
+
+def in_file(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the scores of an episode as the framework's own file has them, by our names, and why it failed."""
+    values: dict[str, list[float | None]] = {}
+    traces = record["traces"]
+    trained = [trace for trace in traces if trace["agent"]["trainable"]] or traces
+    several = len({trace["agent"]["name"] for trace in traces}) > 1
+    for trace in traces:
+        rewards, metrics = trace.get("rewards", {}), trace.get("metrics", {})
+        known = [one["score"] * one["weight"] for one in rewards.values() if one and one.get("score") is not None]
+        total = sum(known) if trace["ok"] and rewards and len(known) == len(rewards) else None
+        prefix = f"{trace['agent']['name']}." if several else ""
+        if any(trace is one for one in trained):
+            values.setdefault(REWARD, []).append(total)
+        if several:
+            values.setdefault(prefix + REWARD, []).append(total)
+        for name, one in rewards.items():
+            shown = f"{prefix}rewards.{name}" if name == REWARD else prefix + name
+            values.setdefault(shown, []).append(one.get("score") if one else None)
+        for name, one in metrics.items():
+            shown = f"{prefix}metrics.{name}" if name in rewards or name == REWARD else prefix + name
+            values.setdefault(shown, []).append(one)
+    errors = [error for holder in (record, *traces) for error in holder.get("errors", [])]
+    failed = "" if record["ok"] or not errors else f"{errors[0]['type']}: {errors[0]['message']}"
+    return {"scores": [_score(name, found, None) for name, found in values.items()], "failed": failed}

@@ -3,11 +3,15 @@
 import ast
 import asyncio
 import contextlib
+import importlib.util
 import itertools
+import json
 import os
 import pkgutil
 import re
 import sys
+import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from . import Failed, Tell, digest, versions
-from .verifiers_outcome import REWARD, outcome
+from .verifiers_outcome import REWARD, in_file, outcome
 from .verifiers_source import CONTAINER, Prepared, Wanted, files_of, prepared, version_of, wanted
 
 PACKAGES = ("verifiers", "openai", "mcp", "pydantic")
@@ -63,6 +67,7 @@ class Tasksets:
         os.environ["PATH"] = f"{beside}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         self._numbers = itertools.count(1)
         self._env: Any = None
+        self._config: Any = None
         self._tasks: list[Any] = []
         self._serving: asyncio.Future[None] | None = None
         self._server: asyncio.Task[None] | None = None
@@ -160,6 +165,40 @@ class Tasksets:
             del os.environ[variable]
         return outcome(self._env, episode)
 
+    async def original(
+        self, tell: Tell, base_url: str, key: str, model: str, limit: int | None = None, trials: int = 1, **_: Any
+    ) -> None:
+        """Play the first `limit` tasks with the framework's own runner, and send what it scored from its own file."""
+        from verifiers.v1.cli.eval.runner import run_eval
+        from verifiers.v1.configs.cli.eval import EvalConfig
+
+        os.environ["MESOCOSM_API_KEY_0"] = key
+        count = len(self._tasks) if limit is None else min(limit, len(self._tasks))
+        client = {"base_url": base_url, "api_key_var": "MESOCOSM_API_KEY_0"}
+        with tempfile.TemporaryDirectory(prefix="mesocosm-") as folder:
+            config = EvalConfig.model_validate(
+                {
+                    "env": self._config,
+                    "model": model,
+                    "client": client,
+                    "num_rollouts": trials,
+                    "select": {"limit": count},
+                    "rich": None,
+                    "push": False,
+                    "output_dir": folder,
+                    "run": {"dir": "played"},
+                }
+            )
+            await run_eval(config)
+            lines = (Path(folder) / "played" / "traces.jsonl").read_text("utf-8").splitlines()
+        places = {task.hash: place for place, task in enumerate(self._tasks)}
+        seen: Counter[int] = Counter()
+        for line in lines:
+            record = json.loads(line)
+            place = places[record["task"]["hash"]]
+            tell.event({"sample": {"place": place, "trial": seen[place], **in_file(record)}})
+            seen[place] += 1
+
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield the task sets of the framework and of installed packages, without importing them."""
         for path, package in _installed():
@@ -180,7 +219,7 @@ class Tasksets:
             for role in setup.asks_other:
                 spec = getattr(setup.config, role)
                 setattr(setup.config, role, spec.model_copy(update={"client": _other_client()}))
-            self._env = loaders.load_environment(setup.config)
+            self._env, self._config = loaders.load_environment(setup.config), setup.config
         except Failed:
             raise
         except ModuleNotFoundError as error:
@@ -313,10 +352,10 @@ def _task(task: Any, place: int) -> dict[str, Any]:
 
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yield the modules that may hold a task set, each with the package that brings it."""
-    import verifiers.v1.tasksets as own
-
-    for found in pkgutil.iter_modules(own.__path__):
-        yield Path(own.__path__[0]) / found.name, "verifiers"
+    framework = importlib.util.find_spec("verifiers")
+    for root in framework.submodule_search_locations or () if framework is not None else ():
+        for found in pkgutil.iter_modules([str(Path(root) / "v1" / "tasksets")]):
+            yield Path(root) / "v1" / "tasksets" / found.name, "verifiers"
     for package, names in sorted(_by_distribution().items()):
         for name in names:
             for root in map(Path, sys.path):
