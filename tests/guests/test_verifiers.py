@@ -64,7 +64,9 @@ class Program:
         """Return the episodes of the last run."""
         code, said = await self.run("run", "episodes", "last", *words)
         assert code == 0, said
-        return list(json.loads(said)["episodes"])
+        found = json.loads(said)
+        traces = found.get("traces_by_episode", {})
+        return [{**one, "trace": traces.get(one["id"], [])} for one in found["episodes"]]
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def program(tmp_path: Path) -> Callable[[ModelServer], Program]:
 
 
 def asked(server: ModelServer) -> Counter[str]:
-    return Counter(question(json.loads(request.body)) for request in server.calls)
+    return Counter(question(request.body) for request in server.calls)
 
 
 def guests(folder: Path) -> list[int]:
@@ -109,7 +111,7 @@ async def test_every_task_is_an_episode_with_its_calls_and_scores(program: Calla
         episodes = await user.episodes("--traces")
     assert [one["task"] for one in episodes] == [f"sum-{place}" for place in range(8)]
     for place, one in enumerate(episodes):
-        calls = [event for event in one["trace"] if event["type"] == "model_call"]
+        calls = [event for event in one["trace"] if event["event_type"] == "model_call"]
         assert len(calls) == 1
         expected: dict[str, Any] = {"right": 1.0, "long": 0.0, "length": 1.0, "reward": 2.0}
         if place == 3:
@@ -119,7 +121,7 @@ async def test_every_task_is_an_episode_with_its_calls_and_scores(program: Calla
             expected = {"long": 0.0, "length": 1.0}
             assert one["unscored"] == {"right": "value_unusable", "reward": "value_unusable"}
         assert one["scores"] == expected
-    assert [json.loads(request.body)["stop"] for request in server.calls] == [["\n\n"]] * 10
+    assert [request.body["stop"] for request in server.calls] == [["\n\n"]] * 10
 
 
 async def test_a_guest_that_is_killed_costs_no_finished_episode(program: Callable[[ModelServer], Program]) -> None:
