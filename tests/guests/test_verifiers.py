@@ -66,7 +66,14 @@ class Program:
         assert code == 0, said
         found = json.loads(said)
         traces = found.get("traces_by_episode", {})
-        return [{**one, "trace": traces.get(one["id"], [])} for one in found["episodes"]]
+        return [
+            {
+                **one,
+                "trace": traces.get(one["id"], []),
+                "scores": {name: value for name, value in one["scores"].items() if value is not None},
+            }
+            for one in found["episodes"]
+        ]
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ def trace(**given: Any) -> SimpleNamespace:
         "is_timeout": False,
         "is_truncated": False,
         "num_turns": 1,
+        "nodes": [],
         "last_reply": "hello",
         "info": {},
         "ok": not errors,

@@ -1,5 +1,7 @@
 """What an episode of verifiers says: scores where it was scored, a cause where not."""
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -123,7 +125,7 @@ def _total(trace: Any) -> float | None:
 
 def _info(episode: Any) -> dict[str, Any]:
     """Return what the trace of an episode does not say, for people and for exports."""
-    agents = [_agent(trace) for trace in episode.traces]
+    agents = [_agent(trace, alone=len(episode.traces) == 1) for trace in episode.traces]
     found: dict[str, Any] = {
         "stop_condition": agents[0]["stop_condition"],
         "turns": sum(one["turns"] for one in agents),
@@ -135,7 +137,7 @@ def _task(task: Any) -> Mapping[str, Any]:
     return {"type": task.type, "key": task.key, "hash": task.hash}
 
 
-def _agent(trace: Any) -> dict[str, Any]:
+def _agent(trace: Any, *, alone: bool) -> dict[str, Any]:
     rewards = {
         name: None if one is None else {"score": finite(one.score), "weight": finite(one.weight)}
         for name, one in trace.rewards.items()
@@ -149,9 +151,25 @@ def _agent(trace: Any) -> dict[str, Any]:
         "turns": trace.num_turns,
         "rewards": rewards,
         "metrics": {name: None if value is None else finite(value) for name, value in trace.metrics.items()},
+        "calls": [] if alone else list(_call_keys(trace)),
         "info": trace.info,
         "errors": [{"type": one.type, "message": one.message} for one in trace.errors],
     }
+
+
+def _call_keys(trace: Any) -> Iterator[str]:
+    """Yield a key of each call: with it, exports tell which agent made it (mesocosm.interop.verifiers_traces)."""
+    for node in trace.nodes:
+        if node.sampled:
+            asked = trace.nodes[node.parent].message.content if node.parent is not None else ""
+            key = json.dumps([_text(asked), _text(node.message.content)])
+            yield hashlib.sha256(key.encode()).hexdigest()[:16]
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part.text for part in content or () if part.type == "text")
 
 
 def in_file(record: Mapping[str, Any]) -> dict[str, Any]:
