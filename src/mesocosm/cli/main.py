@@ -75,6 +75,7 @@ TREE: Tree = {
         MORE,
     ),
     "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results.", MORE),
+    "parity": ("mesocosm.cli.parity:parity", "Compare our scores with those of a framework's own runner.", MORE),
     "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage.", MORE),
     "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail.", MORE),
     "chaos": (

@@ -24,7 +24,7 @@ from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython, python_for
 from mesocosm.guests.kinds import GuestKind
-from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask
+from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask, OriginalSample
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -166,6 +166,8 @@ class GuestBenchmark:
             raise Incompatible(self.info.id, lacking)
         if self.python.how == "found":
             notice(f"{self.kind.title} runs in {self.python.path}")
+        for words in self.described.notices:
+            notice(words)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the environment of the first repetition of a task."""
@@ -204,6 +206,21 @@ class GuestBenchmark:
         for guest in guests:
             if guest is not None:
                 await guest.close()
+
+    def original(self, base_url: str, key: str, model: str, limit: int | None, trials: int) -> list[OriginalSample]:
+        """Let the framework's own runner play the first `limit` tasks with the model at an address. Blocks.
+
+        Raises UsageError if the source cannot be loaded, EpisodeError if the runner fails or there is none.
+        """
+        found: list[OriginalSample] = []
+
+        def heard(event: Mapping[str, Any]) -> None:
+            found.append(msgspec.convert(event["sample"], OriginalSample))
+
+        _ = self.described
+        asked = {"base_url": base_url, "key": key, "model": model, "limit": limit, "trials": trials}
+        self._started().tell("original", heard, **asked)
+        return found
 
     async def ready(self) -> Guest:
         """Return the guest with its source loaded; a dead one is started again. Raises EpisodeError, RunAborted."""

@@ -15,6 +15,7 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `oracle` | `episode` | `{"action"}` |
 | `whole` | `infos`, those of all scored episodes | a list of WholeNumber, for a guest that `Described.whole` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
+| `original` | `base_url`, `key`, `model`, `limit`, `trials` | events `{"sample": OriginalSample}`, then nothing |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
 | `hello` | | `{"python": VERSION}`, once the framework has been imported |
@@ -81,6 +82,7 @@ class Described(msgspec.Struct, frozen=True):
     logprobs: str = ""
     whole: str = ""
     card: dict[str, Any] = {}
+    notices: tuple[str, ...] = ()
 
 
 class GuestTask(msgspec.Struct, frozen=True):
@@ -124,6 +126,15 @@ class CatalogueEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     licence: str = ""
     tags: tuple[str, ...] = ()
     missing: bool = False
+
+
+class OriginalSample(msgspec.Struct, frozen=True):
+    """What the framework's own runner made of one task: its scores, or why it `failed`."""
+
+    place: int
+    trial: int = 0
+    scores: tuple[GuestScore, ...] = ()
+    failed: str = ""
 
 
 class GuestFailure(msgspec.Struct, frozen=True):
