@@ -10,12 +10,16 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `describe` | `source`, `args` | `Described` |
 | `tasks` | | events `{"task": GuestTask}`, then nothing |
 | `play` | those of `reset`, `base_url`, `key`, `model`, `judge`, `seconds`, `sampling` | `Ended` |
-| `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}` |
+| `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}`, see below |
 | `step` | `episode`, `action` | `{"observation", "reward", "terminated", "truncated", "info"}` |
 | `oracle` | `episode` | `{"action"}` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": {…}}`, then nothing |
+
+Beside an `observation` there may be its `content_type`, a `system_prompt`, and `legal`: the only actions that are
+allowed next. With `rival`, the opponent acts next, whom the judge of the run plays: its action is the next `step`, null
+for one that the guest is to draw. Numbers under `scores` of the last `info` are scores of the episode.
 """
 
 from typing import Any
@@ -53,7 +57,8 @@ class Described(msgspec.Struct, frozen=True):
 
     `digest` covers the source, the version of its package, the arguments and the content of the data. `metrics` may be
     empty for a benchmark that `discovers` them. `tasks` is their number, None where any seed is a task. `needs` names
-    what this machine must have (`docker`). `packages` are versions by name.
+    what this machine must have (`docker`). `packages` are versions by name. The agent plays each of the `roles` in a
+    conversation of its own; the info of a step names the one that acts next under `active_role`.
     """
 
     id: str
@@ -73,6 +78,7 @@ class Described(msgspec.Struct, frozen=True):
     action_space: Any = None
     observation_space: Any = None
     system_prompt: str = ""
+    roles: tuple[str, ...] = ()
     card: dict[str, Any] = {}
 
 
