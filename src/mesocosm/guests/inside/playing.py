@@ -14,8 +14,8 @@ from . import Failed, digest, versions
 
 LONGEST_TEXT = 6_000
 _DROPPED = re.compile(
-    r"^#{1,4}\s*(?:version history|versions?|references?|citation|arguments|vectori[sz]ed|usage|rendering|manual control)"
-    r"\b.*?(?=^#{1,4}\s|\Z)",
+    r"^#{1,4}\s*(?:version history|versions?|references?|citation|arguments|vectori[sz]ed|usage|rendering"
+    r"|manual control)\b.*?(?=^#{1,4}\s|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 _FIGURE = re.compile(r"```\{.*?```\n?|^# noqa.*?\n", re.DOTALL)
@@ -32,7 +32,7 @@ class Dice:
 
     def __init__(self, seed: int | None) -> None:
         self.seed = seed
-        self._state: tuple[Any, Any] | None = None
+        self.state: tuple[Any, Any] | None = None
 
     def take(self) -> None:
         """Put the state of this episode in place; from now on it is the one that changes."""
@@ -40,17 +40,17 @@ class Dice:
         if other is self:
             return
         if other is not None:
-            other._state = _random_state()
+            other.state = _random_state()
         Dice.holder = self
         numpy = sys.modules.get("numpy")
-        if self._state is None:
+        if self.state is None:
             random.seed(self.seed)
             if numpy is not None:
                 numpy.random.seed(None if self.seed is None else self.seed % 2**32)
             return
-        random.setstate(self._state[0])
-        if numpy is not None and self._state[1] is not None:
-            numpy.random.set_state(self._state[1])
+        random.setstate(self.state[0])
+        if numpy is not None and self.state[1] is not None:
+            numpy.random.set_state(self.state[1])
 
     def drop(self) -> None:
         """Forget the state: the episode is over."""

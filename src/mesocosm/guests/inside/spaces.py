@@ -152,7 +152,7 @@ def picture(pixels: Any) -> str:
 
 
 def uncoloured(text: str) -> str:
-    """Return a text with its escape sequences as words: `<red>S</red>`, since a colour may be all that marks a place."""
+    """Return a text with colours as words, `<red>S</red>`: a colour may be all that marks a place."""
     parts: list[str] = []
     open_tag, last = "", 0
     for match in _ESCAPE.finditer(text):

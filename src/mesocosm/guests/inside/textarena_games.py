@@ -40,7 +40,7 @@ class _Playing:
 
 
 class TextArenaGames:
-    """Our words for TextArena. Options of ours are `opponent`, `seat`, `players` and `observe`; the rest goes to `make`.
+    """Our words for TextArena. Options of ours: `opponent`, `seat`, `players`, `observe`; the rest goes to `make`.
 
     Games draw from the global random numbers of Python, so each episode has a state of its own for them.
     """
