@@ -142,9 +142,6 @@ class SteppedEpisode:
         told = await self._ask("reset", task=self._task.id, place=place, trial=self._trial, seed=self._task.seed)
         if told.get("rival"):
             told = await self._opposed(told)
-            if told.get("terminated") or told.get("truncated"):
-                message = "the game was over before the agent had a turn"
-                raise EpisodeError(Cause.ENVIRONMENT_INVALID, message)
         return _observation(told, dict(told.get("info") or {}))
 
     async def step(self, action: Any) -> Step:

@@ -12,9 +12,11 @@ from typing import Any
 import pettingzoo
 
 from . import Failed, spaces
-from .playing import Dice, content, manual, near, number, packages, rival_of, seat_of, wanting
+from .playing import Dice, content, manual, near, number, opening, packages, rival_of, seat_of, wanting
 
 FAMILIES = ("classic", "butterfly", "mpe", "sisl", "atari")
+_COOPERATIVE = ("pettingzoo.butterfly", "pettingzoo.sisl", "pettingzoo.mpe")
+"""Families in whose games nobody wins."""
 _LARGEST_SHOWN = 1_000
 """Observations with more numbers than this are not described by a schema, which would be checked at every step."""
 
@@ -47,6 +49,7 @@ class PettingZooEnvs:
     def __init__(self) -> None:
         self.module: Any = None
         self.name = ""
+        self.contest = True
         self.rival = "random"
         self.fixed: Any = None
         self.render = ""
@@ -63,6 +66,7 @@ class PettingZooEnvs:
         names = options.pop("names", None)
         self.options = {**options, **({"render_mode": self.render} if self.render else {})}
         self.module = _module(source)
+        self.contest = not self.module.__name__.startswith(_COOPERATIVE)
         self.name = self.module.__name__.removeprefix("pettingzoo.").replace(".", "/")
         env = self._made()
         try:
@@ -82,7 +86,7 @@ class PettingZooEnvs:
                 "version": found.get("pettingzoo", ""),
                 "digest": content(entry, found, "pettingzoo", *facts),
                 "description": _rules(entry, seats, self.rival),
-                "metrics": metrics(len(seats)),
+                "metrics": metrics(len(seats), contest=self.contest),
                 "packages": found,
                 "action_space": spaces.action_space(space, self.names),
                 "observation_space": self._observation_space(env.observation_space(chosen)),
@@ -104,13 +108,14 @@ class PettingZooEnvs:
         env.reset(seed=seed)
         self._advance(playing)
         told = self._shown(playing)
-        if not playing.env.agents:
-            raise Failed("the game was over before the seat under test had a turn", "environment_invalid")
-        return {key: told[key] for key in told if key not in {"reward", "terminated", "truncated"}}
+        playing.given = 0.0
+        return opening(told)
 
     def step(self, episode: str, action: Any, **_: Any) -> dict[str, Any]:
         """Let the seat whose turn it is act, and play on. Without an action, it takes a random one."""
         playing = self.playing[episode]
+        if not playing.env.agents:
+            return self._shown(playing)
         space = playing.env.action_space(playing.turn)
         playing.dice.take()
         if action is None and playing.turn != playing.seat:
@@ -201,7 +206,7 @@ class PettingZooEnvs:
         info: dict[str, Any] = {"seat": playing.seat}
         told: dict[str, Any] = {}
         if over:
-            info |= outcome(playing.totals, playing.seat, {playing.seat: playing.invalid})
+            info |= outcome(playing.totals, playing.seat, playing.invalid, contest=self.contest)
             told["observation"] = {"seat": playing.seat, "rewards": playing.totals}
         else:
             info |= {} if self.rival == "random" else {"active_role": playing.turn}
@@ -262,10 +267,10 @@ class PettingZooEnvs:
         return {"type": "json", "schema": {"type": "object", "properties": properties, "required": ["seat"]}}
 
 
-def metrics(seats: int) -> list[dict[str, Any]]:
-    """Return the metrics of a game: the reward of the seat under test, and with opponents how often it won."""
+def metrics(seats: int, *, contest: bool) -> list[dict[str, Any]]:
+    """Return the metrics of a game: the reward of the seat under test, and in a contest how often it won."""
     found: list[dict[str, Any]] = [{"name": "mean_reward", "score": "reward", "primary": True}]
-    if seats > 1:
+    if seats > 1 and contest:
         found.append({"name": "won", "score": "won", "low": 0.0, "high": 1.0})
         found.append(
             {"name": "invalid_move", "score": "invalid_move", "low": 0.0, "high": 1.0, "higher_is_better": False}
@@ -273,13 +278,14 @@ def metrics(seats: int) -> list[dict[str, Any]]:
     return found
 
 
-def outcome(rewards: Mapping[str, float], seat: str, invalid: Mapping[str, bool]) -> dict[str, Any]:
+def outcome(rewards: Mapping[str, float], seat: str, invalid: bool, *, contest: bool) -> dict[str, Any]:
     """Return the fields of the last info: scores of the seat under test, and the rewards of all seats."""
     others = [reward for name, reward in rewards.items() if name != seat]
     found: dict[str, Any] = {"seat": seat, "rewards": dict(rewards)}
-    if others:
+    if others and contest:
         found["won"] = float(rewards[seat] > max(others))
-        found["invalid_move"] = float(invalid.get(seat, False))
+        found["invalid_move"] = float(invalid)
+    if others:
         found["scores"] = {f"reward_as_{seat}": rewards[seat]}
     return found
 

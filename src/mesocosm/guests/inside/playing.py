@@ -83,6 +83,15 @@ def rival_of(given: Any) -> str:
     return str(given)
 
 
+def opening(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a first observation from what a step would tell.
+
+    A game may be over before the seat under test has a turn, as when the opponent makes an invalid first move. Then
+    this says so, and whatever the agent replies ends the episode with its scores.
+    """
+    return {key: value for key, value in told.items() if key not in {"reward", "terminated", "truncated"}}
+
+
 def near(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean …?` for a wrong name, or nothing."""
     found = difflib.get_close_matches(name, list(known), 1, 0.5)

@@ -12,14 +12,17 @@ import textarena
 from textarena.envs.registration import ENV_REGISTRY
 
 from . import Failed, finite
-from .playing import Dice, content, near, packages, rival_of, seat_of, wanting
+from .playing import Dice, content, near, opening, packages, rival_of, seat_of, wanting
 from .spaces import TEXT
 
 MOST_SEATS = 15
+MOST_STEPS = 500
+"""Default limit for the turns of the seat under test: some games never end for a player who only makes invalid moves."""
 MOST_TRIES = 40
 """Moves that the random opponent tries on a copy of the game before it gives up and plays one that is refused."""
 _PLAYERS = re.compile(r"^#.*?[\[(](?:(\d+)(?:-\d+)?|(single|two))[ -]players?[\])]", re.IGNORECASE)
 _REGISTERED = re.compile(r"^register(?:_with_versions)?\(\s*id=\"([^\"]+)\"")
+_BLANK = re.compile(r"\b[A-Z]\b")
 _QUOTED = re.compile(r"\[[^\[\]\n]{1,40}\]")
 
 
@@ -36,13 +39,13 @@ class _Playing:
         self.text = ""
         self.shown: dict[int, str] = {}
         self.over = False
-        self.steps: list[Any] = []
+        self.steps = 0
 
 
 class TextArenaGames:
-    """Our words for TextArena. Options of ours: `opponent`, `seat`, `players`, `observe`; the rest goes to `make`.
+    """Our words for TextArena. Our options are `opponent`, `seat`, `players`, `observe` and `max_steps`.
 
-    Games draw from the global random numbers of Python, so each episode has a state of its own for them.
+    All others go to `make`. Games draw from the global random numbers of Python, so each episode has a state of its own for them.
     """
 
     def __init__(self) -> None:
@@ -51,6 +54,7 @@ class TextArenaGames:
         self.rival = "random"
         self.fixed: Any = None
         self.whole = False
+        self.most = MOST_STEPS
         self.options: dict[str, Any] = {}
         self.playing: dict[str, _Playing] = {}
 
@@ -65,6 +69,9 @@ class TextArenaGames:
         if observe not in ("new", "whole"):
             raise Failed(f"observe={observe!r} is not known; it is new (what the game said since) or whole")
         self.whole = observe == "whole"
+        self.most = options.pop("max_steps", MOST_STEPS)
+        if not isinstance(self.most, int) or isinstance(self.most, bool) or self.most < 1:
+            raise Failed(f"max_steps={self.most!r} is no number of turns")
         self.options = options
         spec = ENV_REGISTRY.get(source)
         if spec is None:
@@ -74,7 +81,7 @@ class TextArenaGames:
         found = packages(spec.entry_point, "textarena")
         kwargs = {**spec.kwargs, **options}
         wrappers = [wrapper.__name__ for wrapper in spec.default_wrappers or ()]
-        facts = (source, kwargs, wrappers, self.seats, self.rival, self.fixed, observe)
+        facts = (source, kwargs, wrappers, self.seats, self.rival, self.fixed, observe, self.most)
         seats = [_name(seat) for seat in range(self.seats)]
         return {
             "id": f"textarena/{source}",
@@ -100,17 +107,20 @@ class TextArenaGames:
         env.reset(num_players=self.seats, seed=seed)
         playing = self.playing[episode] = _Playing(env, dice, seat, self.seats, seed, trial)
         self._advance(playing)
-        if playing.over:
-            raise Failed("the game was over before the seat under test had a turn", "environment_invalid")
-        told = self._shown(playing)
-        return {key: told[key] for key in told if key not in {"reward", "terminated", "truncated"}}
+        return opening(self._shown(playing))
 
     def step(self, episode: str, action: Any, **_: Any) -> dict[str, Any]:
         """Let the seat whose turn it is act, and play on. Without an action, it takes a random one."""
         playing = self.playing[episode]
         playing.dice.take()
-        said = self._drawn(playing) if action is None and playing.turn != playing.seat else str(action)
+        if playing.over:
+            return self._shown(playing)
+        mine = playing.turn == playing.seat
+        said = self._drawn(playing) if action is None and not mine else str(action)
         playing.over, _ = playing.env.step(action=said)
+        playing.steps += mine
+        if not playing.over and playing.steps >= self.most:
+            return _unfinished(playing)
         self._advance(playing)
         return self._shown(playing)
 
@@ -184,6 +194,9 @@ class TextArenaGames:
         rng.shuffle(quoted)
         invented = [f"[{rng.randrange(10)}]" for _ in range(4)]
         invented += [f"[{rng.randrange(9)} {rng.randrange(9)}]" for _ in range(4)]
+        # Words such as [play X] are a pattern.
+        patterns = [word for word in quoted if _BLANK.search(word)]
+        invented += [_BLANK.sub(lambda _: str(rng.randrange(1, 7)), word) for word in patterns[:4] for _ in range(3)]
         moves = [*quoted[: MOST_TRIES - len(invented)], *invented]
         before = random.getstate()
         try:
@@ -253,6 +266,19 @@ class TextArenaGames:
                 info["scores"][f"reward_as_seat_{playing.seat}"] = own
         reason = f": {info['reason']}" if info["reason"] else ""
         return math.nan if own is None else own, f"The game is over{reason}"
+
+
+def _unfinished(playing: _Playing) -> dict[str, Any]:
+    """Return the end of a game that has no result, so that its reward is missing and not 0."""
+    reason = f"the game was not over after {playing.steps} turns of this seat (max_steps), so it has no result"
+    return {
+        "observation": reason,
+        "content_type": TEXT,
+        "reward": math.nan,
+        "terminated": False,
+        "truncated": True,
+        "info": {"seat": _name(playing.seat), "reason": reason},
+    }
 
 
 def _metrics(seats: int) -> list[dict[str, Any]]:
