@@ -108,7 +108,7 @@ class _Play:
         number = self.context.steps + 1
         prompt = self._prompt(state, observation, number)
         system = self._system(state, observation, number)
-        decision = await decider.decide([system, *state.history.conversation(prompt)], state.role)
+        decision = await decider.decide([system, *state.history.conversation(prompt)], state.role, observation.legal)
         if isinstance(decision, Move):
             self.answers = 0
             state.history.add((*prompt, decision.message))

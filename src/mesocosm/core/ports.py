@@ -31,7 +31,8 @@ from mesocosm.core.usage import Usage
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an environment shows. `notes` name deviations from its contract, for its author.
 
-    `info` is additional data from a reset; that of a step is in Step.
+    `info` is additional data from a reset; that of a step is in Step. `legal` are the values of the action space that
+    are allowed next, if not all of them are: other replies are malformed, and `builtin/random` draws from these.
     """
 
     data: Any = None
@@ -39,6 +40,7 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
     system_prompt: str | None = None
     notes: tuple[str, ...] = ()
     info: dict[str, Any] = {}
+    legal: tuple[str, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -159,6 +161,15 @@ class Repeats(Protocol):
 
     async def environment_of(self, task: Task, episode_id: str, trial: int) -> Environment:
         """Return the environment of one repetition of a task; called in place of `environment`."""
+        ...
+
+
+@runtime_checkable
+class Opposed(Protocol):
+    """An environment in which a second model may play too: the run's judge, else the run's model."""
+
+    def oppose(self, opponent: JudgeModel) -> None:
+        """Take the model that plays the opponent; called before `reset`."""
         ...
 
 
