@@ -18,7 +18,7 @@ from mesocosm.core.task import Task
 from mesocosm.environments.adapter import RunningServer
 from mesocosm.environments.client import Host, Timeouts
 from mesocosm.environments.launch import ServerPlace
-from mesocosm.environments.openenv.actions import ActionForm, action_form, shown_schema
+from mesocosm.environments.openenv.actions import ActionForm, action_form, observation_space
 from mesocosm.environments.openenv.description import ServerDescription, describe_server, finished
 from mesocosm.environments.openenv.folder import FolderServer, OpenEnvFolder, is_folder, read_folder
 from mesocosm.environments.openenv.session import UNREWARDED, OpenEnvSession
@@ -250,7 +250,7 @@ class OpenEnvBenchmark:
 
     def _learn(self, described: ServerDescription) -> None:
         self._form = action_form(described.action, described.tools, self._options.actions)
-        self._observed = None if described.tools else shown_schema(described.observation)
+        self._observed = None if described.tools else observation_space(described.observation)
         self._info = msgspec.structs.replace(
             self._info,
             description=described.text or self._info.description,

@@ -93,7 +93,7 @@ async def describe_server(client: HttpClient, url: str, *, split: str = "", task
 def _chosen(splits: Sequence[str], wanted: str, url: str) -> str:
     if wanted and wanted not in splits:
         known = ", ".join(splits) or "none: this environment has no tasks, and plays seeds"
-        raise UsageError(f"the environment at {visible(url)} has no split {wanted!r}; it has {known}")
+        raise UsageError(f"the environment at {_shown(url)} has no split {wanted!r}; it has {known}")
     usual = next((name for name in _PREFERRED if name in splits), splits[0] if splits else "")
     return wanted or usual
 
@@ -117,7 +117,7 @@ class _Server:
             isinstance(found.get(key), dict) for key in ("action", "observation")
         ):
             raise UsageError(
-                f"{visible(self._url)} answers, but is no OpenEnv server: GET /schema has status {response.status} and "
+                f"{_shown(self._url)} answers, but is no OpenEnv server: GET /schema has status {response.status} and "
                 f"no schema of actions and observations ({cut(own_words(response.body), 200) or 'no text'}); name the "
                 "URL without a path of a page or API, as in openenv:http://127.0.0.1:8000"
             )
@@ -147,7 +147,7 @@ class _Server:
         count = counted.get("num_tasks") if isinstance(counted, dict) else None
         if not isinstance(count, int) or isinstance(count, bool) or not 0 <= count <= MOST_TASKS:
             raise RunAborted(
-                f"the split {split!r} of {visible(self._url)} has {count!r} tasks; 0 to {MOST_TASKS:,} can be played"
+                f"the split {split!r} of {_shown(self._url)} has {count!r} tasks; 0 to {MOST_TASKS:,} can be played"
             )
         specs: list[Any] = []
         while len(specs) < count:
@@ -176,18 +176,18 @@ class _Server:
             return None
         words = own_words(response.body) or "no text"
         if response.status != 200:
-            raise RunAborted(f"{visible(self._url + path)} has status {response.status}: {words}")
+            raise RunAborted(f"{_shown(self._url + path)} has status {response.status}: {words}")
         try:
             return decode(response.body)
         except EpisodeError as error:
-            raise RunAborted(f"{visible(self._url + path)}: {error}") from error
+            raise RunAborted(f"{_shown(self._url + path)}: {error}") from error
 
     async def _request(self, method: str, path: str, body: bytes | None = None) -> Response:
         try:
             return await self._client.request(method, self._url + path, headers=_JSON, body=body, timeout=CALL_S)
         except HttpError as error:
             raise RunAborted(
-                f"no OpenEnv server answers at {visible(self._url)} ({error.cause}); start it there, or name the "
+                f"no OpenEnv server answers at {_shown(self._url)} ({error.cause}); start it there, or name the "
                 "folder of the environment, openenv:DIR, and it is started"
             ) from error
 
@@ -205,6 +205,10 @@ def _task(split: str, index: int, spec: Any) -> Task:
     about = {} if spec is None else {"content": digest(spec)[:32]}
     name = str(given) if isinstance(given, str | int) and str(given) else f"{split}-{index}"
     return Task(name, input={"split": split, "index": index, **about})
+
+
+def _shown(url: str) -> str:
+    return visible(url).rstrip("/")
 
 
 def finished(work: Coroutine[Any, Any, T]) -> T:

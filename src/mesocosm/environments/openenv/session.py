@@ -116,7 +116,8 @@ class OpenEnvSession:
             if of_the_action(answer, sent):
                 words = f"the environment does not accept the action: {problems_of(answer)}"
                 raise EpisodeError(Cause.MALFORMED_ACTION, words, detail=describe(sent, 2000))
-            raise self._failure(Cause.ENVIRONMENT_ERROR, call, str(answer), detail=describe(sent, 2000))
+            advice = self._form.advice
+            raise self._failure(Cause.ENVIRONMENT_ERROR, call, f"{answer}{advice}", detail=describe(sent, 2000))
         info = dict(answer.metadata)
         self._rewarded = self._rewarded or answer.reward is not None
         if not self._rewarded:
@@ -127,7 +128,7 @@ class OpenEnvSession:
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: the protocol has no way to ask for the best action."""
-        raise no_oracle(f"at {visible(self._host.url)}", "OpenEnv has no such call")
+        raise no_oracle(f"at {visible(self._host.url).rstrip('/')}", "OpenEnv has no such call")
 
     async def close(self) -> None:
         """End the session and wait until the server has its place free."""
@@ -189,7 +190,7 @@ class OpenEnvSession:
             raise EpisodeError(Cause.AGENT_ERROR, f"action {describe(data)} cannot be sent: {error}") from error
 
     def _failure(self, cause: Cause, call: "_Call", problem: str, *, detail: str = "") -> EpisodeError:
-        message = f"{call.name} at {visible(self._host.url)} after {call.elapsed:.2f} s: {problem}"
+        message = f"{call.name} at {visible(self._host.url).rstrip('/')} after {call.elapsed:.2f} s: {problem}"
         return EpisodeError(cause, message, detail=detail, stderr=self._host.stderr())
 
 
