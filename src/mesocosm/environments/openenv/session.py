@@ -22,7 +22,7 @@ from mesocosm.environments.openenv.frames import (
 )
 from mesocosm.environments.openenv.session_limit import SessionLimit
 from mesocosm.environments.payload import PayloadError, describe, encode
-from mesocosm.http.errors import HttpError, ResponseTooLarge, Timeout
+from mesocosm.http.errors import BadResponse, HttpError, ResponseTooLarge, Timeout
 from mesocosm.http.target import visible
 from mesocosm.http.websocket import WebSocketClient, WebSocketConnection
 
@@ -35,6 +35,8 @@ UNREWARDED = "unrewarded"
 """Key in the info of a step: the server has given no reward in this episode so far."""
 TOOL_RESULT = "tool_result"
 """Key in the info of a step with the text that a tool returned, for the technique `tool_calling`."""
+_GAP = "a step has no reward although an earlier one had; it counts as 0 (OpenEnv sends NaN as null, too)"
+_EARLY = "the environment gives a reward at reset, before any action; it does not count"
 _CLOSE = '{"type":"close"}'
 _OF_CALLS = frozenset({"tool_name", "result", "error"})
 
@@ -69,7 +71,7 @@ class OpenEnvSession:
         self._timeouts = timeouts
         self._pause = pause
         self._connection: WebSocketConnection | None = None
-        self._rewarded = False
+        self._rewarded = self._stepped = False
 
     async def connect(self) -> None:
         """Wait for a place among the sessions and open one. Raises EpisodeError (environment_unreachable)."""
@@ -119,12 +121,13 @@ class OpenEnvSession:
             advice = self._form.advice
             raise self._failure(Cause.ENVIRONMENT_ERROR, call, f"{answer}{advice}", detail=describe(sent, 2000))
         info = dict(answer.metadata)
-        self._rewarded = self._rewarded or answer.reward is not None
-        if not self._rewarded:
+        notes = (_GAP,) if answer.reward is None and self._stepped else ()
+        self._stepped = self._stepped or answer.reward is not None
+        if not self._rewarded and not self._stepped:
             info[UNREWARDED] = True
         if self._form.tools and (text := _tool_text(answer.data)) is not None:
             info[TOOL_RESULT] = text
-        return Step(Observation(answer.data), answer.reward or 0.0, terminated=answer.done, info=info)
+        return Step(Observation(answer.data), answer.reward or 0.0, terminated=answer.done, info=info, notes=notes)
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: the protocol has no way to ask for the best action."""
@@ -146,8 +149,7 @@ class OpenEnvSession:
                 Cause.ENVIRONMENT_INVALID, call, "the environment is done before the first action, so nothing is played"
             )
         self._rewarded = answer.reward is not None
-        given = f"the environment gives a reward of {answer.reward:g} at reset, which does not count"
-        return Observation(answer.data, notes=(given,) if answer.reward else (), info=answer.metadata)
+        return Observation(answer.data, notes=(_EARLY,) if answer.reward else (), info=answer.metadata)
 
     async def _give_back(self, refusal: ServerError) -> None:
         connection, self._connection = self._connection, None
@@ -165,7 +167,7 @@ class OpenEnvSession:
             return read_answer(await connection.ask(message, seconds))
         except Timeout as error:
             raise self._failure(Cause.ENVIRONMENT_TIMEOUT, call, "no answer in this time") from error
-        except ResponseTooLarge as error:
+        except (ResponseTooLarge, BadResponse) as error:
             raise self._failure(Cause.ENVIRONMENT_INVALID, call, error.cause) from error
         except HttpError as error:
             await self._lost(call, error)
