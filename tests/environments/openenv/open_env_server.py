@@ -82,7 +82,8 @@ class OpenEnvServer:
 
     `environment` makes the environment of a session. What it returns is sent as it is; a string is sent as a text
     frame, bytes as a binary one, and None not at all. A ConnectionAbortedError that it raises ends the connection
-    without a farewell. Each session gets one ping; `answered_ping` is set with the pong.
+    without a farewell, and while it is `down` no session begins. Each session gets one ping;
+    `answered_ping` is set with the pong.
     """
 
     def __init__(self, environment: Callable[[], Any] = Counter, *, most: int = 100) -> None:
@@ -94,6 +95,7 @@ class OpenEnvServer:
         self.metadata: dict[str, Any] = {"name": "Counter", "description": "Count to a number.", "version": "0.3"}
         self.splits: Mapping[str, int] = {}
         self.tools: list[dict[str, Any]] = []
+        self.down = False
         self.sessions = 0
         self.at_once = 0
         self.refused = 0
@@ -193,6 +195,9 @@ class OpenEnvServer:
         return web.json_response({**answer, "error": {"code": -32603, "message": "Environment does not support MCP"}})
 
     async def _session(self, request: web.Request) -> web.WebSocketResponse:
+        if self.down:
+            assert request.transport is not None
+            request.transport.abort()
         socket = web.WebSocketResponse(autoping=False)
         await socket.prepare(request)
         if self.sessions >= self.most:

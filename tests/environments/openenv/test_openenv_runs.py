@@ -9,7 +9,10 @@ import pytest
 from tests.cli.conftest import Outcome, invoke
 from tests.environments.openenv.open_env_server import ACTION, BadAction, Counter, OpenEnvServer
 
-from mesocosm.core.run import Run
+from mesocosm.core.backoff import Backoff
+from mesocosm.core.model import ModelSettings
+from mesocosm.core.run import BenchmarkRef, Limits, Run, RunSpec, Selection
+from mesocosm.engine import session
 from mesocosm.sandboxes.port import free_port
 from mesocosm.store import open_store
 
@@ -91,28 +94,34 @@ def test_episodes_that_lose_their_connection_are_played_again(tmp_path: Path) ->
     assert (run.counts.completed, run.counts.errors) == (12, 0)
 
 
-def test_the_same_command_goes_on_where_a_lost_server_stopped_it(tmp_path: Path) -> None:
+async def test_a_run_goes_on_where_a_lost_server_stopped_it(tmp_path: Path) -> None:
     class Dying(Counter):
-        steps = 0
-        dead_from = 30.0
-
         def step(self, action: Mapping[str, Any]) -> dict[str, Any]:
-            Dying.steps += 1
-            if Dying.steps > Dying.dead_from:
+            if len(server.actions) == 30:
+                server.down = True
+            if server.down:
                 raise ConnectionAbortedError
             return super().step(action)
 
+    store = open_store(tmp_path)
     with Server(Dying) as server:
-        stopped = play(server, tmp_path, "-n", "40", "--parallel", "2", "--set", "limits.outage_seconds=0.2")
-        assert stopped.code == 3, stopped.err
-        finished = last(tmp_path).counts.completed
-        assert 0 < finished < 40
+        spec = RunSpec(
+            BenchmarkRef("openenv", server.url),
+            ModelSettings("builtin/random"),
+            selection=Selection(count=40),
+            limits=Limits(outage_seconds=0.05),
+            parallel=2,
+        )
+        settings = session.SessionOptions(backoff=Backoff(base=0.0))
+        stopped = await session.run(spec, store, settings=settings)
+        assert (stopped.status, "the environment counter has not answered" in stopped.error) == ("stopped", True)
+        assert 0 < stopped.counts.completed < 40
         server.resets.clear()
-        Dying.dead_from = float("inf")
-        done = play(server, tmp_path, "-n", "40", "--parallel", "2", "--set", "limits.outage_seconds=0.2")
-        assert done.code == 0, done.err
-        assert len(seeds(server)) == sum(seeds(server).values()) == 40 - finished
-    assert last(tmp_path).counts.completed == 40
+        server.down = False
+        done = await session.resume(stopped.id, store, settings=settings)
+        assert len(seeds(server)) == sum(seeds(server).values()) == 40 - stopped.counts.completed
+    store.close()
+    assert (done.status, done.counts.completed) == ("finished", 40)
 
 
 def test_a_server_that_is_not_there_is_said_in_plain_words(tmp_path: Path) -> None:

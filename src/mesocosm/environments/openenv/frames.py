@@ -36,7 +36,7 @@ class ServerError(NamedTuple):
         return f"{self.code}: {cut(self.message)}"
 
 
-class Observed(NamedTuple):
+class SessionAnswer(NamedTuple):
     """An answer of type `observation`. `reward` is None if the server gave none."""
 
     data: dict[str, Any]
@@ -45,7 +45,7 @@ class Observed(NamedTuple):
     metadata: dict[str, Any]
 
 
-def read_answer(text: str) -> Observed | ServerError:
+def read_answer(text: str) -> SessionAnswer | ServerError:
     """Return the answer to a reset or a step. Raises EpisodeError."""
     kind, data = _message(text)
     if kind == "error":
@@ -62,7 +62,7 @@ def read_answer(text: str) -> Observed | ServerError:
     metadata = data.get("metadata")
     if not shown.get("metadata"):
         shown.pop("metadata", None)
-    return Observed(shown, _reward(data.get("reward")), done, metadata if isinstance(metadata, dict) else {})
+    return SessionAnswer(shown, _reward(data.get("reward")), done, metadata if isinstance(metadata, dict) else {})
 
 
 def _message(text: str) -> tuple[Any, Mapping[str, Any]]:

@@ -14,7 +14,7 @@ from mesocosm.environments.client import Host, Timeouts
 from mesocosm.environments.openenv.actions import ActionForm
 from mesocosm.environments.openenv.frames import (
     CAPACITY_REACHED,
-    Observed,
+    SessionAnswer,
     ServerError,
     of_the_action,
     problems_of,
@@ -33,8 +33,8 @@ CLOSE_S = 5.0
 """Seconds to wait until the server has ended a session; its place is free after that."""
 UNREWARDED = "unrewarded"
 """Key in the info of a step: the server has given no reward in this episode so far."""
-TOOL_RESULT = "tool_result"
-"""Key in the info of a step with the text that a tool returned, for the technique `tool_calling`."""
+TOOL_RESULT = "call_tool"
+"""Key in the info of a step with all that a tool returned; its text alone is the observation."""
 _GAP = "a step has no reward although an earlier one had; it counts as 0 (OpenEnv sends NaN as null, too)"
 _EARLY = "the environment gives a reward at reset, before any action; it does not count"
 _CLOSE = '{"type":"close"}'
@@ -125,9 +125,10 @@ class OpenEnvSession:
         self._stepped = self._stepped or answer.reward is not None
         if not self._rewarded and not self._stepped:
             info[UNREWARDED] = True
+        shown: Any = answer.data
         if self._form.tools and (text := _tool_text(answer.data)) is not None:
-            info[TOOL_RESULT] = text
-        return Step(Observation(answer.data), answer.reward or 0.0, terminated=answer.done, info=info, notes=notes)
+            info[TOOL_RESULT], shown = answer.data, text
+        return Step(Observation(shown), answer.reward or 0.0, terminated=answer.done, info=info, notes=notes)
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: the protocol has no way to ask for the best action."""
@@ -143,7 +144,7 @@ class OpenEnvSession:
         finally:
             self._limit.leave()
 
-    def _first(self, call: "_Call", answer: Observed) -> Observation:
+    def _first(self, call: "_Call", answer: SessionAnswer) -> Observation:
         if answer.done:
             raise self._failure(
                 Cause.ENVIRONMENT_INVALID, call, "the environment is done before the first action, so nothing is played"
@@ -159,7 +160,7 @@ class OpenEnvSession:
         finally:
             self._limit.refused(refusal.most)
 
-    async def _ask(self, call: "_Call", message: str, seconds: float) -> Observed | ServerError:
+    async def _ask(self, call: "_Call", message: str, seconds: float) -> SessionAnswer | ServerError:
         connection = self._connection
         if connection is None:
             raise self._failure(Cause.ENVIRONMENT_ERROR, call, "there is no session")
