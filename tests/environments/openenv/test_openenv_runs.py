@@ -188,6 +188,14 @@ def test_tasks_of_the_server_are_played_by_their_index(tmp_path: Path) -> None:
         assert sorted((reset["split"], reset["index"]) for reset in server.resets) == [("train", i) for i in range(4)]
 
 
+def test_seeds_are_played_all_the_same_if_asked_for(tmp_path: Path) -> None:
+    with Server() as server:
+        server.splits = {"test": 3}
+        play(server, tmp_path, "-n", "4", "-P", "tasks=false")
+        assert seeds(server) == dict.fromkeys(range(4), 1)
+        assert play(server, tmp_path, "-P", "tasks=false", "-P", "split=test").code == 2
+
+
 def test_an_unknown_split_is_said_with_those_that_there_are(tmp_path: Path) -> None:
     with Server() as server:
         server.splits = {"train": 5}

@@ -45,8 +45,9 @@ class OpenEnvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the kind `openenv`.
 
     Part of a run's identity: `max_steps` ends an episode; `split` names the tasks to play, where the environment has
-    some; `reset` are further parameters of every reset; `actions` are the values of an action's only field, where the
-    schema allows any number or text but the environment does not.
+    some, and with `tasks = false` seeds are played all the same (a folder plays seeds unless its openenv.yaml declares
+    tasks, or this asks for them); `reset` are further parameters of every reset; `actions` are the values of an
+    action's only field, where the schema allows any number or text but the environment does not.
     Not part of it: `python` is the interpreter of a folder's server, `pass_env` names further variables that it
     receives, and it has `start_timeout` seconds to answer. `step_timeout` and `reset_timeout` (default: the same) limit
     one answer, in seconds.
@@ -54,6 +55,7 @@ class OpenEnvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     max_steps: Annotated[int, msgspec.Meta(ge=1)] = MOST_STEPS
     split: str = ""
+    tasks: bool | None = None
     reset: dict[str, Any] = {}
     actions: tuple[str | int | float | bool, ...] = ()
     python: str = ""
@@ -64,8 +66,8 @@ class OpenEnvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def identity(self) -> list[Any]:
-        """What changes the outcome of an episode."""
-        return [self.max_steps, self.split, self.reset, list(self.actions)]
+        """What changes the outcome of an episode, apart from its task."""
+        return [self.max_steps, self.reset, list(self.actions)]
 
 
 def open_openenv(ref: BenchmarkRef) -> "OpenEnvBenchmark":
@@ -84,10 +86,13 @@ def open_openenv(ref: BenchmarkRef) -> "OpenEnvBenchmark":
         raise UsageError(
             f"reset.{reserved[0]} is set for each episode and cannot be chosen; seeds are those of the run"
         )
+    if options.split and options.tasks is False:
+        raise UsageError(f"split={options.split!r} names tasks, and tasks=false asks for none; leave one of them out")
     if is_folder(ref.source):
         folder = read_folder(ref.source, options.python)
         place = _place(options.pass_env)
-        described = finished(_described_folder(folder, place, options)) if folder.has_tasks or options.split else None
+        asked = folder.has_tasks if options.tasks is None else options.tasks
+        described = finished(_described_folder(folder, place, options)) if asked or options.split else None
         return OpenEnvBenchmark(options, described, folder=folder, place=place)
     url = _base(ref.source)
     return OpenEnvBenchmark(options, finished(_described(url, options)), url=url)
@@ -119,7 +124,7 @@ def _place(declared: Sequence[str]) -> PlainSandbox:
 
 async def _described(url: str, options: OpenEnvOptions) -> ServerDescription:
     async with HttpClient(max_response=MAX_MESSAGE) as client:
-        return await describe_server(client, url, split=options.split)
+        return await describe_server(client, url, split=options.split, tasks=options.tasks is not False)
 
 
 async def _described_folder(folder: OpenEnvFolder, place: ServerPlace, options: OpenEnvOptions) -> ServerDescription:
@@ -154,7 +159,9 @@ class OpenEnvBenchmark:
         self._tasks = described.tasks if described is not None else None
         self._notes = described.notes if described is not None else ()
         self._timeouts = Timeouts(options.reset_timeout or options.step_timeout, options.step_timeout)
-        self._info = _folder_info(folder, options) if folder is not None else _server_info(url, described, options)
+        self._info = (
+            _folder_info(folder, described, options) if folder is not None else _server_info(url, described, options)
+        )
         self._form: ActionForm | None = None
         self._observed: Space | None = None
         if described is not None:
@@ -200,7 +207,7 @@ class OpenEnvBenchmark:
             self._notes = described.notes
             if self._tasks is None and described.splits:
                 splits = ", ".join(described.splits)
-                notice(f"seeds are played; the environment also has tasks ({splits}): -P split={described.split}")
+                notice(f"seeds are played; the environment also has tasks ({splits}): -P tasks=true")
         for note in self._notes:
             notice(note)
 
@@ -288,21 +295,21 @@ def _server_info(url: str, described: ServerDescription | None, options: OpenEnv
         title=str(described.metadata.get("name") or name),
         version=str(described.metadata.get("version") or "1"),
         # The code of a server is unknown, so another address is another environment.
-        digest=digest([url, described.content(), options.identity]),
+        digest=digest([url, described.content(), described.played, options.identity]),
         kind=KIND,
         metrics=_metrics(None),
         max_steps=options.max_steps,
     )
 
 
-def _folder_info(folder: OpenEnvFolder, options: OpenEnvOptions) -> BenchmarkInfo:
+def _folder_info(folder: OpenEnvFolder, described: ServerDescription | None, options: OpenEnvOptions) -> BenchmarkInfo:
     bounds = folder.reward_range
     project = folder.project.get("project")
     return BenchmarkInfo(
         id=folder.name,
         title=folder.name,
         version=folder.version,
-        digest=digest([dict(folder.files), options.identity]),
+        digest=digest([dict(folder.files), described.played if described is not None else None, options.identity]),
         files=dict(folder.files),
         kind=KIND,
         metrics=_metrics(bounds),

@@ -55,6 +55,11 @@ class ServerDescription:
         given = str(self.metadata.get("description") or "")
         return "" if given == f"{self.metadata.get('name')} environment" else given
 
+    @property
+    def played(self) -> str | None:
+        """The split whose tasks are played; None if seeds are."""
+        return None if self.tasks is None else self.split
+
     def content(self) -> str:
         """Return a digest of it, without the tasks, which have digests of their own, and the texts for people."""
         facts = {name: self.metadata.get(name) for name in ("name", "version", "description")}

@@ -14,8 +14,8 @@ from mesocosm.environments.client import Host, Timeouts
 from mesocosm.environments.openenv.actions import ActionForm
 from mesocosm.environments.openenv.frames import (
     CAPACITY_REACHED,
-    SessionAnswer,
     ServerError,
+    SessionAnswer,
     of_the_action,
     problems_of,
     read_answer,

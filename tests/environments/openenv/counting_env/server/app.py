@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 """An environment for tests: count up to a number that the seed decides. Some words do harm."""
 
 import os
