@@ -15,7 +15,8 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `oracle` | `episode` | `{"action"}` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
-| `catalogue` | | events `{"entry": {…}}`, then nothing |
+| `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
+| `hello` | | `{"python": VERSION}`, once the framework has been imported |
 """
 
 from typing import Any
@@ -100,6 +101,23 @@ class Ended(msgspec.Struct, frozen=True):
     scores: tuple[GuestScore, ...] = ()
     answer: Any = None
     info: dict[str, Any] = {}
+
+
+class CatalogueEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A benchmark that can be run: `run` is what names it. `tasks` is their number, None if unknown or unlimited.
+
+    `needs` names what this machine must have beside the framework; `missing` says that the framework is not here.
+    """
+
+    id: str
+    run: str
+    title: str = ""
+    description: str = ""
+    tasks: int | None = None
+    needs: tuple[str, ...] = ()
+    licence: str = ""
+    tags: tuple[str, ...] = ()
+    missing: bool = False
 
 
 class GuestFailure(msgspec.Struct, frozen=True):

@@ -113,6 +113,10 @@ class Guest:
         """End the process and everything it started."""
         await LOOP.do(self._talk.close())
 
+    def end(self) -> None:
+        """End the process as `close` does, and block until it is gone."""
+        LOOP.wait(self._talk.close())
+
 
 class _Talk(asyncio.Protocol):
     """Our end of the socket. All of it runs in the thread of the guests."""

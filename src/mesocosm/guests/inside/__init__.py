@@ -12,14 +12,15 @@ import inspect
 import json
 import math
 import os
+import platform
 import socket
 import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 LONGEST_LINE = 8 * 1024 * 1024
 """Longer lines go through a file."""
@@ -92,12 +93,11 @@ class _Session:
     async def _answer(self, number: int, do: str, fields: dict[str, Any]) -> None:
         tell = Tell(self, number)
         try:
-            method = getattr(self._framework, do, None)
+            method = getattr(self._framework, do, None) if do != "hello" else _hello
             found: Any = (method or _unknown(do))(tell=tell, **fields)
             if inspect.isgenerator(found):
-                events: Iterable[Mapping[str, Any]] = found
-                for event in events:
-                    tell.event(event)
+                for event in found:
+                    tell.event(cast("Mapping[str, Any]", event))
                     # What was yielded must leave before more is made.
                     await self._writer.drain()
                 found = None
@@ -112,6 +112,10 @@ class _Session:
             frames = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-_FRAMES:])
             failed = {"message": f"{type(error).__name__}: {error}", "cause": "environment_error", "detail": frames}
             self.send({"id": number, "failed": failed})
+
+
+def _hello(**_: Any) -> dict[str, str]:
+    return {"python": platform.python_version()}
 
 
 def _unknown(do: str) -> Callable[..., Any]:
