@@ -6,8 +6,10 @@ them. Calls of the model go to the address of the episode whose sample makes the
 
 import ast
 import asyncio
+import contextlib
 import contextvars
 import difflib
+import importlib
 import math
 import os
 import random
@@ -17,6 +19,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -84,12 +87,12 @@ class InspectTasks:
         loaded = self._loaded = _load(source, dict(args))
         task = loaded.task
         packages = versions("inspect_ai", "inspect_evals", *_distributions(source))
-        title = str(getattr(task, "display_name", None) or task.name)
+        title, description = _described_as(source, task)
         return {
             "id": f"inspect/{_name(source, task)}",
             "title": title,
             "version": _version(task, packages),
-            "digest": digest(source, dict(args), packages, _content(source), loaded.contents),
+            "digest": digest(source, dict(args), packages, _code(source), loaded.contents),
             "tasks": len(loaded.samples),
             "metrics": loaded.metrics,
             "packages": packages,
@@ -97,12 +100,12 @@ class InspectTasks:
             # Any scorer may ask a model, and none says so.
             "judged": True,
             "discovers": True,
-            "description": _documentation(source, task),
+            "description": description,
             "card": {
                 "epochs": task.epochs or 1,
                 "scorers": loaded.scorers,
                 "roles": loaded.roles,
-                "dataset": {"name": task.dataset.name, "location": task.dataset.location},
+                "dataset": task.dataset.name,
             },
         }
 
@@ -160,9 +163,7 @@ class InspectTasks:
 
     def catalogue(self, **_: Any) -> Iterator[Fields]:
         """Yield every task of the installed packages; none of them is imported."""
-        from importlib.metadata import entry_points
-
-        for package in sorted({point.value.partition(":")[0].partition(".")[0] for point in _points(entry_points)}):
+        for package in sorted({_package(point) for point in _points()}):
             for entry in _entries(package):
                 yield {"entry": entry}
 
@@ -194,7 +195,8 @@ class InspectTasks:
         }
         # Datasets are shuffled with the global generator; a guest that is started again needs the same order.
         random.seed(0)
-        _register(self)
+        with _without_tasks():
+            _register(self)
 
     async def _running(self, model: str, seconds: float | None) -> None:
         """Start the evaluation if none is running, and wait until it takes samples."""
@@ -358,10 +360,73 @@ def _interrupt(sample: str, epoch: int) -> None:
 # Loading
 
 
+@contextlib.contextmanager
+def _without_tasks() -> Iterator[None]:
+    """Let Inspect load hooks and providers of packages, but not all the tasks of inspect_evals: that takes seconds."""
+    from inspect_ai._util import entrypoints
+
+    for point in _points():
+        if _package(point) != "inspect_evals":
+            try:
+                point.load()
+            except Exception as error:  # noqa: BLE001 -- foreign code
+                print(f"{point.value} cannot be loaded: {error}", file=sys.stderr)
+    before, entrypoints._inspect_ai_eps_loaded_all = entrypoints._inspect_ai_eps_loaded_all, True
+    try:
+        yield
+    finally:
+        entrypoints._inspect_ai_eps_loaded_all = before
+
+
+def _import(source: str) -> None:
+    """Import the module of one task of a package, so that the others need not be."""
+    package, _, name = source.partition("/")
+    for point in _points():
+        if _package(point) == package and (module := _exported(point.value).get(name)):
+            try:
+                importlib.import_module(module)
+            except Exception:  # noqa: BLE001 -- loading the task says why
+                traceback.print_exc()
+
+
+def _points() -> list[Any]:
+    from importlib.metadata import entry_points
+
+    return list(entry_points(group="inspect_ai"))
+
+
+def _package(point: Any) -> str:
+    return str(point.value).partition(":")[0].partition(".")[0]
+
+
+def _exported(module: str) -> dict[str, str]:
+    """Return the modules from which a module imports names, by name; it is not imported itself."""
+    package, *rest = module.partition(":")[0].split(".")
+    spec = find_spec(package)
+    for place in (spec.submodule_search_locations if spec is not None else None) or ():
+        file = Path(place, *rest).with_suffix(".py") if rest else Path(place) / "__init__.py"
+        if file.is_file():
+            tree = ast.parse(file.read_text(encoding="utf-8", errors="replace"))
+            return {
+                alias.asname or alias.name: ("." * node.level and f"{package}.") + (node.module or "")
+                for node in tree.body
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+            }
+    return {}
+
+
 def _load(source: str, args: Fields) -> Loaded:
     # load_tasks is no public name; `inspect eval` finds tasks by it.
     from inspect_ai._eval.loader import load_tasks
 
+    path, at, name = source.partition("@")
+    if at or path.endswith(".py") or Path(path).exists():
+        named = [one for function in _task_functions(Path(path)) for one in _names_of(function)]
+        if not Path(path).exists() or (at and named and name not in named):
+            raise Failed(_unknown(source))
+    else:
+        _import(source)
     roles = [role.strip() for role in str(args.pop(ROLES, "")).split(",") if role.strip()]
     parameters = _parameters(source)
     limits = {
@@ -401,7 +466,7 @@ def _load(source: str, args: Fields) -> Loaded:
             if sample.sandbox is not None and sample.sandbox.type != sandbox:
                 sample.sandbox = None
     metrics, scorers = _metrics(task)
-    contents = [sample.model_dump(mode="json", exclude_none=True, fallback=repr) for sample in samples]
+    contents = [_content(sample) for sample in samples]
     roles = sorted({"grader", "judge", *roles, *_roles_in(_files(source, task)), *(task.model_roles or {})})
     return Loaded(task, samples, contents, metrics, scorers, roles, limits, sandbox)
 
@@ -521,7 +586,16 @@ def _roles_in(files: Iterable[Path]) -> set[str]:
     return found
 
 
-def _content(source: str) -> str:
+def _content(sample: Any) -> Fields:
+    """Return a sample as JSON, without the ids that messages get by chance."""
+    content: Fields = sample.model_dump(mode="json", exclude_none=True, fallback=repr)
+    if isinstance(content.get("input"), list):
+        for message in content["input"]:
+            message.pop("id", None)
+    return content
+
+
+def _code(source: str) -> str:
     """Return the digest of a task's own code, for files and folders of the user; packages have versions."""
     path = Path(source.partition("@")[0])
     files = sorted(path.rglob("*.py"))[:_MOST_FILES] if path.is_dir() else [path] if path.is_file() else []
@@ -544,12 +618,23 @@ def _version(task: Any, packages: Mapping[str, str]) -> str:
     return own if own not in {"", "0"} else packages.get("inspect_evals", packages.get("inspect_ai", "unknown"))
 
 
-def _documentation(source: str, task: Any) -> str:
+def _described_as(source: str, task: Any) -> tuple[str, str]:
+    """Return title and description: those of the package's `eval.yaml`, else of the task and its function."""
     import inspect as reflection
 
+    title = str(getattr(task, "display_name", None) or task.name)
     found = _registered(source)
-    words = reflection.getdoc(found) if found is not None else None
-    return (words or "").partition("\n\n")[0]
+    if found is None:
+        return title, ""
+    file = reflection.getsourcefile(reflection.unwrap(found))
+    package = source.partition("/")[0]
+    for folder in Path(file).parents if file else ():
+        if folder.name == package:
+            break
+        for entry in _described(package, [folder / "eval.yaml"], ""):
+            if entry["id"] == source:
+                return str(entry["title"]), str(entry["description"])
+    return title, (reflection.getdoc(found) or "").partition("\n\n")[0]
 
 
 def _needs(loaded: Loaded) -> list[str]:
@@ -808,14 +893,8 @@ def _last(text: str) -> str:
 # The catalogue
 
 
-def _points(entry_points: Any) -> Any:
-    return entry_points(group="inspect_ai")
-
-
 def _entries(package: str) -> Iterator[Fields]:
     """Yield the tasks of a package: from the descriptions of inspect_evals, else from functions with `@task`."""
-    from importlib.util import find_spec
-
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):
@@ -824,10 +903,10 @@ def _entries(package: str) -> Iterator[Fields]:
         root = Path(place)
         licence = _licence(package)
         seen: set[str] = set()
-        for entry in _described(package, root, licence):
+        for entry in _described(package, sorted(root.glob("*/eval.yaml")), licence):
             seen.add(entry["id"])
             yield entry
-        for file in sorted(root.rglob("*.py")) if not seen else ():
+        for file in sorted(root.rglob("*.py")):
             for function in _task_functions(file):
                 name = f"{package}/{_names_of(function)[0]}"
                 if name not in seen:
@@ -836,14 +915,13 @@ def _entries(package: str) -> Iterator[Fields]:
                     yield _entry(name, function.name.replace("_", " "), words.partition("\n\n")[0], licence)
 
 
-def _described(package: str, root: Path, licence: str) -> Iterator[Fields]:
-    """Yield what the files `eval.yaml` say, one for each evaluation with any number of tasks."""
-    files = sorted(root.glob("*/eval.yaml"))
-    if not files:
-        return
-    import yaml
-
+def _described(package: str, files: Iterable[Path], licence: str) -> Iterator[Fields]:
+    """Yield what files `eval.yaml` say, one for each evaluation with any number of tasks."""
     for file in files:
+        if not file.is_file():
+            continue
+        import yaml
+
         try:
             told = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         except (OSError, yaml.YAMLError):
