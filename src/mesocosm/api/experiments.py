@@ -212,7 +212,7 @@ def which_model() -> str:
 
 
 def _defined(what: Any, given: Arguments) -> Work | None:
-    if isinstance(what, str) and "@" in what and what.partition("@")[0].endswith(".py"):
+    if isinstance(what, str) and "@" in what and what.partition("@")[0].endswith(".py") and not _of_source(what):
         from mesocosm.core.registry import import_reference
 
         place, _, name = what.partition("@")
@@ -383,6 +383,10 @@ def _named(what: Any, given: Arguments) -> Work | None:
 def installed_sources() -> dict[str, str]:
     """Return what may stand before the colon in `gym:Taxi-v3`: the names of sources by their folded form."""
     return {fold(entry.name): entry.name for entry in SOURCES.entries() if entry.name not in _OWN_KINDS}
+
+
+def _of_source(what: str) -> bool:
+    return ":" in what and not Path(what.partition("@")[0]).exists() and fold(what.partition(":")[0]) in installed_sources()
 
 
 def _sourced(scheme: str, name: str, given: Arguments) -> Work:

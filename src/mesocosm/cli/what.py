@@ -85,6 +85,8 @@ def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
     what, rest = words[0], list(words[1:])
     named = {word.partition("=")[0] for word in rest}
     path = Path(what)
+    if named_sources([what]):
+        return run_what, [what, *rest]
     if named & set(_REMOTE) and "@" in what and not what.partition("@")[0].endswith(".py"):
         return _remote(what, rest)
     if path.suffix == ".toml":
