@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
@@ -80,7 +81,7 @@ class ServerAddress(msgspec.Struct, frozen=True, omit_defaults=True):
         if not words:
             raise UsageError(f"the MCP server has no command; {_FORMS}")
         pairs = [word.lstrip("-").partition("=")[::2] for word in words]
-        pairs += [(flag.lstrip("-"), word) for flag, word in zip(words, words[1:], strict=False) if flag[:1] == "-"]
+        pairs += [(flag.lstrip("-"), word) for flag, word in pairwise(words) if flag[:1] == "-"]
         literal = any(value and not _VARIABLE.search(value) and is_secret(name, value) for name, value in pairs)
         if literal or Redactor(secret_values(known)).text(self.server) != self.server:
             raise UsageError(

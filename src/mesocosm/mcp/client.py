@@ -40,40 +40,11 @@ class McpClient:
 
     async def __aenter__(self) -> Self:
         """Connect, and agree on a version. Raises McpError, UsageError."""
-        import mesocosm
-
-        if self.address.local:
-            from mesocosm.mcp.stdio import StdioConnection as Connection
-        else:
-            from mesocosm.mcp.streamable_http import HttpConnection as Connection  # type: ignore[assignment]
-        self._connection = connection = await Connection.open(self.address, self._environment)
-        offer = {
-            "protocolVersion": VERSIONS[0],
-            "capabilities": {},
-            "clientInfo": {"name": "mesocosm", "version": mesocosm.__version__},
-        }
+        self._connection = await _connected(self.address, self._environment)
         try:
-            answer = await self._ask("initialize", offer)
-            version = answer.get("protocolVersion") if isinstance(answer, dict) else None
-            if version not in VERSIONS:
-                raise ProtocolBroken(
-                    self.address.shown,
-                    f"speaks version {version!r:.60} of the protocol; known are {', '.join(VERSIONS)}",
-                )
-            connection.version = version
-            described = answer.get("serverInfo")
-            self.name = str(described.get("name") or "") if isinstance(described, dict) else ""
-            await connection.notify("notifications/initialized")
-        except CallRefused as error:
-            await connection.close()
-            raise ServerUnreachable(self.address.shown, f"refuses to begin: {error.said}") from error
-        except ServerEnded as error:
-            await connection.close()
-            # Nothing was asked of it yet, so it never was there.
-            said = str(error).removeprefix(f"MCP server {self.address.shown} ")
-            raise ServerUnreachable(self.address.shown, said, stderr=error.stderr) from error
+            await self._begin(self._connection)
         except BaseException:
-            await connection.close()
+            await self._connection.close()
             raise
         return self
 
@@ -83,6 +54,32 @@ class McpClient:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+    async def _begin(self, connection: McpConnection) -> None:
+        import mesocosm
+
+        shown = self.address.shown
+        offer = {
+            "protocolVersion": VERSIONS[0],
+            "capabilities": {},
+            "clientInfo": {"name": "mesocosm", "version": mesocosm.__version__},
+        }
+        try:
+            answer = await self._ask("initialize", offer)
+        except CallRefused as error:
+            raise ServerUnreachable(shown, f"refuses to begin: {error.said}") from error
+        except ServerEnded as error:
+            # Nothing was asked of it yet, so it never was there.
+            said = str(error).removeprefix(f"MCP server {shown} ")
+            raise ServerUnreachable(shown, said, stderr=error.stderr) from error
+        version = answer.get("protocolVersion") if isinstance(answer, dict) else None
+        if version not in VERSIONS:
+            known = ", ".join(VERSIONS)
+            raise ProtocolBroken(shown, f"speaks version {version!r:.60} of the protocol; known are {known}")
+        connection.version = version
+        described = answer.get("serverInfo")
+        self.name = str(described.get("name") or "") if isinstance(described, dict) else ""
+        await connection.notify("notifications/initialized")
 
     async def tools(self) -> tuple[ToolDefinition, ...]:
         """Return all tools, page by page, in the server's order. Raises McpError.
@@ -132,4 +129,16 @@ class McpClient:
         try:
             return msgspec.convert(answer, kind)
         except msgspec.ValidationError as error:
-            raise ProtocolBroken(self.address.shown, f"answered {method} in a form that is not MCP's: {error}") from error
+            raise ProtocolBroken(
+                self.address.shown, f"answered {method} in a form that is not MCP's: {error}"
+            ) from error
+
+
+async def _connected(address: ServerAddress, environment: Mapping[str, str]) -> McpConnection:
+    if address.local:
+        from mesocosm.mcp.stdio import StdioConnection
+
+        return await StdioConnection.open(address, environment)
+    from mesocosm.mcp.streamable_http import HttpConnection
+
+    return HttpConnection(address, environment)

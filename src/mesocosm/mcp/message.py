@@ -129,4 +129,3 @@ def _named(kind: object, data: object) -> str:
     except ValueError:
         size = 0
     return f"[{kind}, {size:,} bytes, which are not shown]"
-

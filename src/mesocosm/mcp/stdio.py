@@ -84,6 +84,8 @@ class StdioConnection:
             raise ServerSilent(self._reader.shown, said, stderr=self._words()) from error
         finally:
             self._pending.pop(number, None)
+            if future.done() and not future.cancelled():
+                future.exception()  # the process may have ended while the request was being written
         return self._reader.result(answer, method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -199,5 +201,7 @@ class StdioConnection:
         else:
             how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
         last = next((line for line in reversed(self._stderr) if line.strip()), "")
+        if not last and self._strayed:
+            how += f"; it wrote {self._strayed!r}, which is no message"
         said = f"{how}: {self._reader.text(last.strip())}" if last else how
         return ServerEnded(self._reader.shown, said, stderr=self._words())

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from mesocosm.core.redact import Redactor
 from mesocosm.http import sse
@@ -26,7 +26,10 @@ _LONGEST_SAID = 300
 
 
 class HttpConnection:
-    """A session with a server. Implements mesocosm.mcp.connection.McpConnection."""
+    """A session with a server. Implements mesocosm.mcp.connection.McpConnection.
+
+    Nothing is sent before the first request. Making one raises UsageError for a variable that is not set.
+    """
 
     def __init__(self, address: ServerAddress, environment: Mapping[str, str]) -> None:
         self.version = ""
@@ -36,11 +39,6 @@ class HttpConnection:
         self._client = HttpClient(connect_timeout=CONNECT_S, max_response=MOST_BYTES)
         self._session = ""
         self._numbers = count(1)
-
-    @classmethod
-    async def open(cls, address: ServerAddress, environment: Mapping[str, str]) -> Self:
-        """Return a connection; nothing is sent before the first request. Raises UsageError."""
-        return cls(address, environment)
 
     async def request(self, method: str, params: Mapping[str, Any] | None, seconds: float) -> Any:
         """Send a request and return its result. Raises McpError."""
@@ -98,7 +96,7 @@ class HttpConnection:
         if kind != "text/event-stream":
             raise ProtocolBroken(
                 self._reader.shown,
-                f"answered with {kind or 'no content type'}; is this the URL of its MCP endpoint? It often ends in /mcp",
+                f"answered with {kind or 'no content type'}; is this its MCP endpoint? Its path is often /mcp",
             )
         splitter = sse.Splitter()
         async for piece in response.pieces():
