@@ -70,7 +70,7 @@ class _Play:
         self.most_answers = MOST_ANSWERS
         if (offer := setting.options.mcp) is not None:
             self.techniques.append(ServerTools(offer))
-            self.most_answers = max(offer.rounds, MOST_ANSWERS)
+            self.most_answers = offer.rounds
         self.toolbox = Toolbox()
         self.path: Path = "text" if setting.schema is None else "structured"
         self.roles: dict[str, RoleState] = {}

@@ -1,19 +1,25 @@
 """A client of one MCP server: agree on a version, list tools, call them."""
 
+import asyncio
 import os
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import msgspec
 
 from mesocosm.mcp.address import ServerAddress
 from mesocosm.mcp.connection import McpConnection
-from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerEnded, ServerUnreachable
+from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import METHOD_NOT_FOUND, VERSIONS, CallOutcome, ToolDefinition, ToolPage, ToolResult
 
 TIMEOUT_S = 60.0
 """Seconds for one answer of a server if nothing else is said."""
+START_S = 30.0
+"""Minimum seconds for the first answer: a process has to start and to load its code."""
+STARTING = max(os.cpu_count() or 1, 2)
+"""Maximum processes that start at the same time; more would make each of them slower."""
 MOST_TOOLS = 1000
 _MOST_PAGES = 200
 
@@ -40,6 +46,12 @@ class McpClient:
 
     async def __aenter__(self) -> Self:
         """Connect, and agree on a version. Raises McpError, UsageError."""
+        if not self.address.local:
+            return await self._connect()
+        async with _turn():
+            return await self._connect()
+
+    async def _connect(self) -> Self:
         self._connection = await _connected(self.address, self._environment)
         try:
             await self._begin(self._connection)
@@ -65,7 +77,10 @@ class McpClient:
             "clientInfo": {"name": "mesocosm", "version": mesocosm.__version__},
         }
         try:
-            answer = await self._ask("initialize", offer)
+            answer = await connection.request("initialize", offer, max(self._seconds, START_S))
+        except ServerSilent as error:
+            said = str(error).removeprefix(f"MCP server {shown} ")
+            raise ServerUnreachable(shown, said, stderr=error.stderr) from error
         except CallRefused as error:
             raise ServerUnreachable(shown, f"refuses to begin: {error.said}") from error
         except ServerEnded as error:
@@ -132,6 +147,14 @@ class McpClient:
             raise ProtocolBroken(
                 self.address.shown, f"answered {method} in a form that is not MCP's: {error}"
             ) from error
+
+
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _turn() -> asyncio.Semaphore:
+    """Return what lets STARTING processes start at a time on the running loop."""
+    return _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(STARTING))
 
 
 async def _connected(address: ServerAddress, environment: Mapping[str, str]) -> McpConnection:

@@ -59,6 +59,12 @@ class Reader:
         return answer.result
 
 
+def named(method: str, params: Mapping[str, Any] | None) -> str:
+    """Return a request for messages: its method, and the tool that it calls."""
+    tool = params.get("name") if params is not None and method == "tools/call" else None
+    return f"{method} of {tool}" if tool else method
+
+
 def reply_to(asked: RpcMessage) -> bytes:
     """Return the answer to a request of the server: a ping is answered, everything else is not offered."""
     if asked.method == "ping":

@@ -12,7 +12,7 @@ from typing import Any, Self
 from mesocosm.core.redact import Redactor
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress
-from mesocosm.mcp.connection import Reader, reply_to
+from mesocosm.mcp.connection import Reader, named, reply_to
 from mesocosm.mcp.errors import McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
@@ -80,7 +80,7 @@ class StdioConnection:
                 with suppress(McpError):
                     await self.notify("notifications/cancelled", {"requestId": number, "reason": "timeout"})
             hint = f"; it wrote {self._strayed!r}, which is no message" if self._strayed else ""
-            said = f"did not answer {method} within {seconds:g} s{hint}"
+            said = f"did not answer {named(method, params)} within {seconds:g} s{hint}"
             raise ServerSilent(self._reader.shown, said, stderr=self._words()) from error
         finally:
             self._pending.pop(number, None)

@@ -12,7 +12,7 @@ from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, HttpError, InvalidRequest, ResponseTooLarge, Timeout
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress, expanded
-from mesocosm.mcp.connection import Reader, reply_to
+from mesocosm.mcp.connection import Reader, named, reply_to
 from mesocosm.mcp.errors import AccessRefused, McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
@@ -50,7 +50,8 @@ class HttpConnection:
             if method != "initialize":
                 with suppress(McpError):
                     await self.notify("notifications/cancelled", {"requestId": number, "reason": "timeout"})
-            raise ServerSilent(self._reader.shown, f"did not answer {method} within {seconds:g} s") from error
+            said = f"did not answer {named(method, params)} within {seconds:g} s"
+            raise ServerSilent(self._reader.shown, said) from error
         return self._reader.result(answer, method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
@@ -84,8 +85,8 @@ class HttpConnection:
                     if one.method is not None and one.id is not None:
                         await self._post(reply_to(one), one.method)
         except HttpError as error:
-            raise self._lost(error, method) from error
-        raise ServerEnded(self._reader.shown, f"ended its stream before it answered {method}")
+            raise self._lost(error, named(method, params)) from error
+        raise ServerEnded(self._reader.shown, f"ended its stream before it answered {named(method, params)}")
 
     async def _messages(self, response: "StreamedResponse") -> AsyncIterator[RpcMessage]:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
