@@ -1,10 +1,12 @@
 """An MCP server as a process of its own: one JSON message a line on standard input and output."""
 
 import asyncio
+import ctypes
 import os
 import signal
+import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
 from typing import Any, Self
@@ -29,11 +31,22 @@ GRACE_S = 2.0
 _PIECE = 64 * 1024
 
 
+_PR_SET_PDEATHSIG = 1
+
+
+def _ends_with_parent() -> Callable[[], None] | None:
+    """Return what a new process calls so that it is killed when this one dies, even if it does not read its input."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
 class StdioConnection:
     """A connection to a process. Implements mesocosm.mcp.connection.McpConnection.
 
     The process has a session of its own, so that it ends with all of its children. It also ends when this process is
-    killed, since its input is closed then.
+    killed.
     """
 
     def __init__(self, process: asyncio.subprocess.Process, reader: Reader) -> None:
@@ -60,6 +73,7 @@ class StdioConnection:
                 stderr=asyncio.subprocess.PIPE,
                 env=given,
                 start_new_session=True,
+                preexec_fn=_ends_with_parent(),
             )
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error

@@ -70,8 +70,14 @@ class HttpConnection:
     async def _asked(self, number: int, method: str, params: Mapping[str, Any] | None, seconds: float) -> RpcMessage:
         body = message.request(number, method, params)
         try:
+            # A tool that was called twice may have done its work twice.
             async with self._client.stream(
-                "POST", self._url, headers=self._headers(), body=body, timeout=seconds + 1
+                "POST",
+                self._url,
+                headers=self._headers(),
+                body=body,
+                timeout=seconds + 1,
+                resend=method != "tools/call",
             ) as response:
                 if response.status != 200:
                     raise await self._refusal(response, method)
