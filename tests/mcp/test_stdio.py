@@ -182,7 +182,7 @@ asyncio.run(main())
 
 
 def _over(watched: list[int]) -> bool:
-    """Return whether all processes have ended, whose descriptors are given; wait for them as long as a test may take."""
+    """Return whether the processes of these descriptors have ended; wait for them as long as a test may take."""
     ended = [bool(select.select([fd], [], [], PATIENT_S)[0]) for fd in watched]
     for fd in watched:
         os.close(fd)
