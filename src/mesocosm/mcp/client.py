@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -14,6 +14,7 @@ from mesocosm.mcp.connection import McpConnection
 from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import METHOD_NOT_FOUND, VERSIONS, CallOutcome, ToolDefinition, ToolPage, ToolResult
 
+T = TypeVar("T")
 TIMEOUT_S = 60.0
 """Seconds for one answer of a server if nothing else is said."""
 START_S = 30.0
@@ -140,7 +141,7 @@ class McpClient:
             raise ServerEnded(self.address.shown, "is not connected")
         return await self._connection.request(method, params, self._seconds)
 
-    def _read(self, answer: Any, kind: type[Any], method: str) -> Any:
+    def _read(self, answer: Any, kind: type[T], method: str) -> T:
         try:
             return msgspec.convert(answer, kind)
         except msgspec.ValidationError as error:
