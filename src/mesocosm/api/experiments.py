@@ -29,6 +29,8 @@ from mesocosm.datasets.opening import is_hub_id
 from mesocosm.datasets.reading import format_of
 from mesocosm.engine.opening import NoModel, open_parts
 from mesocosm.http.target import visible
+from mesocosm.mcp.address import ServerAddress
+from mesocosm.mcp.offer import ToolOffer, offered_to
 
 T = TypeVar("T")
 Source = Any
@@ -68,6 +70,8 @@ class Arguments:
     limits: Limits = UNLIMITED
     name: str = ""
     tags: Sequence[str] = ()
+    mcp: Sequence[str | Mapping[str, Any]] = ()
+    mcp_options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise UsageError for values that cannot be meant."""
@@ -92,6 +96,19 @@ class Arguments:
                 "results; a model takes its key from the environment"
             )
         self._check_only()
+
+    def offer(self) -> ToolOffer | None:
+        """Ask the MCP servers which tools they offer, and return that; None without servers. Raises UsageError."""
+        from mesocosm.mcp.offer import pin
+
+        if not self.mcp:
+            if self.mcp_options:
+                raise UsageError("mcp_options= is for the servers in mcp=, and there are none")
+            return None
+        unknown = sorted(set(self.mcp_options) - {"rounds", "timeout", "characters"})
+        if unknown:
+            raise UsageError(f"mcp_options= has no {unknown[0]!r}; it has rounds, timeout and characters")
+        return pin(mcp_addresses(self.mcp), **self.mcp_options)
 
     def _check_only(self) -> None:
         if self.only is None:
@@ -152,8 +169,23 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "limits": (Limits, "mesocosm.Limits(…)"),
     "only": ((Sequence, range, type(None)), "a list of numbers or ids"),
     "tags": (Sequence, "a list of words"),
+    "mcp": ((list, tuple), 'a list of servers, each "stdio:COMMAND" or a URL'),
+    "mcp_options": (Mapping, "a mapping from name to value"),
 }
 """What arguments are, and the words for it: a value of another kind would make a record that cannot be read again."""
+
+
+def mcp_addresses(given: Sequence[str | Mapping[str, Any]]) -> list[ServerAddress]:
+    """Return the MCP servers of a call: texts, or mappings with server, headers and env. Raises UsageError."""
+    found = []
+    for one in given:
+        try:
+            address = msgspec.convert({"server": one} if isinstance(one, str) else dict(one), ServerAddress)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise UsageError(f'mcp= holds no server: {error}; write "stdio:COMMAND" or a URL') from error
+        address.check()
+        found.append(address)
+    return found
 
 
 def _shown(value: T) -> T:
@@ -279,8 +311,11 @@ def _answered_work(
     }
     # They are for readers: what is asked is in `prompt`, and counts by its digest.
     options = _shown({key: value for key, value in options.items() if value})
+    if agent is not None and given.mcp:
+        raise UsageError("mcp= gives a model tools; an agent that is a function calls its own")
+    offer = given.offer()
     called = (
-        AgentSettings("chat")
+        offered_to(AgentSettings("chat"), offer)
         if agent is None
         else AgentSettings(
             "function", {"name": agent.name, **({"timeout": given.timeout} if given.timeout else {})}, agent.name
@@ -304,7 +339,7 @@ def _answered_work(
         scored_by_agent=agent is not None,
     )
     answering = AnsweringAgent(
-        prompt, agent.function if agent is not None else None, None if agent is None else given.timeout
+        prompt, agent.function if agent is not None else None, None if agent is None else given.timeout, offer=offer
     )
 
     def parts(spec: RunSpec) -> Parts:
@@ -468,7 +503,7 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
         options["system_prompt"] = given.system
-    agent = AgentSettings(name, options)
+    agent = offered_to(AgentSettings(name, options), given.offer())
     only = _seeds(given)
     count = given.limit
     own_tasks = opened.count(Selection()) != _default_seeds()
@@ -543,6 +578,7 @@ def _benchmark(name: str, given: Arguments, folder: Path | None = None) -> Work:
 
         output = Path("benchmark_results") / "programs" / new_id()
     spec = benchmark_spec(known, settings, chosen_model(given), agent=label, output=output)
+    spec = msgspec.structs.replace(spec, agent=offered_to(spec.agent, given.offer()))
     model = given.model_settings(spec.model.name, spec.model.temperature, spec.model.max_tokens)
     limits = given.limits.stored()
     if given.timeout is not None:
@@ -563,6 +599,8 @@ def _configured(path: Path, given: Arguments) -> Work:
     from mesocosm.rollouts.spec import SpecOverrides, run_spec
 
     _no_rows_arguments(given, f"the configuration {path}")
+    if given.mcp:
+        raise UsageError(f"the configuration {path} runs a workflow, which has its own tools; leave mcp= out")
     overrides: dict[str, Any] = {}
     if given.trials != 1:
         overrides["evaluation.n"] = given.trials
