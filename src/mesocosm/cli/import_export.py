@@ -1,6 +1,5 @@
-"""`mesocosm export` and `mesocosm import`: write runs to files, and read them into the store."""
+"""`mesocosm export`: write runs to files."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +8,7 @@ import click
 from mesocosm.cli.command import MesocosmCommand, options, plural
 from mesocosm.cli.render import answer, emit
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
@@ -94,57 +93,3 @@ def _export_site(store: "Store", found: list[str], site: Path) -> None:
         f"  {shlex.join(['python3', '-m', 'http.server', '--bind', '127.0.0.1', '--directory', str(site), '8000'])}"
     )
     click.echo("  http://127.0.0.1:8000/")
-
-
-@click.command(cls=MesocosmCommand)
-@click.argument("file")
-def import_(file: str) -> None:
-    """Import the runs of a bundle, or the run of a replay JSON file. Importing twice changes nothing."""
-    from mesocosm.interop.replayed import is_replay
-
-    path = Path(file)
-    taken = _import_replay(path) if is_replay(path) else _import_bundle(path)
-    if options().json:
-        emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
-        return
-    for run_id, new in taken:
-        click.echo(f"imported run {run_id}: {plural(new, 'new episode')}")
-        click.echo(f"  mesocosm run show {run_id}")
-
-
-def _import_replay(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.engine.imported import measured
-    from mesocosm.interop.replayed import read_replay
-
-    replay = read_replay(path)
-    run = measured(replay.run, [entry.episode for entry in replay.entries])
-    store = command_store(create=True)
-    with suppress(UnknownName):
-        here = store.runs.get(run.id)
-        if here.id == run.id and here.signature != run.signature:
-            click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
-            return [(here.id, 0)]
-    return [(run.id, store.bundles.insert(run, replay.entries))]
-
-
-def _import_bundle(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.engine.imported import measured
-    from mesocosm.interop.bundle import Bundle
-    from mesocosm.interop.places import settled
-    from mesocosm.store.blobs import Artifact
-
-    taken = []
-    with Bundle(path) as bundle:
-        bundle.check()
-        store = command_store(create=True)
-        for run_id in bundle.head.runs:
-            artifacts = [
-                Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
-                for item in bundle.artifacts(run_id)
-            ]
-            run = measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
-            new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
-            taken.append((run_id, new))
-        for grouped in bundle.groups():
-            store.groups.insert(grouped.group, grouped.outcomes)
-    return taken
