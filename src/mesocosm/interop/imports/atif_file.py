@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mesocosm.core.episode import EpisodeStatus
+from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.redact import Redactor
@@ -33,7 +33,9 @@ OURS = ("mesocosm", "osmosis")
 
 JSON = dict[str, Any]
 
-_METRIC = Metric("reward", "reward", primary=True)
+REWARD = "reward"
+"""Name of the primary score of a trajectory."""
+
 _ROLES = {"system": "system", "user": "user", "agent": "assistant"}
 
 
@@ -174,10 +176,21 @@ def _run(group: tuple[str, ...], attempts: Sequence[_Attempt], redactor: Redacto
         agent=agent,
         created_at=begun,
         undated=not begun,
-        metrics=(_METRIC,),
         provenance={"atif": {"agent_version": version}},
     )
-    return assemble(head, partial(_samples, attempts, head, redactor), attempts[0].path, redactor)
+    return assemble(head, partial(_samples, attempts, head, redactor), attempts[0].path, redactor, _declare)
+
+
+def _declare(head: ForeignHead, episodes: Sequence[Episode]) -> None:
+    """Declare a metric for each reward; none if no trajectory was rewarded, which is no failure to score it."""
+    names = list(dict.fromkeys(score.name for episode in episodes for score in episode.scores))
+    if all(score.missing is Cause.VALUE_MISSING for episode in episodes for score in episode.scores):
+        head.metrics, names = (), []
+    else:
+        head.metrics = tuple(Metric(name, name, primary=name == REWARD) for name in names)
+    for episode in episodes:
+        known = {score.name: score for score in episode.scores}
+        episode.scores = tuple(known.get(name) or Score(name, missing=Cause.VALUE_MISSING) for name in names)
 
 
 def _samples(attempts: Sequence[_Attempt], head: ForeignHead, redactor: Redactor) -> Iterator[ForeignSample]:
@@ -319,13 +332,13 @@ def _scores(attempt: _Attempt, failure: Failure | None) -> list[Score]:
     rewards = (attempt.harbor.get("verifier_result") or {}).get("rewards")
     given = dict(rewards) if isinstance(rewards, Mapping) else {}
     if not attempt.harbor and "reward" in attempt.told:
-        given = {"reward": attempt.told["reward"]}
+        given = {REWARD: attempt.told["reward"]}
     found = [Score(str(name), float(value)) for name, value in given.items() if _is_number(value)]
-    if any(score.name == "reward" for score in found):
+    if any(score.name == REWARD for score in found):
         return found
     if failure is not None and RULES[failure.cause].valid:
-        return [Score("reward", worst=True), *found]
-    return [Score("reward", missing=Cause.VALUE_MISSING if failure is None else failure.cause), *found]
+        return [Score(REWARD, worst=True), *found]
+    return [Score(REWARD, missing=Cause.VALUE_MISSING if failure is None else failure.cause), *found]
 
 
 def _content(content: Any) -> Any:
