@@ -41,7 +41,7 @@ PARALLEL = 16
 SEEDS = 20
 """Episodes of an environment that has no tasks of its own."""
 NO_MODEL = "–"
-_OWN_KINDS = frozenset({"environment", "python", "benchmark", "rollout", "hosted", KIND})
+_OWN_KINDS = frozenset({"environment", "python", "benchmark", "rollout", "hosted", "scan", "pairwise", "fork", KIND})
 
 
 @dataclass(frozen=True)
@@ -380,9 +380,14 @@ def _named(what: Any, given: Arguments) -> Work | None:
     return _benchmark(text, given)
 
 
+def installed_sources() -> dict[str, str]:
+    """Return what may stand before the colon in `gym:Taxi-v3`: the names of sources by their folded form."""
+    return {fold(entry.name): entry.name for entry in SOURCES.entries() if entry.name not in _OWN_KINDS}
+
+
 def _sourced(scheme: str, name: str, given: Arguments) -> Work:
     """Return the work for what a source has by a name. Raises UnknownName if no package brings the source."""
-    installed = {fold(entry.name): entry.name for entry in SOURCES.entries() if entry.name not in _OWN_KINDS}
+    installed = installed_sources()
     found = installed.get(fold(scheme))
     if found is None:
         known = sorted({"hf", *installed.values()})
@@ -452,7 +457,8 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
     model = given.model_settings(chosen_model(given))
-    name = given.agent if isinstance(given.agent, str) else "loop"
+    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
+    name = given.agent if isinstance(given.agent, str) else opened.info.agent or "loop"
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
@@ -460,7 +466,6 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     agent = AgentSettings(name, options)
     only = _seeds(given)
     count = given.limit
-    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
     own_tasks = opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS

@@ -44,6 +44,7 @@ TREE: Tree = {
     "models": ("mesocosm.cli.models:models", "List the models that the server offers.", PLATFORM),
     "workspace": ("mesocosm.cli.workspace:workspace", "Manage your workspaces on a server.", PLATFORM),
     "doctor": ("mesocosm.cli.doctor:doctor", "Check the setup: server, adapter, Ollama, manifest.", HEALTH),
+    "guests": ("mesocosm.cli.guests:guests", "Manage the frameworks whose benchmarks run here.", HEALTH),
     "plugins": (
         "mesocosm.cli.plugins:plugins",
         "List installed plugins and the package each comes from.",

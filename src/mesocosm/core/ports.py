@@ -154,6 +154,15 @@ class AsksJudge(Protocol):
 
 
 @runtime_checkable
+class Repeats(Protocol):
+    """A benchmark whose episodes depend on the repetition: another seat, a sample of its own."""
+
+    async def environment_of(self, task: Task, episode_id: str, trial: int) -> Environment:
+        """Return the environment of one repetition of a task; called in place of `environment`."""
+        ...
+
+
+@runtime_checkable
 class Growing(Protocol):
     """A benchmark with `growing` in its info: it finds more tasks while it runs."""
 

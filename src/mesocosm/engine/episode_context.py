@@ -20,7 +20,17 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
-from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, AskedCall, Forwarded, Program, ProxyAddress, ProxyCall
+from mesocosm.core.proxy import (
+    GONE,
+    JUDGE,
+    JUDGE_FAILED,
+    TIME_LIMIT,
+    AskedCall,
+    Forwarded,
+    Program,
+    ProxyAddress,
+    ProxyCall,
+)
 from mesocosm.core.run import Limits
 from mesocosm.core.task import Task
 from mesocosm.core.thought import split_thought
@@ -202,7 +212,7 @@ class EpisodeContext:
         async with self._endpoints.connected(self, judged=self.info.judged) as open_:
             try:
                 with boundary(Cause.PROGRAM_FAILED, "the program"):
-                    step: Step = await world.play(open_.address, self._said, self._limits.episode_seconds)
+                    step: Step = await world.play(open_.address, _ProgramTrace(self), self._limits.episode_seconds)
             except EpisodeError as error:
                 # A refused model call may be the reason why the program failed.
                 open_.settle(error.facts)
@@ -217,6 +227,9 @@ class EpisodeContext:
         if self._program_calls is not None:
             step = await world.attribute(step, self._program_calls)
         self._take(step, self._episode.steps + 1, "")
+        if step.truncated:
+            late = step.info.get("reason") == TIME_LIMIT
+            self.end(EpisodeStatus.TIMEOUT if late else EpisodeStatus.TRUNCATED)
         return step
 
     @asynccontextmanager
@@ -508,8 +521,9 @@ class EpisodeContext:
         with boundary(Cause.ENVIRONMENT_ERROR, "oracle of the environment"):
             return await self._world.oracle()
 
-    def _said(self, stream: str, line: str) -> None:
-        self._recorder.record(Kind.LOG, {"stream": stream, "message": line}, self._episode.steps + 1)
+    def told(self, kind: Kind, payload: Any) -> None:
+        """Record what the program tells of itself."""
+        self._recorder.record(kind, payload, self._episode.steps + 1)
 
     def _take(self, step: Step, number: int, role: str) -> None:
         """Record the result of a step, and check whether the episode is over."""
@@ -654,6 +668,19 @@ def _last_said(observation: Any) -> str:
         if isinstance(message, dict) and message.get("role") == "assistant" and message.get("content"):
             return message["content"] if isinstance(message["content"], str) else ""
     return ""
+
+
+class _ProgramTrace:
+    """Implements core.proxy.ProgramTrace."""
+
+    def __init__(self, context: EpisodeContext) -> None:
+        self._context = context
+
+    def __call__(self, stream: str, line: str) -> None:
+        self._context.told(Kind.LOG, {"stream": stream, "message": line})
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        self._context.told(kind, payload)
 
 
 def _is_program(kind: type) -> bool:

@@ -49,11 +49,15 @@ _HOW = (
     ),
     click.option(
         "-P",
+        "-T",
         "--param",
         "params",
         multiple=True,
         metavar="NAME=VALUE",
         help="Parameter; the value is TOML, else text.",
+    ),
+    click.option(
+        "--python", default="", metavar="PATH", help="Interpreter of a benchmark of another framework, as inspect:TASK."
     ),
     click.option(
         "-n",
