@@ -356,13 +356,14 @@ class ContainerSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What to start. `networks` are all policies that the container is to have, the first of them from its start.
 
     `ports` are ports of this machine's loopback that the container can reach at the same number of its own, whatever
-    the policy. `labels` are kept with the container, to tell whose it is.
+    the policy. `users` are those that commands are to run as. `labels` are kept with the container, to tell whose it is.
     """
 
     image: ContainerImage
     limits: ContainerLimits = ContainerLimits()
     networks: tuple[NetworkPolicy, ...] = (NetworkPolicy(),)
     ports: tuple[int, ...] = ()
+    users: tuple[str | int, ...] = ()
     workdir: str = ""
     env: dict[str, str] = {}
     labels: dict[str, str] = {}
