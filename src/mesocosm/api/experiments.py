@@ -451,8 +451,10 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     _no_rows_arguments(given, ref.source)
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
-    model = given.model_settings(chosen_model(given))
-    name = given.agent if isinstance(given.agent, str) else "loop"
+    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
+    model = given.model_settings("builtin/empty" if opened.info.offline and given.model is None else chosen_model(given))
+    own = getattr(opened, "agent", "loop")
+    name = given.agent if isinstance(given.agent, str) else own
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
@@ -460,8 +462,7 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     agent = AgentSettings(name, options)
     only = _seeds(given)
     count = given.limit
-    opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
-    own_tasks = opened.count(Selection()) != _default_seeds()
+    own_tasks = own != "loop" or opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS
     limits = given.limits.stored()

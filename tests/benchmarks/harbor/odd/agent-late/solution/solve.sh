@@ -1,0 +1,4 @@
+#!/bin/sh
+touch /app/begun
+sleep 60
+touch /app/ended

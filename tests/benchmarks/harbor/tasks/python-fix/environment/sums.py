@@ -1,0 +1,2 @@
+def add(first, second):
+    return first - second
