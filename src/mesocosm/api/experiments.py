@@ -392,7 +392,27 @@ def _sourced(scheme: str, name: str, given: Arguments) -> Work:
             f"no source is called {scheme!r}{hint} A source comes with a package that has {scheme!r} among its entry "
             "points mesocosm.sources: install it beside mesocosm; `mesocosm plugins` lists what is found"
         )
-    return _played(BenchmarkRef(found, name, dict(given.params)), replace(given, params={}))
+    options, agent = _agent_option(given.params, given.agent)
+    return _played(BenchmarkRef(found, name, options), replace(given, params={}, agent=agent))
+
+
+def _agent_option(params: Mapping[str, Any], agent: Any) -> tuple[dict[str, Any], Any]:
+    """Return the options of a source, and the agent of the engine: one that is not installed is an option."""
+    options = dict(params)
+    if not isinstance(agent, str) or agent in {entry.name for entry in AGENTS.entries()}:
+        return options, agent
+    return {"agent": agent, **options}, None
+
+
+def asks_no_model(what: str, params: Mapping[str, Any], agent: str | None = None) -> bool:
+    """Return whether `what` is a source, `SCHEME:NAME`, whose benchmark asks no model. Raises UsageError."""
+    scheme, _, name = what.partition(":")
+    found = next((entry.name for entry in SOURCES.entries() if entry.name == scheme), None)
+    if found is None or found in _OWN_KINDS or not name:
+        return False
+    options, _ = _agent_option(params, agent)
+    opened: BenchmarkPort = SOURCES.get(found)(BenchmarkRef(found, name, options))
+    return opened.info.offline
 
 
 def _importable(text: str) -> bool:
@@ -452,7 +472,8 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
     opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
-    model = given.model_settings("builtin/empty" if opened.info.offline and given.model is None else chosen_model(given))
+    alone = opened.info.offline and given.model is None
+    model = given.model_settings("builtin/empty" if alone else chosen_model(given))
     own = getattr(opened, "agent", "loop")
     name = given.agent if isinstance(given.agent, str) else own
     # The options that `run local` records too, so that its run is the same experiment.

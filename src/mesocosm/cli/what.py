@@ -37,13 +37,17 @@ def run_what(what: str, **given: Any) -> int:
     from mesocosm.cli.settings import read_parameters
 
     models = models_of(given)
-    if not models:
-        raise UsageError(which_model())
     arguments, written = arguments_of(given)
     if given["agent"]:
         arguments["agent"] = given["agent"]
     if given["params"]:
         arguments["params"] = read_parameters(given["params"])
+    if not models:
+        from mesocosm.api.experiments import asks_no_model
+
+        if not asks_no_model(what, arguments.get("params", {}), given["agent"]):
+            raise UsageError(which_model())
+        models = ["builtin/empty"]
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
