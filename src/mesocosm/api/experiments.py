@@ -480,7 +480,7 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
         options["system_prompt"] = given.system
-    agent = AgentSettings(name, options)
+    agent = AgentSettings(name, options, "" if isinstance(given.agent, str) else getattr(opened, "agent_label", ""))
     only = _seeds(given)
     count = given.limit
     own_tasks = own != "loop" or opened.count(Selection()) != _default_seeds()

@@ -444,6 +444,10 @@ class ContainerEngine(Protocol):
         """Return why this engine cannot start this; empty if it can. May read files, starts nothing."""
         ...
 
+    def doubts(self, spec: ContainerSpec) -> Sequence[str]:
+        """Return what readers of results must know of containers like this, as limits that are not enforced."""
+        ...
+
     async def start(self, spec: ContainerSpec, notice: Callable[[str], None]) -> Container:
         """Build the image if necessary, once for all containers, and start one. Raise EpisodeError."""
         ...

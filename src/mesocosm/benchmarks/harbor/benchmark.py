@@ -46,6 +46,11 @@ class HarborBenchmark:
     agent = "program"
     """The agent of the engine: what works in the container is an option."""
 
+    @property
+    def agent_label(self) -> str:
+        """What to show for the agent."""
+        return self._options.agent
+
     def __init__(self, folder: Path, options: HarborOptions) -> None:
         self._folder = folder
         self._options = options
@@ -54,7 +59,6 @@ class HarborBenchmark:
         self._staging: Path | None = None
         self._settings: dict[str, TrialSetting] = {}
         self._refused: dict[str, tuple[str, ...]] = {}
-        self._notice: Callable[[str], None] = lambda _: None
         self._told: list[str] = []
 
     @cached_property
@@ -111,16 +115,9 @@ class HarborBenchmark:
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Look for what this machine cannot play. Raises Incompatible if that is every task."""
-
-        def tell(message: str) -> None:
-            if message not in self._told:
-                self._told.append(message)
-                notice(message)
-
-        self._notice = tell
         self._engine = open_engine(self._chosen_engine(), this_process())
         for task in self._tasks.values():
-            setting = TrialSetting(task, self._options, self._engine, self._image(task), tell)
+            setting = TrialSetting(task, self._options, self._engine, self._image(task), notice)
             self._settings[task.id] = setting
             refused = (*task.refused, *_missing_variables(setting), *self._engine.refusals(setting.spec()))
             for phase in task.phases:
@@ -128,6 +125,11 @@ class HarborBenchmark:
                     refused = tuple(self._engine.refusals(setting.verifier_spec(phase)))
             if refused:
                 self._refused[task.id] = tuple(refused)
+                continue
+            for doubt in self._engine.doubts(setting.spec()):
+                if doubt not in self._told:
+                    self._told.append(doubt)
+                    notice(doubt)
         if len(self._refused) == len(self._tasks):
             raise Incompatible(self.info.id, [f"{name}: {why[0]}" for name, why in list(self._refused.items())[:_NAMED]])
         if self._refused:

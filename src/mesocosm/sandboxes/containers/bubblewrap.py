@@ -56,7 +56,6 @@ class BubblewrapContainers:
 
     def __init__(self, owner: LeaseOwner) -> None:
         self._owner = owner
-        self._told: set[str] = set()
 
     def refusals(self, spec: ContainerSpec) -> list[str]:
         """Return why this cannot be started without an image."""
@@ -84,11 +83,8 @@ class BubblewrapContainers:
 
     async def start(self, spec: ContainerSpec, notice: Callable[[str], None]) -> "BubblewrapContainer":
         """Start a container and follow its Dockerfile. Raises EpisodeError."""
+        del notice
         recipe = _recipe(spec)
-        for message in self._doubts(spec, recipe):
-            if message not in self._told:
-                self._told.add(message)
-                notice(message)
         container = BubblewrapContainer(spec, recipe)
         try:
             await container.begin(self._owner)
@@ -101,15 +97,19 @@ class BubblewrapContainers:
             raise
         return container
 
-    def _doubts(self, spec: ContainerSpec, recipe: Dockerfile) -> Iterator[str]:
-        yield f"no image is used: containers have the system of this machine in place of {recipe.base}"
+    def doubts(self, spec: ContainerSpec) -> list[str]:
+        """Return what is other than with an image."""
         limits = spec.limits
+        found = [f"no image is used: containers have the system of this machine in place of {_recipe(spec).base}"]
         if (limits.cpus or limits.memory_mb) and cgroup.why_not():
-            yield f"limits of processors and memory are not enforced here: {cgroup.why_not()}"
+            found.append(f"limits of processors and memory are not enforced here: {cgroup.why_not()}")
+        elif limits.cpus and not limits.memory_mb:
+            found.append("a limit of processors without one of memory is not enforced without an image")
         if limits.storage_mb:
-            yield "limits of storage are not enforced without an image"
+            found.append("limits of storage are not enforced without an image")
         if any(policy.mode == "public" for policy in spec.networks):
-            yield "the public network is reached by HTTP and HTTPS alone, through a proxy that HTTPS_PROXY names"
+            found.append("the public network is reached by HTTP and HTTPS alone, through a proxy that HTTPS_PROXY names")
+        return found
 
     async def leases(self) -> list[ContainerLease]:
         """Return the containers that have a folder on this machine."""

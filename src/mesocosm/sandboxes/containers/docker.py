@@ -70,11 +70,13 @@ class CommandLineContainers:
         ]
         return found
 
+    def doubts(self, spec: ContainerSpec) -> list[str]:
+        """Return the limits that are not enforced."""
+        return [f"limits of storage are not enforced with {self.name}"] if spec.limits.storage_mb else []
+
     async def start(self, spec: ContainerSpec, notice: Callable[[str], None]) -> "CommandLineContainer":
         """Build or pull the image unless it is there, and start a container. Raises EpisodeError."""
         image = await self._image(spec.image, notice)
-        if spec.limits.storage_mb:
-            notice(f"limits of storage are not enforced with {self.name}")
         container = CommandLineContainer(self.name, spec)
         try:
             await container.begin(image, lease.engine_labels(self._owner, spec.labels))
@@ -98,10 +100,10 @@ class CommandLineContainers:
             return image.name
         assert image.context is not None
         tag = f"mesocosm-task:{(await asyncio.to_thread(folder_digest, image.context))[:32]}"
-        if (await _call(self.name, "image", "inspect", tag, check=False)).code:
-            notice(f"{self.name} builds the image of {image.context}")
-            words = ("build", "--quiet", "--tag", tag, "--label", "mesocosm.task=1", str(image.context))
-            await _call(self.name, *words, timeout=image.build_seconds)
+        # Once for each run, also if it is there: its base may have changed, and the engine keeps what has not.
+        notice(f"{self.name} builds the image of {image.context.parent.name}/{image.context.name}")
+        words = ("build", "--quiet", "--tag", tag, "--label", "mesocosm.task=1", str(image.context))
+        await _call(self.name, *words, timeout=image.build_seconds)
         return tag
 
     async def leases(self) -> list[ContainerLease]:

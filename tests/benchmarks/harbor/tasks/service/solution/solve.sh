@@ -6,7 +6,7 @@ else
     nohup httpd -f -p 127.0.0.1:8123 -h /app >/dev/null 2>&1 &
 fi
 for turn in $(seq 50); do
-    grep -q ':1FBB' /proc/net/tcp && exit 0
+    grep -q ':1FBB' /proc/net/tcp /proc/net/tcp6 && exit 0
     sleep 0.1
 done
 exit 1
