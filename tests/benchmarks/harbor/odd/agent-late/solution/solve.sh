@@ -1,4 +1,4 @@
 #!/bin/sh
 touch /app/begun
-sleep 60
+sleep 600
 touch /app/ended
