@@ -356,7 +356,8 @@ class ContainerSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     """What to start. `networks` are all policies that the container is to have, the first of them from its start.
 
     `ports` are ports of this machine's loopback that the container can reach at the same number of its own, whatever
-    the policy. `users` are those that commands are to run as. `labels` are kept with the container, to tell whose it is.
+    the policy. `users` are those that commands are to run as. `labels` are kept with the container, to tell whose it
+    is.
     """
 
     image: ContainerImage
@@ -396,7 +397,7 @@ class Container(Protocol):
         user: str | int | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        seconds: float | None = None,
         stdin: bytes = b"",
     ) -> CommandEnd:
         """Run a command and wait for its end; what it leaves in the background lives on.

@@ -34,7 +34,10 @@ BASH = Tool(
         "type": "object",
         "properties": {
             "command": {"type": "string", "description": "The command."},
-            "timeout": {"type": "number", "description": f"Seconds after which it is ended, {_COMMAND_S:g} by default."},
+            "timeout": {
+                "type": "number",
+                "description": f"Seconds after which it is ended, {_COMMAND_S:g} by default.",
+            },
         },
         "required": ["command"],
     },
@@ -115,7 +118,7 @@ class BashAgent:
         ended = await container.exec(
             ["sh", "-c", _SHELL, command],
             user=user,
-            timeout=max(min(seconds, until - time.monotonic()), 1.0),
+            seconds=max(min(seconds, until - time.monotonic()), 1.0),
             shown=command,
         )
         await asyncio.sleep(0)

@@ -131,7 +131,9 @@ class HarborBenchmark:
                     self._told.append(doubt)
                     notice(doubt)
         if len(self._refused) == len(self._tasks):
-            raise Incompatible(self.info.id, [f"{name}: {why[0]}" for name, why in list(self._refused.items())[:_NAMED]])
+            raise Incompatible(
+                self.info.id, [f"{name}: {why[0]}" for name, why in list(self._refused.items())[:_NAMED]]
+            )
         if self._refused:
             notice(self._unplayable())
 
@@ -149,15 +151,14 @@ class HarborBenchmark:
                 return name
         raise Incompatible(
             self.info.id,
-            [
-                "neither docker nor podman answers; start one, or play tasks that need no image with "
-                "-P engine=bubblewrap, and those with a prebuilt image with -P engine=apptainer"
-            ],
+            ["neither docker nor podman answers; start one, or play tasks without images with -P engine=bubblewrap"],
         )
 
     def _image(self, task: TaskFolder) -> ContainerImage:
         """Return the image of a task; the build context of Terminal-Bench is copied without its answers."""
-        if (task.folder / CONFIG).is_file() or not (task.image.context and (task.image.context / "Dockerfile").is_file()):
+        if (task.folder / CONFIG).is_file() or not (
+            task.image.context and (task.image.context / "Dockerfile").is_file()
+        ):
             return task.image
         if self._staging is None:
             self._staging = Path(tempfile.mkdtemp(prefix="mesocosm-"))
@@ -180,8 +181,10 @@ class HarborBenchmark:
             missing = Cause(cause) if cause else Cause.GRADER_ERROR
             return [Score(REWARD, missing=missing, explanation=str(facts.get(REASON, "the verifier did not run")))]
         value, why = primary(rewards, self._options.reward)
-        first = Score(REWARD, value, explanation=why) if value is not None else Score(
-            REWARD, missing=Cause.VALUE_MISSING, explanation=why
+        first = (
+            Score(REWARD, value, explanation=why)
+            if value is not None
+            else Score(REWARD, missing=Cause.VALUE_MISSING, explanation=why)
         )
         return [first, *(Score(name, found) for name, found in rewards.items() if name != REWARD)]
 
@@ -204,5 +207,3 @@ def _answers(name: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
-
-

@@ -7,7 +7,7 @@ import math
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address, ip_network
 from pathlib import PurePosixPath
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -269,14 +269,8 @@ def _check(config: HarborConfig) -> None:
     if config.task is not None and (not _NAME.match(config.task.name) or ".." in config.task.name):
         raise ValueError(f"[task] name = {config.task.name!r}; it is org/name")
     tables: list[EnvironmentTable | AgentTable | VerifierTable] = [config.environment, config.agent, config.verifier]
-    names: set[str] = set()
+    _check_steps(config.steps or ())
     for step in config.steps or ():
-        if not step.name.strip() or step.name in {".", ".."} or step.name.endswith((".", " ")) or _STEP.search(step.name):
-            raise ValueError(f"steps: {step.name!r} is no name of a folder")
-        key = unicodedata.normalize("NFC", step.name).casefold()
-        if key in names:
-            raise ValueError(f"steps: two are called {step.name!r}")
-        names.add(key)
         tables += [step.agent, step.verifier]
     for table in list(tables):
         if isinstance(table, VerifierTable):
@@ -296,9 +290,22 @@ def _check(config: HarborConfig) -> None:
         _check_artifact(artifact)
 
 
+def _check_steps(steps: Sequence[StepTable]) -> None:
+    """Check that each step names a folder of its own on every system."""
+    names: set[str] = set()
+    for step in steps:
+        name = step.name
+        if not name.strip() or name in {".", ".."} or name.endswith((".", " ")) or _STEP.search(name):
+            raise ValueError(f"steps: {name!r} is no name of a folder")
+        key = unicodedata.normalize("NFC", name).casefold()
+        if key in names:
+            raise ValueError(f"steps: two are called {name!r}")
+        names.add(key)
+
+
 def _check_network(table: EnvironmentTable | AgentTable | VerifierTable) -> None:
     restricted = table.network_mode == "allowlist"
-    if table.allowed_hosts and not restricted or (
+    if (table.allowed_hosts and not restricted) or (
         table.allowed_hosts is not None and table.network_mode is None and not isinstance(table, EnvironmentTable)
     ):
         raise ValueError("allowed_hosts is only valid with network_mode = 'allowlist'")

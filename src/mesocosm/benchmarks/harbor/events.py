@@ -42,27 +42,27 @@ class RecordedContainer:
         user: str | int | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        seconds: float | None = None,
         shown: str = "",
     ) -> CommandEnd:
         """Run a command and record it; `shown` replaces it in the trace. Raises EpisodeError."""
         command = shown or (argv[2] if list(argv[1:2]) == ["-c"] and len(argv) == 3 else " ".join(argv))
         try:
-            ended = await self.inner.exec(argv, user=user, cwd=cwd, env=env, timeout=timeout)
+            ended = await self.inner.exec(argv, user=user, cwd=cwd, env=env, seconds=seconds)
         except BaseException as error:
             self.say(f"$ {command}\n[not run to its end: {error or type(error).__name__}]")
             raise
-        how = f"ended after its {timeout:g} s" if ended.late else f"exit code {ended.code}"
+        how = f"ended after its {seconds:g} s" if ended.late else f"exit code {ended.code}"
         if ended.dropped:
             how += f", {ended.dropped:,} bytes of output left out"
         self.say(f"$ {command}\n{shortened(output_of(ended), MOST_SHOWN)}\n[{how}, {ended.seconds:.1f} s]")
         return ended
 
     async def quietly(
-        self, script: str, *words: str, user: str | int | None = "root", timeout: float = 60.0
+        self, script: str, *words: str, user: str | int | None = "root", seconds: float = 60.0
     ) -> CommandEnd:
         """Run a script of our own, which the trace need not show, with `words` as $1 and following."""
-        return await self.inner.exec(["sh", "-c", script, "sh", *words], user=user, cwd="/", timeout=timeout)
+        return await self.inner.exec(["sh", "-c", script, "sh", *words], user=user, cwd="/", seconds=seconds)
 
     async def put(self, source: Path, target: str) -> None:
         """Copy a file, or the content of a folder, in."""

@@ -4,7 +4,6 @@ import json
 import math
 from pathlib import Path
 
-
 REWARD = "reward"
 JSON, TEXT = "reward.json", "reward.txt"
 _MOST_BYTES = 1024 * 1024
@@ -77,5 +76,3 @@ def mean(steps: list[dict[str, float]]) -> dict[str, float]:
     """Return the mean of each reward over steps; one that a step lacks counts as 0 there, as in Harbor."""
     names = dict.fromkeys(name for one in steps for name in one)
     return {name: sum(one.get(name, 0.0) for one in steps) / len(steps) for name in names} if steps else {}
-
-

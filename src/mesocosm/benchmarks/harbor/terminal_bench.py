@@ -126,7 +126,9 @@ def staged_context(task: TaskFolder, place: Path) -> Path:
     source = task.image.context
     assert source is not None
     dockerfile = text_of(source / "Dockerfile")
-    kept = {name for name in ("tests", "solution.sh") if re.search(rf"^(COPY|ADD)\s.*\b{name}\b", dockerfile, re.MULTILINE)}
+    kept = {
+        name for name in ("tests", "solution.sh") if re.search(rf"^(COPY|ADD)\s.*\b{name}\b", dockerfile, re.MULTILINE)
+    }
 
     def left_out(folder: str, names: list[str]) -> list[str]:
         return [name for name in names if name in _OWN - kept] if Path(folder) == task.folder else []

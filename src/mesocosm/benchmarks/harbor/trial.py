@@ -133,7 +133,9 @@ class HarborEnvironment:
 
     async def oracle(self) -> Any:
         """Raise EpisodeError: the oracle is an agent in the container."""
-        raise EpisodeError(Cause.ENVIRONMENT_ERROR, "the oracle of a task folder works in the container: -P agent=oracle")
+        raise EpisodeError(
+            Cause.ENVIRONMENT_ERROR, "the oracle of a task folder works in the container: -P agent=oracle"
+        )
 
     async def close(self) -> None:
         """Do nothing: the container is gone when `play` ends."""
@@ -206,7 +208,7 @@ class _Trial:
             return
         started, failures = time.monotonic(), 0
         while failures < max(check.retries, 1):
-            ended = await container.exec(["sh", "-c", check.command], timeout=check.timeout_sec)
+            ended = await container.exec(["sh", "-c", check.command], seconds=check.timeout_sec)
             if ended.code == 0 and not ended.late:
                 return
             early = time.monotonic() - started < check.start_period_sec
@@ -242,11 +244,13 @@ class _Trial:
         await container.quietly("rm -rf -- /solution /logs/verifier")
         await make_logs(container)
         if phase.workdir is not None:
-            where = (await container.inner.exec(["pwd"], timeout=60.0)).out.decode().strip() or "/"
+            where = (await container.inner.exec(["pwd"], seconds=60.0)).out.decode().strip() or "/"
             await container.put(phase.workdir, where)
             if (phase.workdir / "setup.sh").is_file():
                 script = f"{where.rstrip('/')}/setup.sh"
-                ended = await container.exec(["sh", "-c", f"chmod +x {shlex.quote(script)}; {shlex.quote(script)}"], timeout=_SETUP_S)
+                ended = await container.exec(
+                    ["sh", "-c", f"chmod +x {shlex.quote(script)}; {shlex.quote(script)}"], seconds=_SETUP_S
+                )
                 if ended.code:
                     raise EpisodeError(
                         Cause.ENVIRONMENT_ERROR, f"setup.sh of step {phase.name} ended with exit code {ended.code}"
@@ -267,7 +271,7 @@ class _Trial:
             return
         if agent.startswith(CHEAT):
             script = CONTAINER_CHEATS[agent.removeprefix(CHEAT)].script
-            await container.exec(["sh", "-c", script], timeout=until - time.monotonic())
+            await container.exec(["sh", "-c", script], seconds=until - time.monotonic())
             return
         await self._command(container, phase, until)
 
@@ -286,7 +290,7 @@ class _Trial:
             ["sh", "-c", f"exec {script}"],
             user=phase.agent.user,
             env={"DEBIAN_FRONTEND": "noninteractive", **resolved(self.task.config.solution.env, self.setting.host)},
-            timeout=until - time.monotonic(),
+            seconds=until - time.monotonic(),
             shown=script,
         )
         self._ended("oracle", ended.code, late=ended.late)
@@ -304,14 +308,15 @@ class _Trial:
             "MESOCOSM_MODEL": self.address.model,
         }
         ended = await container.exec(
-            ["sh", "-c", filled], user=phase.agent.user, env=env, timeout=until - time.monotonic(), shown=filled
+            ["sh", "-c", filled], user=phase.agent.user, env=env, seconds=until - time.monotonic(), shown=filled
         )
         self._ended("agent", ended.code, late=ended.late)
         if ended.code in {126, 127} and not ended.late:
             said = ended.err.decode(errors="replace")[-2000:]
             raise EpisodeError(
                 Cause.PROGRAM_FAILED,
-                f"the agent cannot be started in the container: {filled} (exit code {ended.code}); is it installed there?",
+                f"the agent cannot be started in the container: {filled} ended with exit code {ended.code}; "
+                "is it installed there?",
                 stderr=self.redactor.text(said),
             )
 
@@ -331,7 +336,7 @@ class _Trial:
     async def _verified(self, container: RecordedContainer, phase: Phase) -> Verified:
         container.stage = "verifier"
         for collected in (*self.task.config.verifier.collect, *(phase.verifier.collect if phase.name else ())):
-            await container.exec(["sh", "-c", collected.command], user=collected.user, timeout=collected.timeout_sec)
+            await container.exec(["sh", "-c", collected.command], user=collected.user, seconds=collected.timeout_sec)
         env = resolved({**self.task.config.verifier.env, **phase.verifier.env}, self.setting.host)
         if phase.separate is None:
             await container.admit(_settled(self.task.verifier_policy(phase)))
@@ -372,7 +377,7 @@ class _Trial:
         info: dict[str, Any] = {REWARDS: rewards, **self.facts}
         if len(self.task.phases) > 1:
             names = [phase.name for phase in self.task.phases]
-            info["steps"] = [{"name": name, **{REWARDS: one}} for name, one in zip(names, outcomes, strict=False)]
+            info["steps"] = [{"name": name, REWARDS: one} for name, one in zip(names, outcomes, strict=False)]
         ranked, _ = primary(rewards, self.options.reward)
         cut = bool(self.facts.get("agent_late") or self.facts.get("agent_cut"))
         return Step(self._shown(), ranked or 0.0, terminated=not cut, truncated=cut, info=info)
@@ -387,7 +392,7 @@ def _below(phase: Phase, rewards: dict[str, float]) -> str:
     wanted = phase.min_reward
     if wanted is None:
         return ""
-    for name, least in (wanted.items() if isinstance(wanted, dict) else [("reward", wanted)]):
+    for name, least in wanted.items() if isinstance(wanted, dict) else [("reward", wanted)]:
         if name not in rewards or rewards[name] < least:
             return f"step {phase.name}: {name} is {rewards.get(name)}, below its min_reward of {least:g}"
     return ""

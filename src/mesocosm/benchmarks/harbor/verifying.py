@@ -16,9 +16,7 @@ _FRESH = (
     'mkdir -p -- "$d" && chmod 777 -- "$d" || exit 1; done; '
     "rm -rf -- /logs/verifier/reward.json /logs/verifier/reward.txt"
 )
-_RUN = (
-    f"{TESTS}/test.sh > {LOGS}/test-stdout.txt 2>&1; code=$?; tail -c 16000 {LOGS}/test-stdout.txt; exit $code"
-)
+_RUN = f"{TESTS}/test.sh > {LOGS}/test-stdout.txt 2>&1; code=$?; tail -c 16000 {LOGS}/test-stdout.txt; exit $code"
 _NO_TESTS = "rm -rf -- /tests && mkdir -p -- /tests"
 
 
@@ -63,7 +61,7 @@ async def verify(
         ["sh", "-c", _RUN],
         user=phase.verifier.user,
         env=env,
-        timeout=phase.verifier.timeout_sec,
+        seconds=phase.verifier.timeout_sec,
         shown=f"{TESTS}/test.sh",
     )
     if ended.late:

@@ -22,8 +22,8 @@ from mesocosm.sandboxes.bubblewrap import ACCOUNT, available, filter_file, hand_
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
-from mesocosm.sandboxes.containers.doors import Doors
 from mesocosm.sandboxes.containers.dockerfile import BuildStep, Dockerfile, read_dockerfile
+from mesocosm.sandboxes.containers.doors import Doors
 from mesocosm.sandboxes.containers.transfer import get_archive, put_archive
 from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
@@ -108,7 +108,9 @@ class BubblewrapContainers:
         if limits.storage_mb:
             found.append("limits of storage are not enforced without an image")
         if any(policy.mode == "public" for policy in spec.networks):
-            found.append("the public network is reached by HTTP and HTTPS alone, through a proxy that HTTPS_PROXY names")
+            found.append(
+                "the public network is reached by HTTP and HTTPS alone, through a proxy that HTTPS_PROXY names"
+            )
         return found
 
     async def leases(self) -> list[ContainerLease]:
@@ -173,7 +175,7 @@ class BubblewrapContainer:
         assert self._process is not None
         waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(self._process.wait())]
         try:
-            await asyncio.wait(waits, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, seconds=_START_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in waits:
                 task.cancel()
@@ -201,7 +203,7 @@ class BubblewrapContainer:
         if step.does == "run":
             await self.exec(["mkdir", "-p", "--", step.cwd], cwd="/")
             seconds = self._spec.image.build_seconds
-            ended = await self.exec(step.argv, cwd=step.cwd, env=step.env, timeout=seconds)
+            ended = await self.exec(step.argv, cwd=step.cwd, env=step.env, seconds=seconds)
             if ended.code:
                 why = f"did not end within {seconds:g} s" if ended.late else f"ended with exit code {ended.code}"
                 raise EpisodeError(
@@ -225,7 +227,7 @@ class BubblewrapContainer:
         user: str | int | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        seconds: float | None = None,
         stdin: bytes = b"",
     ) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError."""
@@ -252,7 +254,7 @@ class BubblewrapContainer:
                 [*(self._group.words() if self._group is not None else ()), *entering],
                 stdin=stdin,
                 env={"PATH": PATH},
-                timeout=timeout,
+                seconds=seconds,
                 most=most,
                 pass_fds=(number,),
             )
@@ -264,7 +266,8 @@ class BubblewrapContainer:
 
     def _gone(self) -> EpisodeError:
         return EpisodeError(
-            Cause.ENVIRONMENT_ERROR, "the container has ended: all its processes were killed, from inside or by the kernel"
+            Cause.ENVIRONMENT_ERROR,
+            "the container has ended: all its processes were killed, from inside or by the kernel",
         )
 
     def _variables(self) -> dict[str, str]:
@@ -378,4 +381,3 @@ def _remove(folder: Path) -> None:
             return
 
     shutil.rmtree(folder, onerror=again)
-

@@ -48,15 +48,15 @@ async def run_command(
     *,
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
-    timeout: float | None = None,
+    seconds: float | None = None,
     most: int = MOST_OUTPUT,
     pass_fds: Sequence[int] = (),
 ) -> CommandEnd:
-    """Run a command for at most `timeout` seconds, and return how it ended.
+    """Run a command for at most `seconds`, and return how it ended.
 
     It ends with its own process: what it leaves in the background lives on, also if it holds the output open. At the
-    timeout, or if the call is cancelled, it is killed with all its descendants. `env` replaces our variables. Raises
-    EpisodeError with cause sandbox_failed if it cannot be started.
+    end of that time, or if the call is cancelled, it is killed with all its descendants. `env` replaces our variables.
+    Raises EpisodeError with cause sandbox_failed if it cannot be started.
     """
     started = time.monotonic()
     pipe = asyncio.subprocess.PIPE
@@ -83,7 +83,7 @@ async def run_command(
     writing = asyncio.ensure_future(_write(process, stdin))
     late = False
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(seconds):
             await _ended(process)
     except TimeoutError:
         late = True
@@ -92,7 +92,7 @@ async def run_command(
             _kill(process.pid)
             await _ended(process)
         writing.cancel()
-        await asyncio.wait(reading, timeout=_LAST_WORDS_S)
+        await asyncio.wait(reading, seconds=_LAST_WORDS_S)
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, writing, return_exceptions=True)

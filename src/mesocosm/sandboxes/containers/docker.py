@@ -5,6 +5,7 @@ Docker is tested through a recorded command, podman also with the real one.
 
 import asyncio
 import os
+import posixpath
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -96,19 +97,21 @@ class CommandLineContainers:
         if image.name:
             if (await _call(self.name, "image", "inspect", image.name, check=False)).code:
                 notice(f"{self.name} pulls {image.name}")
-                await _call(self.name, "pull", "--quiet", image.name, timeout=_PULL_S)
+                await _call(self.name, "pull", "--quiet", image.name, seconds=_PULL_S)
             return image.name
         assert image.context is not None
         tag = f"mesocosm-task:{(await asyncio.to_thread(folder_digest, image.context))[:32]}"
         # Once for each run, also if it is there: its base may have changed, and the engine keeps what has not.
         notice(f"{self.name} builds the image of {image.context.parent.name}/{image.context.name}")
         words = ("build", "--quiet", "--tag", tag, "--label", "mesocosm.task=1", str(image.context))
-        await _call(self.name, *words, timeout=image.build_seconds)
+        await _call(self.name, *words, seconds=image.build_seconds)
         return tag
 
     async def leases(self) -> list[ContainerLease]:
         """Return the containers with our label. Raises InfrastructureError if the engine does not answer."""
-        form = f'{{{{.Name}}}}\t{{{{index .Config.Labels "{lease.OWNER}"}}}}\t{{{{index .Config.Labels "{lease.SINCE}"}}}}'
+        form = (
+            f'{{{{.Name}}}}\t{{{{index .Config.Labels "{lease.OWNER}"}}}}\t{{{{index .Config.Labels "{lease.SINCE}"}}}}'
+        )
         try:
             words = ("ps", "--all", "--filter", f"label={lease.OWNER}", "--format", "{{.Names}}")
             names = (await _call(self.name, *words)).out.decode(errors="replace").split()
@@ -165,7 +168,7 @@ class CommandLineContainer:
             self._relay = Relay(tuple(takers), takers=takers)
             words += ["--mount", f"type=bind,source={self._relay.socket},target={self._relay.socket}"]
         passed, env = _variables(spec.env)
-        await _call(self._engine, *words, *passed, image, "sh", "-c", "sleep infinity", timeout=_COMMAND_S, env=env)
+        await _call(self._engine, *words, *passed, image, "sh", "-c", "sleep infinity", seconds=_COMMAND_S, env=env)
         if public and self._policy.mode != "public":
             await self._network("disconnect")
         if takers:
@@ -196,7 +199,7 @@ class CommandLineContainer:
         user: str | int | None = None,
         cwd: str = "",
         env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        seconds: float | None = None,
         stdin: bytes = b"",
     ) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError if it has ended or the engine does not answer."""
@@ -204,17 +207,17 @@ class CommandLineContainer:
         words = [self._engine, "exec", *(["--interactive"] if stdin else []), *passed]
         words += ["--user", str(user)] if user is not None else []
         words += ["--workdir", cwd] if cwd else []
-        command = list(argv) if timeout is None else ["sh", "-c", _TIMED, f"{timeout:.3f}", *argv]
+        command = list(argv) if seconds is None else ["sh", "-c", _TIMED, f"{seconds:.3f}", *argv]
         # The program inside ends it; this is for one that cannot.
-        most = None if timeout is None else timeout + 15.0
-        ended = await run_command([*words, self.name, *command], stdin=stdin, env=_own(variables), timeout=most)
+        most = None if seconds is None else seconds + 15.0
+        ended = await run_command([*words, self.name, *command], stdin=stdin, env=_own(variables), seconds=most)
         if ended.code in {125, 126, 127, 1, 255} and not await self._alive():
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR,
                 f"the container {self.name} has ended",
                 stderr=ended.err.decode(errors="replace"),
             )
-        if timeout is not None and ended.code in _LATE and ended.seconds >= timeout:
+        if seconds is not None and ended.code in _LATE and ended.seconds >= seconds:
             return ended._replace(late=True)
         return ended
 
@@ -233,25 +236,28 @@ class CommandLineContainer:
 
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
-        folder = target if source.is_dir() else os.path.dirname(target) or "/"  # noqa: PTH120 -- a path inside
-        made = await self.exec(["mkdir", "-p", "--", folder], user=0, cwd="/", timeout=_COMMAND_S)
+        whole = await asyncio.to_thread(source.is_dir)
+        folder = target if whole else posixpath.dirname(target) or "/"
+        made = await self.exec(["mkdir", "-p", "--", folder], user=0, cwd="/", seconds=_COMMAND_S)
         if made.code:
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR, f"{folder} cannot be created in the container", stderr=made.err.decode()
             )
-        words = f"{source}/." if source.is_dir() else str(source)
-        await _call(self._engine, "cp", words, f"{self.name}:{target}", timeout=_COPY_S)
+        words = f"{source}/." if whole else str(source)
+        await _call(self._engine, "cp", words, f"{self.name}:{target}", seconds=_COPY_S)
 
     async def get(self, source: str, target: Path) -> bool:
         """Copy a file or folder out. Raises EpisodeError."""
         words = ("cp", f"{self.name}:{source}", "-")
-        ended = await _call(self._engine, *words, timeout=_COPY_S, check=False, most=MOST_BYTES * 2)
+        ended = await _call(self._engine, *words, seconds=_COPY_S, check=False, most=MOST_BYTES * 2)
         if ended.code:
             if not await self._alive():
                 raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"the container {self.name} has ended")
             return False
         if ended.dropped:
-            raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"{source} of the container is larger than {MOST_BYTES >> 20} MB")
+            raise EpisodeError(
+                Cause.ENVIRONMENT_ERROR, f"{source} of the container is larger than {MOST_BYTES >> 20} MB"
+            )
         await write_archive(ended.out, source, target)
         return True
 
@@ -284,15 +290,15 @@ class CommandLineContainer:
 async def _call(
     engine: str,
     *words: str,
-    timeout: float = _COMMAND_S,
+    seconds: float = _COMMAND_S,
     check: bool = True,
     env: Mapping[str, str] | None = None,
     most: int = MOST_OUTPUT,
 ) -> CommandEnd:
     """Run a command of the engine. Raises EpisodeError (sandbox_failed) if it fails, unless not to `check`."""
-    ended = await run_command([engine, *words], env=_own(env), timeout=timeout, most=most)
+    ended = await run_command([engine, *words], env=_own(env), seconds=seconds, most=most)
     if check and (ended.code or ended.late):
-        why = f"did not end within {timeout:g} s" if ended.late else f"ended with exit code {ended.code}"
+        why = f"did not end within {seconds:g} s" if ended.late else f"ended with exit code {ended.code}"
         said = (ended.err or ended.out).decode(errors="replace")[-4000:]
         last = next((line for line in reversed(said.splitlines()) if line.strip()), "it said nothing")
         raise EpisodeError(Cause.SANDBOX_FAILED, f"`{engine} {words[0]}` {why}: {last.strip()}", stderr=said)
@@ -302,9 +308,7 @@ async def _call(
 def _own(more: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the variables of the engine's command: those of ours that it reads, and those that it is to pass on."""
     own = {
-        name: value
-        for name, value in os.environ.items()
-        if name in _OWN_VARIABLES or name.startswith(_OWN_PREFIXES)
+        name: value for name, value in os.environ.items() if name in _OWN_VARIABLES or name.startswith(_OWN_PREFIXES)
     }
     return {**(more or {}), **own}
 
@@ -316,11 +320,5 @@ def _variables(env: Mapping[str, str]) -> tuple[list[str], dict[str, str]]:
     needs cannot be passed like that.
     """
     own = _own()
-    words = [
-        word
-        for name, value in env.items()
-        for word in ("--env", f"{name}={value}" if name in own else name)
-    ]
+    words = [word for name, value in env.items() for word in ("--env", f"{name}={value}" if name in own else name)]
     return words, dict(env)
-
-

@@ -138,9 +138,7 @@ def _copy(found: Dockerfile, context: Path, line: int, word: str, rest: str) -> 
             return f"{source} does not exist in {context}"
         if not all(path.resolve().is_relative_to(context.resolve()) for path in paths):
             return f"{source} is outside of the build context"
-    copied = BuildStep(
-        "copy", line, rest, found.workdir, dict(found.env), sources=tuple(sources), target=target
-    )
+    copied = BuildStep("copy", line, rest, found.workdir, dict(found.env), sources=tuple(sources), target=target)
     found.steps.append(copied)
     return ""
 
@@ -149,9 +147,7 @@ def _variables(rest: str, env: dict[str, str]) -> dict[str, str]:
     if not re.match(r"^\w+=", rest):
         name, _, value = rest.partition(" ")
         return {name: _filled(value.strip(), env)}
-    return {
-        name: _filled(value, env) for name, _, value in (word.partition("=") for word in shlex.split(rest))
-    }
+    return {name: _filled(value, env) for name, _, value in (word.partition("=") for word in shlex.split(rest))}
 
 
 def _filled(text: str, env: dict[str, str]) -> str:

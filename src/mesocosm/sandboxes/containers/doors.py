@@ -29,7 +29,7 @@ class Doors:
         ours, theirs = socket.socketpair()
         with ours, theirs:
             words = [sys.executable, "-I", "-S", _LISTEN, str(pid), str(theirs.fileno()), *map(str, self._takers)]
-            ended = await run_command(words, timeout=_SECONDS, pass_fds=(theirs.fileno(),))
+            ended = await run_command(words, seconds=_SECONDS, pass_fds=(theirs.fileno(),))
             if ended.code or ended.late:
                 said = ended.err.decode(errors="replace").strip()
                 raise EpisodeError(Cause.SANDBOX_FAILED, f"the container gets no door to its model: {said}")

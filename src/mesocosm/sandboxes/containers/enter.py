@@ -50,7 +50,7 @@ def _join(libc: ctypes.CDLL, pid: int) -> None:
     names = [*others, "user"] if os.getuid() == 0 else ["user", *others]
     if os.getuid() == 0:
         os.setgroups([])
-    foreign = [name for name in names if os.readlink(f"/proc/{pid}/ns/{name}") != os.readlink(f"/proc/self/ns/{name}")]
+    foreign = [name for name in names if _namespace(pid, name) != _namespace("self", name)]
     for number in [os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC) for name in foreign]:
         if libc.setns(number, 0):
             sys.exit(f"the container cannot be entered: {os.strerror(ctypes.get_errno())}")
@@ -83,6 +83,10 @@ def _execute(argv: list[str], env: dict[str, str], cwd: str) -> None:
     except OSError as error:
         os.write(2, f"{argv[0]}: {error.strerror}\n".encode())
         os._exit(_NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_EXECUTABLE)
+
+
+def _namespace(pid: object, name: str) -> str:
+    return os.readlink(f"/proc/{pid}/ns/{name}")  # noqa: PTH115 -- pathlib takes as long to import as all the rest
 
 
 if __name__ == "__main__":

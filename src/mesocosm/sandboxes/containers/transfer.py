@@ -14,10 +14,10 @@ _COPY_S = 300.0
 
 async def put_archive(container: Container, source: Path, target: str) -> None:
     """Copy a file to `target`, or the content of a folder into the folder `target`. Raises EpisodeError."""
-    folder = target if source.is_dir() else posixpath.dirname(target) or "/"
+    folder = target if await asyncio.to_thread(source.is_dir) else posixpath.dirname(target) or "/"
     data = await asyncio.to_thread(pack, source, posixpath.basename(target))
     script = 'mkdir -p -- "$0" && exec tar -xf - -C "$0"'
-    ended = await container.exec(["sh", "-c", script, folder], stdin=data, cwd="/", timeout=_COPY_S)
+    ended = await container.exec(["sh", "-c", script, folder], stdin=data, cwd="/", seconds=_COPY_S)
     if ended.code:
         raise EpisodeError(
             Cause.ENVIRONMENT_ERROR,
@@ -30,7 +30,7 @@ async def get_archive(container: Container, source: str, target: Path) -> bool:
     """Copy a file or folder to `target`; return whether it was there. Raises EpisodeError."""
     folder, name = posixpath.split(source.rstrip("/"))
     script = 'test -e "$0/$1" || exit 66; exec tar -cf - -C "$0" -- "$1"'
-    ended = await container.exec(["sh", "-c", script, folder or "/", name], cwd="/", timeout=_COPY_S)
+    ended = await container.exec(["sh", "-c", script, folder or "/", name], cwd="/", seconds=_COPY_S)
     if ended.code == 66:
         return False
     if ended.code or ended.late or ended.dropped:
