@@ -282,10 +282,8 @@ def _check(config: HarborConfig) -> None:
                 _service(collected.service)
     for table in tables:
         _check_network(table)
-        if isinstance(table, EnvironmentTable) and table.cpus is not None and not math.isfinite(table.cpus):
-            raise ValueError(f"[environment] cpus = {table.cpus}")
-        if isinstance(table, EnvironmentTable) and table.os not in {"linux", "windows"}:
-            raise ValueError(f"[environment] os = {table.os!r}; it is linux or windows")
+        if isinstance(table, EnvironmentTable):
+            _check_environment(table)
     for artifact in (*config.artifacts, *(one for step in config.steps or () for one in step.artifacts)):
         _check_artifact(artifact)
 
@@ -301,6 +299,18 @@ def _check_steps(steps: Sequence[StepTable]) -> None:
         if key in names:
             raise ValueError(f"steps: two are called {name!r}")
         names.add(key)
+
+
+def _check_environment(table: EnvironmentTable) -> None:
+    if table.cpus is not None and not math.isfinite(table.cpus):
+        raise ValueError(f"[environment] cpus = {table.cpus}")
+    if table.os not in {"linux", "windows"}:
+        raise ValueError(f"[environment] os = {table.os!r}; it is linux or windows")
+    for server in table.mcp_servers:
+        if server.transport == "stdio" and (not server.command or server.headers):
+            raise ValueError(f"[environment] the tool server {server.name} has a command, and no headers")
+        if server.transport != "stdio" and not server.url:
+            raise ValueError(f"[environment] the tool server {server.name} has no url")
 
 
 def _check_network(table: EnvironmentTable | AgentTable | VerifierTable) -> None:
@@ -344,6 +354,8 @@ def _check_artifact(artifact: str | ArtifactTable) -> None:
         target = artifact.destination
         if target and (target.startswith("/") or "\\" in target or ".." in PurePosixPath(target).parts):
             raise ValueError(f"artifacts: the destination {target!r} is no relative path")
+        if target and target.rstrip("/") == "manifest.json":
+            raise ValueError("artifacts: manifest.json is the list of what was collected")
 
 
 def hosts(policy: NetworkPolicy) -> NetworkPolicy:

@@ -224,11 +224,8 @@ def _refused(folder: Path, config: HarborConfig, phases: tuple[Phase, ...]) -> l
     if any(folder.rglob(".harborignore")):
         found.append("it leaves out files of its tests by a .harborignore")
     for phase in phases:
-        found += [
-            f"it collects from the service {one.service}"
-            for one in (*phase.artifacts, *phase.verifier.collect)
-            if one.service not in {None, MAIN}
-        ]
+        services = [*(one.service for one in phase.artifacts), *(one.service for one in phase.verifier.collect)]
+        found += [f"it collects from the service {one}" for one in services if one not in {None, MAIN}]
         found += [
             f"its artifact {one.source} leaves out files (exclude)"
             for one in phase.artifacts

@@ -72,7 +72,9 @@ def read_bench_folder(folder: Path) -> TaskFolder:
         refused.append("its tests run in the shell of the agent (run_tests_in_same_shell)")
     if task.parser_name != "pytest":
         refused.append(f"its results are read by the parser {task.parser_name}; only exit codes of pytest are")
-    metadata = {name: value for name, value in msgspec.to_builtins(task).items() if name in _METADATA}
+    metadata = {
+        name: value for name, value in msgspec.to_builtins(task).items() if name in _METADATA and value is not None
+    }
     config = HarborConfig(
         metadata=metadata,
         verifier=VerifierTable(timeout_sec=task.max_test_timeout_sec),

@@ -175,7 +175,7 @@ class BubblewrapContainer:
         assert self._process is not None
         waits = [asyncio.ensure_future(ready.wait()), asyncio.ensure_future(self._process.wait())]
         try:
-            await asyncio.wait(waits, seconds=_START_S, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(waits, timeout=_START_S, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in waits:
                 task.cancel()

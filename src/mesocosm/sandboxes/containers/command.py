@@ -92,7 +92,7 @@ async def run_command(
             _kill(process.pid)
             await _ended(process)
         writing.cancel()
-        await asyncio.wait(reading, seconds=_LAST_WORDS_S)
+        await asyncio.wait(reading, timeout=_LAST_WORDS_S)
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, writing, return_exceptions=True)

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-_IGNORED = frozenset({"LABEL", "EXPOSE", "CMD", "MAINTAINER", "STOPSIGNAL", "ARG"})
-"""ARG is checked by itself."""
+_IGNORED = frozenset({"LABEL", "EXPOSE", "CMD", "MAINTAINER", "STOPSIGNAL"})
 _INSTALLS = re.compile(r"\b(apt|apt-get|apk|yum|dnf|microdnf|pip3?|uv|npm|conda|gem|cargo)\b[^;&|]*\b(add|install)\b")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/proc", "/dev", "/sys")
 _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
@@ -98,11 +97,11 @@ def _follow(found: Dockerfile, context: Path, line: int, word: str, rest: str) -
     elif word == "USER":
         return "" if rest in {"root", "0", "0:0", "root:root"} else "only the account root exists"
     elif word == "ARG":
-        return "" if "=" in rest else "build arguments need a default"
+        if "=" not in rest:
+            return "build arguments need a default"
+        found.env = _variables(rest, found.env) | found.env
     elif word not in _IGNORED:
         return "this needs an image"
-    if word == "ARG":
-        found.env |= {f"{name}": value for name, value in _variables(rest, found.env).items() if name not in found.env}
     return ""
 
 

@@ -1,2 +1,2 @@
-def add(first, second):
+def add(first: int, second: int) -> int:
     return first - second
