@@ -22,7 +22,7 @@ from mesocosm.core.ports import Agent, Model, Parts
 from mesocosm.core.ports import Benchmark as BenchmarkPort
 from mesocosm.core.reading import nearest
 from mesocosm.core.redact import Redactor, secret_values
-from mesocosm.core.registry import AGENTS, MODELS, SOURCES, fold
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, fold, option_roles
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.core.secret import is_secret
 from mesocosm.datasets.opening import is_hub_id
@@ -421,7 +421,11 @@ def installed_sources() -> dict[str, str]:
 
 
 def _of_source(what: str) -> bool:
-    return ":" in what and not Path(what.partition("@")[0]).exists() and fold(what.partition(":")[0]) in installed_sources()
+    return (
+        ":" in what
+        and not Path(what.partition("@")[0]).exists()
+        and fold(what.partition(":")[0]) in installed_sources()
+    )
 
 
 def _sourced(scheme: str, name: str, given: Arguments) -> Work:
@@ -436,7 +440,27 @@ def _sourced(scheme: str, name: str, given: Arguments) -> Work:
             f"no source is called {scheme!r}{hint} A source comes with a package that has {scheme!r} among its entry "
             "points mesocosm.sources: install it beside mesocosm; `mesocosm plugins` lists what is found"
         )
-    return _played(BenchmarkRef(found, name, dict(given.params)), replace(given, params={}))
+    options, agent = _agent_option(found, given.params, given.agent)
+    return _played(BenchmarkRef(found, name, options), replace(given, params={}, agent=agent))
+
+
+def _agent_option(kind: str, params: Mapping[str, Any], agent: Any) -> tuple[dict[str, Any], Any]:
+    """Return the options of a source, and the agent of the engine: one of the source's own is an option."""
+    options, own = dict(params), option_roles(kind).agent
+    if not own or not isinstance(agent, str) or agent in {entry.name for entry in AGENTS.entries()}:
+        return options, agent
+    return {own: agent, **options}, None
+
+
+def asks_no_model(what: str, params: Mapping[str, Any], agent: str | None = None) -> bool:
+    """Return whether `what` is a source, `SCHEME:NAME`, whose benchmark asks no model. Raises UsageError."""
+    scheme, _, name = what.partition(":")
+    found = installed_sources().get(fold(scheme))
+    if found is None or not name:
+        return False
+    options, _ = _agent_option(found, params, agent)
+    opened: BenchmarkPort = SOURCES.get(found)(BenchmarkRef(found, name, options))
+    return opened.info.offline
 
 
 def _importable(text: str) -> bool:
@@ -495,18 +519,22 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     _no_rows_arguments(given, ref.source)
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
-    called = chosen_model(given)
     opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
-    model = given.model_settings(called, max_tokens=opened.info.max_tokens or MAX_TOKENS)
-    name = given.agent if isinstance(given.agent, str) else opened.info.agent or "loop"
+    info = opened.info
+    alone = info.offline and given.model is None
+    called = "builtin/empty" if alone else chosen_model(given)
+    model = given.model_settings(called, max_tokens=info.max_tokens or MAX_TOKENS)
+    own = info.agent or "loop"
+    name = given.agent if isinstance(given.agent, str) else own
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
         options["system_prompt"] = given.system
-    agent = offered_to(AgentSettings(name, options), given.offer())
+    label = "" if isinstance(given.agent, str) else info.agent_label
+    agent = offered_to(AgentSettings(name, options, label), given.offer())
     only = _seeds(given)
     count = given.limit
-    own_tasks = opened.count(Selection()) != _default_seeds()
+    own_tasks = own != "loop" or opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS
     limits = given.limits.stored()

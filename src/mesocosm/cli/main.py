@@ -68,6 +68,7 @@ TREE: Tree = {
         "Register a domain from a Python file; for repositories use env submit.",
         MORE,
     ),
+    "sandbox": ("mesocosm.cli.sandbox:sandbox", "List and remove containers that runs of task folders left.", MORE),
     "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster.", MORE),
     "validate": (
         "mesocosm.cli.validate:validate",

@@ -653,9 +653,7 @@ def _labels(samples: list[Any]) -> list[dict[str, str]]:
             values.setdefault(name, set()).add(str(value) if short else "\0")
     most = min(_MOST_LABELS, len(samples) // 2)
     kept = {name for name, seen in values.items() if 2 <= len(seen) <= most and "\0" not in seen}
-    return [
-        {name: str(value) for name, value in (sample.metadata or {}).items() if name in kept} for sample in samples
-    ]
+    return [{name: str(value) for name, value in (sample.metadata or {}).items() if name in kept} for sample in samples]
 
 
 # Metrics
@@ -681,9 +679,7 @@ def _metrics(task: Any) -> tuple[list[Fields], list[str]]:
             if isinstance(one, Mapping):
                 for key, metrics in one.items():
                     parts[key] = {_metric_name(metric) for metric in metrics}
-        if any("*" in key for key in parts):
-            parts = {key: set() for key in _keys(scorer)}
-        elif not parts and not scalar & _MEANS:
+        if any("*" in key for key in parts) or (not parts and not scalar & _MEANS):
             parts = {key: set() for key in _keys(scorer)}
         for key, metrics in parts.items():
             found.append(_mean(f"{name}.{key}", metrics))
