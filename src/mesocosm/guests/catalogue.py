@@ -16,6 +16,7 @@ from mesocosm.core.ids import digest
 from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
+from mesocosm.guests.names import named_entries
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -27,14 +28,14 @@ FORM = 1
 def entries_of(kind: GuestKind, notice: Callable[[str], None], python: str = "") -> Sequence[CatalogueEntry]:
     """Return what a framework offers here. Raises Incompatible if it is not here, UsageError, EpisodeError."""
     found = python_for(kind, python)
-    facts = facts_of(found.path, kind.imports)
-    if facts is None or not facts.packages:
-        raise Incompatible(kind.title, [f"{found.path} has no {' and '.join(kind.imports)}"])
-    path = _folder() / f"{kind.name}-{digest([FORM, found.path, facts.packages])[:16]}.json"
+    path = _folder() / f"{kind.name}-{digest([FORM, found.path, _installed(found.path)])[:16]}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[CatalogueEntry])
     except (OSError, msgspec.DecodeError):
         notice(f"reading what {kind.title} offers")
+    facts = facts_of(found.path, kind.imports)
+    if facts is None or not facts.packages:
+        raise Incompatible(kind.title, [f"{found.path} has no {' and '.join(kind.imports)}"])
     entries = _asked(kind, found.path)
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -88,7 +89,10 @@ def kept_entries() -> Iterator[tuple[GuestKind, list[CatalogueEntry]]]:
 
 
 def all_entries(notice: Callable[[str], None]) -> tuple[list[CatalogueEntry], list[GuestKind]]:
-    """Return what all frameworks offer that are here, and those that are not. A broken one is reported and left out."""
+    """Return what all frameworks offer, and which frameworks are not here: of those only names are known.
+
+    A broken one is reported and left out.
+    """
     found: list[CatalogueEntry] = []
     lacking: list[GuestKind] = []
     for kind in KINDS.values():
@@ -96,6 +100,7 @@ def all_entries(notice: Callable[[str], None]) -> tuple[list[CatalogueEntry], li
             found += entries_of(kind, notice)
         except Incompatible:
             lacking.append(kind)
+            found += named_entries(kind)
         except (MesocosmError, EpisodeError) as error:
             notice(f"{kind.title} does not say what it offers: {error}")
     return found, lacking
@@ -115,6 +120,12 @@ def matching(entries: Sequence[CatalogueEntry], words: Sequence[str]) -> list[Ca
 
     ranked = [(place, entry) for entry in entries if (place := rank(entry)) is not None]
     return [entry for _, entry in sorted(ranked, key=lambda one: one[0])]
+
+
+def _installed(python: str) -> list[int]:
+    """Return what changes when packages are installed for an interpreter: the times of its folders of packages."""
+    lib = Path(python).parent.parent / "lib"
+    return sorted(place.stat().st_mtime_ns for place in lib.glob("python3*/site-packages"))
 
 
 @lru_cache(maxsize=16)
