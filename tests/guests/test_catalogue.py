@@ -104,6 +104,16 @@ def test_what_cannot_be_heeded_is_refused(words: list[str], said: str) -> None:
     assert [refused.code, said in refused.err] == [2, True]
 
 
+def test_validate_says_that_who_knows_nothing_earns_something() -> None:
+    validated = invoke("validate", "counter:up", "--extra", '{"bounded": true}', "-n", "3")
+    assert [validated.code, "counter/up: solvable · free" in validated.out] == [1, True]
+
+
+def test_without_bounds_validate_does_not_say_what_is_free() -> None:
+    validated = invoke("validate", "counter:up", "-n", "2")
+    assert "not known whether free" in validated.out
+
+
 def test_guests_that_are_not_here_are_listed_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     listed = invoke("guests", "list")
