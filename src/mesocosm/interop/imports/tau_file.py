@@ -33,7 +33,9 @@ METRICS = (
     Metric("pass_rate", "reward", "pass_rate", threshold=PASSED, inclusive=True, low=0.0, high=1.0),
 )
 
-_NAME = re.compile(r"(?P<strategy>[a-z-]+?)-(?P<model>.+)-(?P<temperature>\d+(\.\d+)?)_range_.*_user-(?P<user>.+?)_\d+")
+_NAME = re.compile(
+    r"(?P<strategy>tool-calling|few-shot|react|act)-(?P<model>.+)-(?P<temperature>\d+(\.\d+)?)_range_.*_user-(?P<user>.+?)_\d+"
+)
 _DOMAINS = ("airline", "retail", "telecom", "banking", "mock")
 _CUT = frozenset({"max_steps", "too_many_errors"})
 _ENDS: dict[str, Cause] = {
