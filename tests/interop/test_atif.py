@@ -34,7 +34,7 @@ def document(events: Sequence[tuple[Kind, JSON]], **fields: Any) -> JSON | None:
     """Return the trajectory of an episode with these events."""
     said = EpisodeConversation()
     lines = [msgspec.json.encode(Event(seq, 0, 1.0, kind, payload)) for seq, (kind, payload) in enumerate(events)]
-    said.take(b"\n".join(lines), NoBlobs())  # type: ignore[arg-type]
+    said.take(b"\n".join(lines), NoBlobs())
     episode = Episode("e", "r", "digest", "t1", trial=2, status=EpisodeStatus.COMPLETED, **fields)
     return trajectory(RUN, episode, said)
 

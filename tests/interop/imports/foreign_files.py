@@ -127,7 +127,7 @@ def write_eval(
     """Write a `.eval` file, its members deflated or packed with Zstandard; its summaries name the samples `listed`."""
     held = list(samples)
     named = [{"id": one["id"], "epoch": one["epoch"]} for one in (held if listed is None else listed)]
-    members = {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in held}
+    members: dict[str, Any] = {f"samples/{one['id']}_epoch_{one['epoch']}.json": one for one in held}
     members |= {"summaries.json": named, "header.json": inspect_header(held) if header is None else header}
     if zstd:
         path.write_bytes(zstd_archive({name: json.dumps(value).encode() for name, value in members.items()}))

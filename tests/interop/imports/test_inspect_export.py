@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interop.conftest import Evaluation
 from tests.interop.imports.conftest import Importing
 from tests.interop.imports.foreign_files import inspect_header, inspect_sample, write_eval
 
@@ -60,24 +59,24 @@ def test_what_was_written_is_known_as_the_same_run(tmp_path: Path, importing: Im
 
 
 @pytest.fixture
-def members(evaluation: Evaluation, tmp_path: Path) -> dict[str, Any]:
+def members(evaluated: Run, store: Store, tmp_path: Path) -> dict[str, Any]:
     """Return the members of the log of a recorded evaluation."""
-    return written(evaluation.run, evaluation.store, tmp_path / "a.eval")
+    return written(evaluated, store, tmp_path / "a.eval")
 
 
-def test_any_run_has_a_header_with_its_numbers(members: dict[str, Any], evaluation: Evaluation) -> None:
+def test_any_run_has_a_header_with_its_numbers(members: dict[str, Any], evaluated: Run) -> None:
     header = members["header.json"]
-    assert (header["version"], header["eval"]["eval_id"]) == (2, evaluation.run.id)
-    assert header["eval"]["metadata"]["mesocosm_run"] == evaluation.run.id
+    assert (header["version"], header["eval"]["eval_id"]) == (2, evaluated.id)
+    assert header["eval"]["metadata"]["mesocosm_run"] == evaluated.id
     numbers = {
         metric["name"]: metric["value"] for score in header["results"]["scores"] for metric in score["metrics"].values()
     }
-    assert all(numbers[one.name] == one.value for one in evaluation.run.metrics if one.value is not None)
+    assert all(numbers[one.name] == one.value for one in evaluated.metrics if one.value is not None)
 
 
-def test_each_finished_episode_is_a_sample(members: dict[str, Any], evaluation: Evaluation) -> None:
+def test_each_finished_episode_is_a_sample(members: dict[str, Any], evaluated: Run) -> None:
     names = [name for name in members if name.startswith("samples/")]
-    assert len(names) == len(members["summaries.json"]) == evaluation.run.counts.done
+    assert len(names) == len(members["summaries.json"]) == evaluated.counts.done == 6
     sample = members[names[0]]
     assert {"id", "epoch", "input", "target", "messages", "output", "scores", "events"} <= sample.keys()
     roles = [one["role"] for one in sample["messages"]]

@@ -106,8 +106,9 @@ def _beside(path: Path, document: Mapping[str, Any]) -> Path | None:
 
 def _attempt(path: Path, document: JSON) -> _Attempt:
     agent = document["agent"]
-    extra = document.get("extra") if isinstance(document.get("extra"), Mapping) else {}
-    told = next((dict(extra[name]) for name in OURS if isinstance(extra.get(name), Mapping)), {})
+    extra = document.get("extra")
+    ours = [extra.get(name) for name in OURS] if isinstance(extra, Mapping) else []
+    told: JSON = next((dict(one) for one in ours if isinstance(one, Mapping)), {})
     harbor = _harbor(path)
     model = str(
         agent.get("model_name") or next((s["model_name"] for s in document["steps"] if s.get("model_name")), "")

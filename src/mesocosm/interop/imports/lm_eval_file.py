@@ -74,7 +74,7 @@ def _run(path: Path, document: JSON, task: str, redactor: Redactor) -> ImportedR
     higher = (document.get("higher_is_better") or {}).get(task) or {}
     at = document.get("date")
     at = float(at) if isinstance(at, int | float) else 0.0
-    spent = document.get("total_evaluation_time_seconds")
+    spent = _parsed(document.get("total_evaluation_time_seconds"))
     shots = (document.get("n-shot") or {}).get(task)
     counted = ((document.get("n-samples") or {}).get(task) or {}).get("effective")
     given = (document.get("config") or {}).get("gen_kwargs") or {}
@@ -97,7 +97,7 @@ def _run(path: Path, document: JSON, task: str, redactor: Redactor) -> ImportedR
         max_tokens=generation.get("max_gen_toks") if isinstance(generation.get("max_gen_toks"), int) else None,
         created_at=at,
         started_at=at,
-        ended_at=at + (float(spent) if _is_number(_parsed(spent)) else 0.0),
+        ended_at=at + (spent or 0.0),
         planned=counted if isinstance(counted, int) else None,
         headline={name: value for name, value in stated.items() if name != "sample_len"},
         provenance={
