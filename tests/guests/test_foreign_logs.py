@@ -109,7 +109,9 @@ def test_runs_of_ours_open_in_inspect(tmp_path: Path, mesocosm: Invoke, monkeypa
     assert mesocosm("run", "local", "--model", "builtin/random", "--episodes", "3", "--trials", "2", *there).code == 0
     (tmp_path / "out").mkdir()
     assert mesocosm("export", "last", "-o", tmp_path / "out" / "a.eval", *there).code == 0
-    report = json.loads(run(program, HERE / "compare_inspect_logs.py", tmp_path / "none", tmp_path / "out", cwd=tmp_path))
+    report = json.loads(
+        run(program, HERE / "compare_inspect_logs.py", tmp_path / "none", tmp_path / "out", cwd=tmp_path)
+    )
     assert (report["opened"], report["samples"]) == (1, 6)
 
 

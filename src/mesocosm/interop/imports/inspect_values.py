@@ -93,9 +93,7 @@ def read_usage(found: Mapping[str, Any] | None, calls: int = 0) -> Usage:
         prompt += read + written
     cost = given.get("total_cost")
     known = float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None
-    return Usage(
-        prompt, completion, read, _count(given.get("reasoning_tokens")), known, calls
-    )
+    return Usage(prompt, completion, read, _count(given.get("reasoning_tokens")), known, calls)
 
 
 def _count(value: Any) -> int:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
@@ -225,7 +225,7 @@ def _record(trace: TraceWriter, row: Mapping[str, Any], model: str) -> None:
 
 def _answer(row: Mapping[str, Any]) -> Any:
     """Return what was graded: the filtered reply, or the most likely of several continuations."""
-    filtered = row.get("filtered_resps") or ()
+    filtered: Sequence[Any] = row.get("filtered_resps") or ()
     arguments = row.get("arguments") or {}
     pairs = [one for one in filtered if isinstance(one, list) and one and _parsed(one[0]) is not None]
     if len(pairs) > 1 and len(pairs) == len(arguments):
@@ -292,7 +292,7 @@ def _as_imported(stated: Mapping[str, float], higher: Mapping[str, Any], episode
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
