@@ -49,8 +49,8 @@ def test_our_file_is_beside_theirs_and_theirs_stays(tmp_path: Path) -> None:
     assert is_orchestrator(theirs)
     store = open_store(tmp_path)
     store.close()
-    assert own_file(theirs) == tmp_path / "mesocosm.sqlite"
-    assert (tmp_path / "mesocosm.sqlite").exists()
+    assert own_file(theirs) == tmp_path / "mesocosm-results.sqlite"
+    assert (tmp_path / "mesocosm-results.sqlite").exists()
     assert theirs.read_bytes() == before
 
 
@@ -58,4 +58,4 @@ def test_our_own_file_is_none_of_theirs(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.close()
     assert not is_orchestrator(tmp_path / "orchestrator.sqlite")
-    assert not (tmp_path / "mesocosm.sqlite").exists()
+    assert not (tmp_path / "mesocosm-results.sqlite").exists()
