@@ -285,7 +285,8 @@ class _Sample:
 
     def _model(self, event: Event, payload: JSON) -> JSON:
         listed = [self._places[place] for place in places(payload.get("messages") or ()) if place in self._places]
-        request = payload.get("request") if isinstance(payload.get("request"), dict) else {}
+        given = payload.get("request")
+        request: JSON = given if isinstance(given, dict) else {}
         names = ("temperature", "max_tokens", "seed")
         config = {name: request[name] for name in names if isinstance(request.get(name), int | float)}
         seconds = payload.get("latency_s")

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.store.revision import DATABASE_NAME, VERSION_TABLE
 
-BESIDE = "mesocosm.sqlite"
+BESIDE = "mesocosm-results.sqlite"
 """Name of our file in a results directory whose `orchestrator.sqlite` belongs to the elizaOS orchestrator."""
 
 _MAGIC, _ID_AT, _HEADER = b"SQLite format 3\0", slice(68, 72), 100

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
@@ -106,8 +106,9 @@ def _beside(path: Path, document: Mapping[str, Any]) -> Path | None:
 
 def _attempt(path: Path, document: JSON) -> _Attempt:
     agent = document["agent"]
-    extra = document.get("extra") if isinstance(document.get("extra"), Mapping) else {}
-    told = next((dict(extra[name]) for name in OURS if isinstance(extra.get(name), Mapping)), {})
+    extra = document.get("extra")
+    ours = [extra.get(name) for name in OURS] if isinstance(extra, Mapping) else []
+    told: JSON = next((dict(one) for one in ours if isinstance(one, Mapping)), {})
     harbor = _harbor(path)
     model = str(
         agent.get("model_name") or next((s["model_name"] for s in document["steps"] if s.get("model_name")), "")
@@ -373,5 +374,5 @@ def _count(value: Any) -> int:
     return max(int(value), 0) if _is_number(value) else 0
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -158,7 +158,7 @@ class InspectLog:
         """Return the name of the primary scorer; empty if the log does not say."""
         results, spec = self.header.get("results") or {}, self.header["eval"]
         told = results.get("headline") or spec.get("headline_metric") or {}
-        first = next(iter(results.get("scores") or ()), {}) or next(iter(spec.get("scorers") or ()), {})
+        first: JSON = next(iter(results.get("scores") or ()), {}) or next(iter(spec.get("scorers") or ()), {})
         return str(told.get("scorer") or first.get("scorer") or first.get("name") or "")
 
     def _declare(self, head: ForeignHead, episodes: Sequence[Episode]) -> None:

@@ -259,7 +259,7 @@ class SampleReader:
         asked = [pool[place] for first, end in event.get("input_refs") or () for place in range(first, end)]
         messages = [self._message(one, begun) for one in [*(event.get("input") or ()), *asked]]
         output = event.get("output") or {}
-        choice = next(iter(output.get("choices") or ()), {})
+        choice: Mapping[str, Any] = next(iter(output.get("choices") or ()), {})
         reply = message_of(self._resolved(choice.get("message") or {"role": "assistant", "content": ""}))
         reply["content"] = text_of(reply["content"]) or str(self._resolved(output.get("completion")) or "")
         role = event.get("role") or ("judge" if self._scoring else None)

@@ -92,10 +92,8 @@ def read_usage(found: Mapping[str, Any] | None, calls: int = 0) -> Usage:
     if read + written and _count(given.get("total_tokens")) == prompt + completion + read + written:
         prompt += read + written
     cost = given.get("total_cost")
-    usable = isinstance(cost, int | float) and math.isfinite(cost)
-    return Usage(
-        prompt, completion, read, _count(given.get("reasoning_tokens")), float(cost) if usable else None, calls
-    )
+    known = float(cost) if isinstance(cost, int | float) and math.isfinite(cost) else None
+    return Usage(prompt, completion, read, _count(given.get("reasoning_tokens")), known, calls)
 
 
 def _count(value: Any) -> int:

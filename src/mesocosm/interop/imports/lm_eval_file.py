@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
@@ -74,7 +74,7 @@ def _run(path: Path, document: JSON, task: str, redactor: Redactor) -> ImportedR
     higher = (document.get("higher_is_better") or {}).get(task) or {}
     at = document.get("date")
     at = float(at) if isinstance(at, int | float) else 0.0
-    spent = document.get("total_evaluation_time_seconds")
+    spent = _parsed(document.get("total_evaluation_time_seconds"))
     shots = (document.get("n-shot") or {}).get(task)
     counted = ((document.get("n-samples") or {}).get(task) or {}).get("effective")
     given = (document.get("config") or {}).get("gen_kwargs") or {}
@@ -97,7 +97,7 @@ def _run(path: Path, document: JSON, task: str, redactor: Redactor) -> ImportedR
         max_tokens=generation.get("max_gen_toks") if isinstance(generation.get("max_gen_toks"), int) else None,
         created_at=at,
         started_at=at,
-        ended_at=at + (float(spent) if _is_number(_parsed(spent)) else 0.0),
+        ended_at=at + (spent or 0.0),
         planned=counted if isinstance(counted, int) else None,
         headline={name: value for name, value in stated.items() if name != "sample_len"},
         provenance={
@@ -225,7 +225,7 @@ def _record(trace: TraceWriter, row: Mapping[str, Any], model: str) -> None:
 
 def _answer(row: Mapping[str, Any]) -> Any:
     """Return what was graded: the filtered reply, or the most likely of several continuations."""
-    filtered = row.get("filtered_resps") or ()
+    filtered: Sequence[Any] = row.get("filtered_resps") or ()
     arguments = row.get("arguments") or {}
     pairs = [one for one in filtered if isinstance(one, list) and one and _parsed(one[0]) is not None]
     if len(pairs) > 1 and len(pairs) == len(arguments):
@@ -292,7 +292,7 @@ def _as_imported(stated: Mapping[str, float], higher: Mapping[str, Any], episode
         )
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from mesocosm.core.episode import EpisodeStatus
 from mesocosm.core.event import Kind
@@ -177,5 +177,5 @@ def _count(value: Any) -> int:
     return max(int(value), 0) if _is_number(value) else 0
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -33,7 +33,9 @@ METRICS = (
     Metric("pass_rate", "reward", "pass_rate", threshold=PASSED, inclusive=True, low=0.0, high=1.0),
 )
 
-_NAME = re.compile(r"(?P<strategy>[a-z-]+?)-(?P<model>.+)-(?P<temperature>\d+(\.\d+)?)_range_.*_user-(?P<user>.+?)_\d+")
+_NAME = re.compile(
+    r"(?P<strategy>tool-calling|few-shot|react|act)-(?P<model>.+)-(?P<temperature>\d+(\.\d+)?)_range_.*_user-(?P<user>.+?)_\d+"
+)
 _DOMAINS = ("airline", "retail", "telecom", "banking", "mock")
 _CUT = frozenset({"max_steps", "too_many_errors"})
 _ENDS: dict[str, Cause] = {
@@ -131,9 +133,9 @@ def _results(path: Path, rows: Sequence[JSON], head: ForeignHead, redactor: Reda
 
 
 def _result(row: JSON, head: ForeignHead, redactor: Redactor) -> ForeignSample:
-    info = row.get("info") if isinstance(row.get("info"), Mapping) else {}
+    info = _mapping(row.get("info"))
     task_id, trial = str(row["task_id"]), int(row.get("trial") or 0)
-    told = info.get("task") if isinstance(info.get("task"), Mapping) else {}
+    told = _mapping(info.get("task"))
     trace = TraceWriter(redactor, head.created_at)
     trace.event(Kind.EPISODE_START, {"task": task_id, "trial": trial})
     messages = [chat_message(one) for one in row.get("traj") or () if isinstance(one, Mapping)]
@@ -164,6 +166,11 @@ def _result(row: JSON, head: ForeignHead, redactor: Redactor) -> ForeignSample:
         facts={**facts, **({"instruction": told["instruction"]} if told.get("instruction") else {})},
         trace=trace,
     )
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Return an object of JSON, an empty one for anything else."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _labels(told: Mapping[str, Any]) -> dict[str, str]:
@@ -220,7 +227,7 @@ def _simulations(path: Path, document: JSON, head: ForeignHead, redactor: Redact
             raise UsageError(f"{path}: simulation {place} is none of τ² ({error!r}); nothing was imported") from error
 
 
-def _simulation(one: JSON, task: JSON, head: ForeignHead, redactor: Redactor) -> ForeignSample:
+def _simulation(one: JSON, task: Mapping[str, Any], head: ForeignHead, redactor: Redactor) -> ForeignSample:
     task_id, trial = str(one["task_id"]), int(one.get("trial") or 0)
     started = _stamp(one.get("start_time")) or head.created_at
     trace = TraceWriter(redactor, started)
@@ -229,7 +236,7 @@ def _simulation(one: JSON, task: JSON, head: ForeignHead, redactor: Redactor) ->
     messages, facts = [chat_message(message) for message in _flat(raw)], [_known(message) for message in _flat(raw)]
     record_chat(trace, messages, head.model, facts)
     reason = str(one.get("termination_reason") or "")
-    told = one.get("reward_info") if isinstance(one.get("reward_info"), Mapping) else {}
+    told = _mapping(one.get("reward_info"))
     reward = _reward(told.get("reward"))
     failure, status = None, EpisodeStatus.TRUNCATED if reason in _CUT else EpisodeStatus.COMPLETED
     if reason in _ENDS and reward is None:
