@@ -26,7 +26,8 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
     Of the last two kinds, those with a credential in their name or value are left out.
     """
     found = {name: environment[name] for name in INHERITED if name in environment}
-    for name, value in environment.items():
-        if (name in CONNECTIONS or name.startswith(INSTALLERS)) and not is_secret(name, value) and "@" not in value:
-            found[name] = value
-    return found
+    return found | {
+        name: value
+        for name, value in environment.items()
+        if (name in CONNECTIONS or name.startswith(INSTALLERS)) and not is_secret(name, value) and "@" not in value
+    }
