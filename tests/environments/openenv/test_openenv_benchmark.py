@@ -81,8 +81,7 @@ async def test_scores_are_the_sum_of_rewards_and_the_number_of_steps() -> None:
     with OpenEnvServer() as server:
         benchmark = opened(server)
     task = Task("seed-1", seed=1)
-    episode = Episode("e", "r", "d", "seed-1", 0, 1, 0, "", {}, EpisodeStatus.COMPLETED, 0.0)
-    episode.total_reward, episode.steps = 1.5, 3
+    episode = Episode("e", "r", "d", "seed-1", 0, status=EpisodeStatus.COMPLETED, total_reward=1.5, steps=3)
     scores = {score.name: score for score in await benchmark.grade(task, episode)}
     assert (scores["reward"].value, scores["steps"].value) == (1.5, 3.0)
     episode.terminal_info = {"unrewarded": True}

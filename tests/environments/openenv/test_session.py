@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from tests.environments.openenv.open_env_server import BadAction, Counter, OpenEnvServer
 
+from mesocosm.agents.observation import content_of
 from mesocosm.core.failure import Cause, EpisodeError
+from mesocosm.core.message import Image, Text
 from mesocosm.core.ports import Environment
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.core.task import Task
@@ -284,3 +286,15 @@ async def test_there_is_no_oracle() -> None:
             with pytest.raises(EpisodeError, match="offers no oracle") as caught:
                 await environment.oracle()
     assert caught.value.cause is Cause.MODEL_MISSING
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+
+
+async def test_a_picture_in_an_observation_is_shown_as_a_picture() -> None:
+    shown = {"screenshot": PIXEL, "x": 1}
+    with OpenEnvServer(stepping(lambda action: observed(observation=shown))) as server:
+        async with playing(server) as environment:
+            await environment.reset()
+            content = content_of((await environment.step("a")).observation)
+    assert content == (Text('{"screenshot":"(image 1)","x":1}'), Image("image/png", PIXEL))
