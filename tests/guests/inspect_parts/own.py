@@ -1,4 +1,4 @@
-"""Print the scores that Inspect's own runner gives: `own.py BASE_URL SOURCE LIMIT EPOCHS`."""
+"""Print the scores that Inspect's own runner gives: `own.py BASE_URL SOURCE LIMIT EPOCHS [NAME=VALUE …]`."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 
-def main(base_url: str, source: str, limit: int, epochs: int) -> None:
+def main(base_url: str, source: str, limit: int, epochs: int, given: list[str]) -> None:
     os.environ |= {"INSPECT_DISPLAY": "none", "INSPECT_EVAL_MODEL": "mockllm/model"}
     from inspect_ai import eval as run
     from inspect_ai.model import get_model
@@ -23,6 +23,7 @@ def main(base_url: str, source: str, limit: int, epochs: int) -> None:
         started, before = time.perf_counter(), time.process_time()
         log = run(
             source,
+            task_args={name: json.loads(value) for name, value in (one.split("=", 1) for one in given)},
             model=model(),
             model_roles=roles,
             limit=limit or None,
@@ -44,4 +45,4 @@ def main(base_url: str, source: str, limit: int, epochs: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
