@@ -34,7 +34,8 @@ def cost(python: str) -> None:
     server = started(1, "mesocosm.testing.model_server", "--port", "0", "--answer", "7")
     try:
         assert server.stdout is not None
-        address = server.stdout.readline().split()[-1].rstrip("/").removesuffix("/v1")
+        words = server.stdout.readline().split()
+        address = words[-1].rstrip("/").removesuffix("/v1")
         ours: list[float] = []
         theirs: list[float] = []
         for _ in range(ROUNDS):

@@ -40,17 +40,14 @@ def run_what(what: str, **given: Any) -> int:
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """
-    from mesocosm.cli.reachable_models import which_model
-
     models = models_of(given)
-    if not models:
-        raise UsageError(which_model())
     arguments, written = arguments_of(given)
     if given["agent"]:
         arguments["agent"] = given["agent"]
     params = parameters_of(given)
     if params:
         arguments["params"] = params
+    models = models or needing_none(what, params, given["agent"])
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
@@ -64,6 +61,16 @@ def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
     from mesocosm.cli.settings import read_parameters
 
     return {**read_parameters(given["params"]), **({"python": given["python"]} if given["python"] else {})}
+
+
+def needing_none(what: str, params: Mapping[str, Any], agent: str | None) -> tuple[str, ...]:
+    """Return the model of a benchmark that asks none. Raises UsageError, which says what there is, for any other."""
+    from mesocosm.api.experiments import asks_no_model
+    from mesocosm.cli.reachable_models import which_model
+
+    if not asks_no_model(what, params, agent):
+        raise UsageError(which_model())
+    return ("builtin/empty",)
 
 
 def named_sources(words: Sequence[str]) -> list[str]:
