@@ -32,6 +32,7 @@ from .inspect_loading import (
     version,
     without_tasks,
 )
+from .inspect_original import original
 from .inspect_outcomes import ended, first_line, trace
 
 PROVIDER = "mesocosm"
@@ -149,6 +150,13 @@ class InspectTasks:
             raise
         finally:
             del self._playing[str(sample.id), epoch]
+
+    async def original(
+        self, tell: Tell, base_url: str, key: str, model: str, limit: int | None = None, trials: int = 1, **_: Any
+    ) -> None:
+        """Play the first `limit` samples with Inspect's own runner."""
+        for sample in await original(self._known(), base_url, key, model, limit, trials):
+            tell.event(sample)
 
     def catalogue(self, **_: Any) -> Iterator[Fields]:
         """Yield every task of the installed packages; none of them is imported."""
