@@ -73,7 +73,7 @@ async def own(base_url: str, source: str, limit: int = 0, epochs: int = 1) -> di
         found[sample] = {}
         for name, value in given.items():
             for key, part in value.items() if isinstance(value, dict) else [("", value)]:
-                found[sample][f"{name}.{key}" if key else name] = float(numbers.get(part, part))
+                found[sample][f"{name}.{key}" if key else name] = float(numbers[part] if part in numbers else part)
     return found
 
 
@@ -90,11 +90,11 @@ async def test_trials_are_epochs(model: str, server: ModelServer) -> None:
 
 async def test_each_sample_has_its_own_calls_and_tools_in_its_trace(model: str, server: ModelServer) -> None:
     run = await played(model, "sums", count=4)
-    kinds = [[event.kind for event in episode.events] for episode in run.episodes()]
+    kinds = [[str(event.kind) for event in episode.events] for episode in run.episodes()]
     assert [(one.count("model_call"), one.count("tool_call")) for one in kinds] == [(2, 1)] * 4
     assert server.served == 8
-    asked = {episode.task: episode.events[1].payload for episode in run.episodes()}
-    assert "What is 2 + 1?" in str(asked["3"])
+    third = next(episode for episode in run.episodes() if episode.task == "3")
+    assert "What is 2 + 1?" in str(next(event.payload for event in third.events if event.kind == "observation"))
 
 
 async def test_metadata_with_few_values_groups_the_results(model: str) -> None:
@@ -166,7 +166,7 @@ async def test_a_judge_that_is_away_gives_no_score(model: str, server: ModelServ
 
 
 async def test_a_model_that_is_busy_is_asked_again_and_costs_no_sample() -> None:
-    busy = [Fault(status=429, retry_after=0.0) if n % 2 else None for n in range(12)]
+    busy = [Fault(status=429, retry_after="0") if n % 2 else None for n in range(12)]
     async with ModelServer(reply, models=["adder"], faults=busy) as storming:
         run = await played(f"openai/adder@{storming.openai_url}", "sums", count=4, tools=False)
     assert [run.status, len(scores(run))] == ["finished", 4]

@@ -41,7 +41,7 @@ def main(base_url: str, source: str, limit: int, epochs: int, given: list[str]) 
             f"{sample.id}/{sample.epoch}": {name: score.value for name, score in (sample.scores or {}).items()}
             for sample in log.samples or ()
         }
-    sys.__stdout__.write(json.dumps({"scores": scores, **spent}) + "\n")
+    print(json.dumps({"scores": scores, **spent}), flush=True)
 
 
 if __name__ == "__main__":

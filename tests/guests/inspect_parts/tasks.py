@@ -1,5 +1,7 @@
 """Tasks of Inspect for the tests; only the interpreter of the guest imports this file."""
 
+# mypy: disable-error-code="untyped-decorator"
+
 from collections.abc import Callable
 from typing import Any
 

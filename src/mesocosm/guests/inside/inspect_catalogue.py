@@ -110,7 +110,7 @@ def _licence(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:
-        told = metadata(package)
+        told: Any = metadata(package)
     except PackageNotFoundError:
         return ""
     named = str(told.get("License-Expression") or told.get("License") or "").strip()

@@ -288,10 +288,10 @@ def _register(guest: InspectTasks) -> None:
 
     recorded = _recorded(guest)
 
-    @modelapi(name=PROVIDER)
     def provider() -> Any:
         return recorded
 
+    modelapi(name=PROVIDER)(provider)
     hooks(name=PROVIDER, description="Passes events and outcomes of samples on.")(_watching(guest))
 
 
