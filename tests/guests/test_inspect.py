@@ -73,7 +73,8 @@ async def own(base_url: str, source: str, limit: int = 0, epochs: int = 1) -> di
         found[sample] = {}
         for name, value in given.items():
             for key, part in value.items() if isinstance(value, dict) else [("", value)]:
-                found[sample][f"{name}.{key}" if key else name] = float(numbers[part] if part in numbers else part)
+                read: Any = numbers.get(part, part)
+                found[sample][f"{name}.{key}" if key else name] = float(read)
     return found
 
 

@@ -288,7 +288,8 @@ def described_as(source: str, task: Any) -> tuple[str, str]:
     title = str(getattr(task, "display_name", None) or task.name)
     found = _registered(source)
     if found is None:
-        return title, ""
+        own = [one for one in task_functions(Path(source.partition("@")[0])) if title in names_of(one)]
+        return title, (ast.get_docstring(own[0]) or "").partition("\n\n")[0] if own else ""
     file = reflection.getsourcefile(reflection.unwrap(found))
     package = source.partition("/")[0]
     for folder in Path(file).parents if file else ():

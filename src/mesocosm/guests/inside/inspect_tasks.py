@@ -81,7 +81,7 @@ class InspectTasks:
             "id": f"inspect/{full_name(source, task)}",
             "title": title,
             "version": version(task, packages),
-            "digest": digest(source, dict(args), packages, code(source), loaded.contents),
+            "digest": digest(full_name(source, task), dict(args), packages, code(source), loaded.contents),
             "tasks": len(loaded.samples),
             "metrics": loaded.metrics,
             "packages": packages,
