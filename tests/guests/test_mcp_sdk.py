@@ -17,7 +17,7 @@ import pytest
 from mesocosm.mcp.address import ServerAddress
 from mesocosm.mcp.client import McpClient
 from mesocosm.mcp.errors import ServerEnded
-from mesocosm.mcp.message import ToolResult
+from mesocosm.mcp.message import McpToolResult
 from mesocosm.sandboxes.port import free_port
 
 PYTHON = Path(os.environ.get("MESOCOSM_TEST_GUESTS", "/nowhere")) / "mcp" / "bin" / "python"
@@ -58,7 +58,7 @@ async def test_tools_of_the_sdk_are_listed_and_called(transport: str) -> None:
     async with over(transport) as client:
         assert client.name == "adder"
         assert [tool.name for tool in await client.tools()] == ["add", "fail", "big", "die"]
-        assert await client.call("add", {"a": 2, "b": 3}) == ToolResult("5")
+        assert await client.call("add", {"a": 2, "b": 3}) == McpToolResult("5")
         wrong = await client.call("add", {"a": "x"})
         assert wrong.failed
         assert "Input should be a valid integer" in wrong.text

@@ -11,7 +11,7 @@ from tests.mcp.double import command
 from mesocosm.mcp.address import ServerAddress
 from mesocosm.mcp.client import McpClient
 from mesocosm.mcp.errors import McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
-from mesocosm.mcp.message import ToolResult
+from mesocosm.mcp.message import McpToolResult
 
 PATIENT_S = 60.0
 NAMES = ["add", "odd.name/x", "fail", "big", "tell", "die", "hang", "structured", "picture", "child"]
@@ -29,7 +29,7 @@ async def test_tools_are_listed_and_called() -> None:
         assert [tool.name for tool in tools] == NAMES
         assert tools[0].description == "Add two numbers."
         assert tools[0].parameters["required"] == ["a", "b"]
-        assert await server.call("add", {"a": 2, "b": 3}) == ToolResult("5")
+        assert await server.call("add", {"a": 2, "b": 3}) == McpToolResult("5")
         assert server.name == "double"
 
 
@@ -52,9 +52,9 @@ async def test_what_is_unusual_but_allowed_or_common_does_no_harm(fault: str) ->
 
 async def test_an_error_is_a_failed_result_and_the_connection_lives_on() -> None:
     async with client() as server:
-        assert await server.call("fail", {}) == ToolResult("no luck", failed=True)
-        assert await server.call("nope", {}) == ToolResult("Unknown tool: nope", failed=True)
-        assert await server.call("add", {"a": 1}) == ToolResult("a and b are needed", failed=True)
+        assert await server.call("fail", {}) == McpToolResult("no luck", failed=True)
+        assert await server.call("nope", {}) == McpToolResult("Unknown tool: nope", failed=True)
+        assert await server.call("add", {"a": 1}) == McpToolResult("a and b are needed", failed=True)
         assert (await server.call("add", {"a": 2, "b": 3})).text == "5"
 
 

@@ -23,7 +23,7 @@ from mesocosm.mcp.errors import (
     ServerSilent,
     ServerUnreachable,
 )
-from mesocosm.mcp.message import ToolResult
+from mesocosm.mcp.message import McpToolResult
 from mesocosm.mcp.offer import OfferedTool, PinnedServer, ToolOffer, differences
 
 
@@ -104,9 +104,9 @@ class ToolServers:
         try:
             if offered is None:
                 known = ", ".join(self._tools)
-                result = ToolResult(f"there is no tool {call.name!r}; there are {known}", failed=True)
+                result = McpToolResult(f"there is no tool {call.name!r}; there are {known}", failed=True)
             elif not isinstance(call.arguments, dict):
-                result = ToolResult("the arguments are no JSON object", failed=True)
+                result = McpToolResult("the arguments are no JSON object", failed=True)
             else:
                 event["server"] = self._server(offered).shown
                 if offered.name != call.name:

@@ -20,7 +20,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.ids import new_id
 from mesocosm.core.message import ToolCall
 from mesocosm.core.ports import Benchmark
-from mesocosm.environments.player_session import InvalidAction, NotPlaying, Played, PlayerSession
+from mesocosm.environments.player_session import InvalidAction, MoveResult, NotPlaying, PlayerSession
 from mesocosm.mcp import message
 from mesocosm.mcp.message import MOST_BYTES, VERSIONS, RpcMessage
 
@@ -107,7 +107,7 @@ class PlayerTools:
         except (InvalidAction, NotPlaying, MesocosmError) as error:
             return message.result(number, {"content": [_text(legible(str(error)))], "isError": True})
 
-    async def _played(self, name: str, arguments: dict[str, Any]) -> Played:
+    async def _played(self, name: str, arguments: dict[str, Any]) -> MoveResult:
         if name == RESET:
             seed = arguments.get("seed")
             if seed is not None and (not isinstance(seed, int) or isinstance(seed, bool)):
@@ -118,7 +118,7 @@ class PlayerTools:
         assert self._form is not None
         return await self._session.act(self._form.action(ToolCall("", name, arguments)))
 
-    def _shown(self, played: Played) -> dict[str, Any]:
+    def _shown(self, played: MoveResult) -> dict[str, Any]:
         session, shown = self._session, played.observation
         if shown.content_type.startswith("image/") and isinstance(shown.data, str):
             content: list[dict[str, Any]] = [{"type": "image", "data": shown.data, "mimeType": shown.content_type}]
@@ -143,7 +143,7 @@ class PlayerTools:
         return {"content": content, "structuredContent": facts, "isError": False}
 
 
-def _standing(session: PlayerSession, played: Played) -> str:
+def _standing(session: PlayerSession, played: MoveResult) -> str:
     if played.done:
         how = "was cut off" if played.truncated else "is over"
         return f"The episode {how} after {session.steps} steps, with a total reward of {session.total_reward:g}."

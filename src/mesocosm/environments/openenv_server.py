@@ -15,7 +15,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.ports import Benchmark
 from mesocosm.core.space import json_schema
 from mesocosm.environments.mcp_server import McpEndpoint, PlayerTools
-from mesocosm.environments.player_session import METADATA, InvalidAction, NotPlaying, Played, PlayerSession
+from mesocosm.environments.player_session import METADATA, InvalidAction, MoveResult, NotPlaying, PlayerSession
 
 MOST_BYTES = 32 * 1024 * 1024
 """Maximum size of one message."""
@@ -212,7 +212,7 @@ async def _reset(session: PlayerSession, given: dict[str, Any]) -> dict[str, Any
     return _document(played, **more)
 
 
-def _document(played: Played, **more: Any) -> dict[str, Any]:
+def _document(played: MoveResult, **more: Any) -> dict[str, Any]:
     """Return an observation as OpenEnv sends it: an object, with what else there is to know in its metadata."""
     shown = played.observation
     metadata: dict[str, Any] = {**more}

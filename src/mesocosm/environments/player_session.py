@@ -75,7 +75,7 @@ class ActionForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class MoveResult:
     """What a reset or an action led to. `reward` is None after a reset; `info` has the facts of the environment."""
 
     observation: Observation
@@ -126,7 +126,7 @@ class PlayerSession:
             "done": self._over,
         }
 
-    async def reset(self, seed: int | None = None, episode_id: str | None = None) -> Played:
+    async def reset(self, seed: int | None = None, episode_id: str | None = None) -> MoveResult:
         """End the episode that goes on, start another, and return its first observation.
 
         Without a seed one is drawn. Raises InvalidAction for a seed without a task, EpisodeError.
@@ -142,13 +142,13 @@ class PlayerSession:
             except EpisodeError:
                 await self._end()
                 raise
-            return Played(first, info=first.info or None, system_prompt=first.system_prompt)
+            return MoveResult(first, info=first.info or None, system_prompt=first.system_prompt)
 
-    async def step(self, fields: Mapping[str, Any]) -> Played:
+    async def step(self, fields: Mapping[str, Any]) -> MoveResult:
         """Apply the action in an object and return what it led to. Raises InvalidAction, NotPlaying, EpisodeError."""
         return await self.act(self.form.action(fields))
 
-    async def act(self, action: Any) -> Played:
+    async def act(self, action: Any) -> MoveResult:
         """Apply an action of the environment. Raises NotPlaying, EpisodeError."""
         async with self._lock:
             if self._environment is None:
@@ -173,10 +173,10 @@ class PlayerSession:
             await environment.close()
 
 
-def _played(step: Step, *, cut: bool) -> Played:
+def _played(step: Step, *, cut: bool) -> MoveResult:
     prompt = step.observation.system_prompt if step.system_prompt is None else step.system_prompt
     info = {**step.info, "reason": "step_limit"} if cut else step.info
-    return Played(step.observation, step.reward, step.terminated, step.truncated or cut, info or None, prompt)
+    return MoveResult(step.observation, step.reward, step.terminated, step.truncated or cut, info or None, prompt)
 
 
 def _task(benchmark: Benchmark, seed: int | None) -> Task:

@@ -12,11 +12,17 @@ import msgspec
 from mesocosm.mcp.address import ServerAddress
 from mesocosm.mcp.connection import McpConnection
 from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
-from mesocosm.mcp.message import METHOD_NOT_FOUND, VERSIONS, CallOutcome, ToolDefinition, ToolPage, ToolResult
+from mesocosm.mcp.message import (
+    METHOD_NOT_FOUND,
+    TIMEOUT_S,
+    VERSIONS,
+    CallOutcome,
+    McpToolResult,
+    ToolDefinition,
+    ToolPage,
+)
 
 T = TypeVar("T")
-TIMEOUT_S = 60.0
-"""Seconds for one answer of a server if nothing else is said."""
 START_S = 30.0
 """Minimum seconds for the first answer: a process has to start and to load its code."""
 STARTING = max(os.cpu_count() or 1, 2)
@@ -128,12 +134,12 @@ class McpClient:
             seen.add(cursor)
         raise ProtocolBroken(shown, f"lists its tools on more than {_MOST_PAGES} pages")
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> McpToolResult:
         """Return what a tool gives; an error that the server answers with is a failed result. Raises McpError."""
         try:
             answer = await self._ask("tools/call", {"name": name, "arguments": arguments})
         except CallRefused as error:
-            return ToolResult(error.said, failed=True)
+            return McpToolResult(error.said, failed=True)
         return self._read(answer, CallOutcome, "tools/call").read()
 
     async def _ask(self, method: str, params: Mapping[str, Any]) -> Any:

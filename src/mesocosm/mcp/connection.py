@@ -30,7 +30,7 @@ class McpConnection(Protocol):
         ...
 
 
-class Reader:
+class MessageReader:
     """Reads what a server sends. `redactor` removes the credentials that the server was given from all of it."""
 
     def __init__(self, shown: str, redactor: Redactor) -> None:

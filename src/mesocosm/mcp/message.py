@@ -15,6 +15,8 @@ METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
+TIMEOUT_S = 60.0
+"""Seconds for one answer of a server if nothing else is said."""
 MOST_BYTES = 32 * 1024 * 1024
 """Maximum size of one message; a larger one is an error."""
 
@@ -69,7 +71,7 @@ class ToolDefinition(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
 
 
-class ToolResult(msgspec.Struct, frozen=True):
+class McpToolResult(msgspec.Struct, frozen=True):
     """What a tool call gave, as text for a model; `failed` if the tool or the server says that it is an error."""
 
     text: str
@@ -100,12 +102,12 @@ class CallOutcome(msgspec.Struct):
     structuredContent: Any = None  # noqa: N815 -- the protocol's name
     isError: bool = False  # noqa: N815 -- the protocol's name
 
-    def read(self) -> ToolResult:
+    def read(self) -> McpToolResult:
         """Return it as text: all parts in order; the structured content only where there is no other."""
         parts = [_part(one) for one in self.content]
         if not parts and self.structuredContent is not None:
             parts = [_encode(self.structuredContent).decode()]
-        return ToolResult("\n".join(parts), self.isError)
+        return McpToolResult("\n".join(parts), self.isError)
 
 
 def _part(content: Mapping[str, Any]) -> str:

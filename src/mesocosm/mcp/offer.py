@@ -15,9 +15,8 @@ from mesocosm.core.failure import MesocosmError, UsageError, legible
 from mesocosm.core.model import Tool
 from mesocosm.core.run import AgentSettings
 from mesocosm.mcp.address import ServerAddress
-from mesocosm.mcp.client import TIMEOUT_S, McpClient
 from mesocosm.mcp.errors import McpError
-from mesocosm.mcp.message import ToolDefinition
+from mesocosm.mcp.message import TIMEOUT_S, ToolDefinition
 
 TAKERS = frozenset({"chat", "loop"})
 """Agents that offer tools of servers to their model."""
@@ -113,6 +112,8 @@ def pin(
 
 
 async def _pinned(addresses: Sequence[ServerAddress], seconds: float) -> tuple[PinnedServer, ...]:
+    from mesocosm.mcp.client import McpClient
+
     found: list[PinnedServer] = []
     for address in addresses:
         try:

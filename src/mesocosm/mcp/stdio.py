@@ -14,7 +14,7 @@ from typing import Any, Self
 from mesocosm.core.redact import Redactor
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress
-from mesocosm.mcp.connection import Reader, named, reply_to
+from mesocosm.mcp.connection import MessageReader, named, reply_to
 from mesocosm.mcp.errors import McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
@@ -49,7 +49,7 @@ class StdioConnection:
     killed.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, reader: Reader) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, reader: MessageReader) -> None:
         self.version = ""
         self._process = process
         self._reader = reader
@@ -78,7 +78,7 @@ class StdioConnection:
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise ServerUnreachable(address.shown, f"cannot be started: {words[0]}: {why}") from error
-        return cls(process, Reader(address.shown, Redactor(address.secrets(environment))))
+        return cls(process, MessageReader(address.shown, Redactor(address.secrets(environment))))
 
     async def request(self, method: str, params: Mapping[str, Any] | None, seconds: float) -> Any:
         """Send a request and return its result. Raises McpError."""

@@ -12,7 +12,7 @@ from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import ConnectFailed, HttpError, InvalidRequest, ResponseTooLarge, Timeout
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress, expanded
-from mesocosm.mcp.connection import Reader, named, reply_to
+from mesocosm.mcp.connection import MessageReader, named, reply_to
 from mesocosm.mcp.errors import AccessRefused, McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
@@ -35,7 +35,7 @@ class HttpConnection:
         self.version = ""
         self._url = expanded(address.server, environment)
         self._own = {name: expanded(value, environment) for name, value in address.headers.items()}
-        self._reader = Reader(address.shown, Redactor(address.secrets(environment)))
+        self._reader = MessageReader(address.shown, Redactor(address.secrets(environment)))
         self._client = HttpClient(connect_timeout=CONNECT_S, max_response=MOST_BYTES)
         self._session = ""
         self._numbers = count(1)
