@@ -107,9 +107,11 @@ class LocalCommand(MesocosmCommand):
             from mesocosm.cli.eval.run_local import run_local
 
             return run_local.make_context(info_name, args, parent, **extra)
-        from mesocosm.cli.what import named_sources, run_what
+        from mesocosm.cli.sources import named_sources
 
         if named_sources(args):
+            from mesocosm.cli.what import run_what
+
             split = [word.partition("=") for word in args]
             words = [_AS_WHAT.get(name, name) + equals + value for name, equals, value in split]
             return run_what.make_context(info_name, words, parent, **extra)

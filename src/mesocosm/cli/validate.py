@@ -10,7 +10,7 @@ import click
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import MesocosmCommand, options
 from mesocosm.cli.render import emit, interval, number
-from mesocosm.cli.what import named_sources
+from mesocosm.cli.sources import named_sources
 from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """`mesocosm run WHAT`: recognise what is named, and run it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import click
 from mesocosm.cli.command import MesocosmCommand
 from mesocosm.cli.evaluating import EvaluateCall, arguments_of, evaluation_options, models_of, play
 from mesocosm.cli.local import parse_seeds
+from mesocosm.cli.sources import needing_none, parameters_of
 from mesocosm.core.failure import UsageError
 
 _REMOTE = ("--remote", "--on")
@@ -54,34 +55,6 @@ def run_what(what: str, **given: Any) -> int:
         raise UsageError("two of these models are the same; leave one out")
     calls = [EvaluateCall(what, {**arguments, "model": model}, model, written) for model in models]
     return play(calls, given, "episode")
-
-
-def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that flags set, with the interpreter among them. Raises UsageError."""
-    from mesocosm.cli.settings import read_parameters
-
-    return {**read_parameters(given["params"]), **({"python": given["python"]} if given["python"] else {})}
-
-
-def needing_none(what: str, params: Mapping[str, Any], agent: str | None) -> tuple[str, ...]:
-    """Return the model of a benchmark that asks none. Raises UsageError, which says what there is, for any other."""
-    from mesocosm.api.experiments import asks_no_model
-    from mesocosm.cli.reachable_models import which_model
-
-    if not asks_no_model(what, params, agent):
-        raise UsageError(which_model())
-    return ("builtin/empty",)
-
-
-def named_sources(words: Sequence[str]) -> list[str]:
-    """Return those of `words` that name a benchmark of a source, such as `gym:Taxi-v3`."""
-    from mesocosm.api.experiments import installed_sources
-    from mesocosm.core.registry import fold
-
-    if not any(":" in word for word in words):
-        return []
-    known = installed_sources()
-    return [word for word in words if word.partition(":")[2] and fold(word.partition(":")[0]) in known]
 
 
 def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:

@@ -4,6 +4,7 @@ A framework is asked once for each version of its packages; the answer is kept i
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from mesocosm.core.ids import digest
 from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
-from mesocosm.guests.names import named_entries
+from mesocosm.guests.names import FILE, kept, known_names, named_entries
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -152,3 +153,15 @@ def _asked(kind: GuestKind, python: str) -> list[CatalogueEntry]:
     finally:
         guest.end()
     return found
+
+
+def main() -> None:
+    """Write the names anew from the frameworks that are installed here; those that are not keep theirs."""
+    entries, lacking = all_entries(lambda message: print(message, file=sys.stderr))
+    missing = {kind.name for kind in lacking}
+    before = [name for name in known_names() if name.partition(":")[0] in missing]
+    FILE.write_text("\n".join(sorted({*kept(entries), *before})) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

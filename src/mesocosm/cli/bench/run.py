@@ -70,7 +70,7 @@ def run(**given: Any) -> int:
         # By name: `remote` prints its results with the functions of this module.
         found: int = import_module("mesocosm.cli.bench.remote").run_remote(given)
         return found
-    from mesocosm.cli.what import named_sources
+    from mesocosm.cli.sources import named_sources
 
     if named_sources(given["names"]):
         from mesocosm.cli.bench.sources import run_sources

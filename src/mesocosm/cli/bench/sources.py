@@ -8,7 +8,7 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.command import options
 from mesocosm.cli.evaluating import EvaluateCall, play
-from mesocosm.cli.what import named_sources, needing_none, parameters_of
+from mesocosm.cli.sources import named_sources, needing_none, parameters_of
 from mesocosm.core.failure import UsageError
 
 _CANNOT = {
