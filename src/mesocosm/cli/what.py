@@ -47,7 +47,7 @@ def run_what(what: str, **given: Any) -> int:
 
         if not asks_no_model(what, arguments.get("params", {}), given["agent"]):
             raise UsageError(which_model())
-        models = ["builtin/empty"]
+        models = ("builtin/empty",)
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):

@@ -267,6 +267,16 @@ async def test_a_program_in_the_container_reaches_its_model_and_nothing_else(
     assert "[redacted] [redacted]" in recorded
 
 
+@pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the system has no Python of its own")
+async def test_the_model_is_reached_past_the_proxy_of_an_allowlist(store: Store, tmp_path: Path) -> None:
+    config = '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["example.com"]\n'
+    folder = one_task(tmp_path, "file-answer", task_toml=config)
+    async with ModelServer("hello") as server:
+        address = f"openai/solver@{server.openai_url}"
+        run = await played(store, folder, f"python3 -c '{COMMAND}'", address, agent_env={"MINE": "x"})
+    assert rewards(store, run) == {"file-answer": 1.0}
+
+
 async def test_a_program_that_is_not_in_the_container_is_no_result(store: Store) -> None:
     async with ModelServer("hello") as server:
         run = await played(store, TASKS / "file-answer", "no-such-agent --run", f"openai/solver@{server.openai_url}")
