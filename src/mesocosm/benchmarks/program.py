@@ -21,18 +21,14 @@ from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.ports import Observation, Process, Step
-from mesocosm.core.proxy import AskedCall, ProxyAddress
+from mesocosm.core.proxy import AskedCall, ProgramTrace, ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
+from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.telemetry import OFF
 
-INHERITED = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
-    *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
-)
-"""Variables of our environment that every program sees; all others must be declared."""
 _HOMES = ("PATH", "HOME", "TMPDIR", "TEMP", "TMP")
 """These point to paths that a confined program cannot see."""
 LOOPBACK = "127.0.0.1,localhost"
@@ -79,7 +75,7 @@ class ProgramEnvironment:
     async def close(self) -> None:
         """Do nothing: the program has already ended in `play`."""
 
-    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Step:
+    async def play(self, address: ProxyAddress, log: ProgramTrace, seconds: float | None = None) -> Step:
         """Run the program to its end and return its results. Raises EpisodeError, InfrastructureError.
 
         Raises EpisodeError (cancelled) if one of its files changed meanwhile: which content it read is then unknown.
@@ -225,8 +221,8 @@ class _Play:
 
     def _variables(self) -> dict[str, str]:
         """Return the whole environment of the program. The variables of its model endpoint override everything else."""
-        names = (*INHERITED, *self._part.pass_environment)
-        variables = {**OFF, **{name: os.environ[name] for name in names if name in os.environ}}
+        declared = {name: os.environ[name] for name in self._part.pass_environment if name in os.environ}
+        variables = {**OFF, **inherited(os.environ), **declared}
         values = self._values()
         for name, word in self._part.environment.items():
             with suppress(UnsetPlaceholder):

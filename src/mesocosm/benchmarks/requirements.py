@@ -86,6 +86,15 @@ def _file(name: str, place: _Place) -> str:
     return f"there is nothing at {filled}; put it there, or name another place"
 
 
+def lacks(need: str, environ: Mapping[str, str]) -> str:
+    """Return why this machine has not what a benchmark of another framework needs; empty if it has.
+
+    `need` is `docker`, or a program.
+    """
+    place = _Place(Path.cwd(), {}, environ)
+    return _docker(need, place) if need == "docker" else _program(need, place)
+
+
 def _docker(name: str, place: _Place) -> str:
     del name
     program = shutil.which("docker", path=place.environ.get("PATH", os.defpath))

@@ -21,7 +21,7 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSet
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, Selection
-from mesocosm.core.score import MetricResult, Score
+from mesocosm.core.score import MetricResult, Score, WholeNumber
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 
@@ -31,7 +31,8 @@ from mesocosm.core.usage import Usage
 class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
     """What an environment shows. `notes` name deviations from its contract, for its author.
 
-    `info` is additional data from a reset; that of a step is in Step.
+    `info` is additional data from a reset; that of a step is in Step. `legal` are the values of the action space that
+    are allowed next, if not all of them are: other replies are malformed, and `builtin/random` draws from these.
     """
 
     data: Any = None
@@ -39,6 +40,7 @@ class Observation(msgspec.Struct, frozen=True, omit_defaults=True):
     system_prompt: str | None = None
     notes: tuple[str, ...] = ()
     info: dict[str, Any] = {}
+    legal: tuple[str, ...] = ()
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -154,6 +156,24 @@ class AsksJudge(Protocol):
 
 
 @runtime_checkable
+class Repeats(Protocol):
+    """A benchmark whose episodes depend on the repetition: another seat, a sample of its own."""
+
+    async def environment_of(self, task: Task, episode_id: str, trial: int) -> Environment:
+        """Return the environment of one repetition of a task; called in place of `environment`."""
+        ...
+
+
+@runtime_checkable
+class Opposed(Protocol):
+    """An environment in which a second model may play too: the run's judge, else the run's model."""
+
+    def oppose(self, opponent: JudgeModel) -> None:
+        """Take the model that plays the opponent; called before `reset`."""
+        ...
+
+
+@runtime_checkable
 class Growing(Protocol):
     """A benchmark with `growing` in its info: it finds more tasks while it runs."""
 
@@ -161,6 +181,23 @@ class Growing(Protocol):
         """Yield the tasks of one repetition, in place of `tasks`.
 
         Tasks that an earlier one leads to follow it; they are looked for only when the iterator reaches them.
+        """
+        ...
+
+
+@runtime_checkable
+class MeasuresWhole(Protocol):
+    """A benchmark with numbers of a run that are no means of its episodes."""
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether this benchmark has any."""
+        ...
+
+    def whole(self, infos: Iterable[Mapping[str, Any]]) -> Sequence[WholeNumber]:
+        """Return them, given the terminal infos of all scored episodes; called in a thread, before `close`.
+
+        Raises EpisodeError.
         """
         ...
 

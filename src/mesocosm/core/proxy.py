@@ -5,11 +5,12 @@ protocol, otherwise the engine makes the calls. In both cases the run's model an
 the call is recorded in the episode, and it counts against the budgets.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings
@@ -26,6 +27,9 @@ JUDGE_FAILED = "judge_failed"
 
 JUDGE_CALLS = "judge_calls"
 """Key in the terminal info of an episode: its number of model calls by graders; absent if there were none."""
+
+TIME_LIMIT = "time_limit"
+"""Value of `reason` in the info of the step of a program that its own time limit ended."""
 
 Protocols = Literal["openai", "anthropic"]
 
@@ -193,10 +197,26 @@ class ProxyEndpoint(Protocol):
         ...
 
 
+class ProgramTrace(Protocol):
+    """The trace of the episode that a program plays."""
+
+    def __call__(self, stream: str, line: str, /) -> None:
+        """Record a line that the program wrote to `stream`."""
+        ...
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        """Record an event that did not pass the proxy: a call of a tool, a state."""
+        ...
+
+
 @runtime_checkable
 class Program(Protocol):
     """An environment with a program that runs the whole episode."""
 
-    async def play(self, address: ProxyAddress, log: Callable[[str, str], None], seconds: float | None = None) -> Any:
-        """Run the program for at most `seconds`; return its last Step. `log` receives its lines. Raise EpisodeError."""
+    async def play(self, address: ProxyAddress, log: ProgramTrace, seconds: float | None = None) -> Any:
+        """Run the program for at most `seconds`; return its last Step. Raise EpisodeError.
+
+        `log` receives its lines and events. A `truncated` Step means that a limit of the program ended it; if `reason`
+        in its info is TIME_LIMIT, that of its time.
+        """
         ...

@@ -360,7 +360,7 @@ class Run(msgspec.Struct, omit_defaults=True):
 
         They may have used no model, or called another one directly: the results may not be the model's.
         """
-        programs = self.info.get("judged") or self.info.get("growing")
+        programs = self.info.get("judged") or self.info.get("growing") or self.info.get("agent") == "program"
         apart = self.info.get("offline") or self.model.startswith("builtin/")
         asked = self.usage.calls and not self.provenance.get(UNASKED)
         return bool(programs and not apart and self.counts.scoreable and not asked)

@@ -12,7 +12,16 @@ from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSession, JudgeModel, Planned
+from mesocosm.core.ports import (
+    AsksJudge,
+    Benchmark,
+    Environment,
+    ExecutorSession,
+    JudgeModel,
+    Opposed,
+    Planned,
+    Repeats,
+)
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
@@ -37,6 +46,7 @@ class Player:
         self._settings = run.spec.model
         self._judged_by = run.spec.judge or run.spec.model
         self._parts = parts
+        self._repeats = parts.benchmark if isinstance(parts.benchmark, Repeats) else None
         self._callers = callers
         self._endpoints = endpoints
         self._limits = run.spec.limits
@@ -97,8 +107,10 @@ class Player:
         )
         environment: Environment | None = None
         try:
-            environment = await self._environment(task, episode.id)
+            environment = await self._environment(task, episode.id, episode.trial)
             context.enter(environment)
+            if isinstance(environment, Opposed):
+                environment.oppose(EpisodeJudge(context, self._judged_by))
             await self._play(context)
             context.unanswered()
             if not context.over:
@@ -119,13 +131,15 @@ class Player:
                 await self._close(environment, context)
         return context
 
-    async def _environment(self, task: Task, episode_id: str) -> Environment:
+    async def _environment(self, task: Task, episode_id: str, trial: int) -> Environment:
         """Create the environment of an episode; retry through outages of its host, since nothing has started yet."""
         benchmark, world = self._parts.benchmark, self._callers.world
         while True:
             await world.enter()
             try:
                 with boundary(Cause.ENVIRONMENT_ERROR, f"benchmark {benchmark.info.id!r}"):
+                    if self._repeats is not None:
+                        return await self._repeats.environment_of(task, episode_id, trial)
                     return await benchmark.environment(task, episode_id)
             except EpisodeError as error:
                 if not of_the_world(error):

@@ -20,8 +20,19 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
 from mesocosm.core.ports import Benchmark, Environment, Observation, Step
-from mesocosm.core.proxy import GONE, JUDGE, JUDGE_FAILED, AskedCall, Forwarded, Program, ProxyAddress, ProxyCall
+from mesocosm.core.proxy import (
+    GONE,
+    JUDGE,
+    JUDGE_FAILED,
+    TIME_LIMIT,
+    AskedCall,
+    Forwarded,
+    Program,
+    ProxyAddress,
+    ProxyCall,
+)
 from mesocosm.core.run import Limits
+from mesocosm.core.space import narrowed
 from mesocosm.core.task import Task
 from mesocosm.core.thought import split_thought
 from mesocosm.core.usage import Usage
@@ -129,6 +140,7 @@ class EpisodeContext:
         self._warned = warned
         self._environment: Environment | None = None
         self._observation: Any = None
+        self._legal: tuple[str, ...] = ()
         self._cap = _least(self.info.max_steps, limits.episode_steps)
         self._noted: set[str] = set()
         self._asked: Counter[bytes] = Counter()
@@ -202,7 +214,7 @@ class EpisodeContext:
         async with self._endpoints.connected(self, judged=self.info.judged) as open_:
             try:
                 with boundary(Cause.PROGRAM_FAILED, "the program"):
-                    step: Step = await world.play(open_.address, self._said, self._limits.episode_seconds)
+                    step: Step = await world.play(open_.address, _ProgramTrace(self), self._limits.episode_seconds)
             except EpisodeError as error:
                 # A refused model call may be the reason why the program failed.
                 open_.settle(error.facts)
@@ -217,6 +229,9 @@ class EpisodeContext:
         if self._program_calls is not None:
             step = await world.attribute(step, self._program_calls)
         self._take(step, self._episode.steps + 1, "")
+        if step.truncated:
+            late = step.info.get("reason") == TIME_LIMIT
+            self.end(EpisodeStatus.TIMEOUT if late else EpisodeStatus.TRUNCATED)
         return step
 
     @asynccontextmanager
@@ -299,7 +314,7 @@ class EpisodeContext:
             self.task.id,
             self.trial,
             self._episode.steps,
-            self.action_space,
+            narrowed(self.action_space, self._legal),
             self._observation,
             self.task.input,
             self._oracle,
@@ -508,8 +523,9 @@ class EpisodeContext:
         with boundary(Cause.ENVIRONMENT_ERROR, "oracle of the environment"):
             return await self._world.oracle()
 
-    def _said(self, stream: str, line: str) -> None:
-        self._recorder.record(Kind.LOG, {"stream": stream, "message": line}, self._episode.steps + 1)
+    def told(self, kind: Kind, payload: Any) -> None:
+        """Record what the program tells of itself."""
+        self._recorder.record(kind, payload, self._episode.steps + 1)
 
     def _take(self, step: Step, number: int, role: str) -> None:
         """Record the result of a step, and check whether the episode is over."""
@@ -541,7 +557,7 @@ class EpisodeContext:
 
     def _observe(self, observation: Observation) -> None:
         with boundary(Cause.ENVIRONMENT_INVALID, "taking in an observation"):
-            self._observation = observation.data
+            self._observation, self._legal = observation.data, observation.legal
             payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
             if observation.content_type != "application/json":
                 payload["content_type"] = observation.content_type
@@ -611,6 +627,8 @@ class EpisodeContext:
             payload["cached"] = True
         if reply.estimated:
             payload["estimated"] = True
+        if reply.logprobs is not None:
+            payload["logprobs"] = reply.logprobs
         if retries:
             payload["retries"] = len(retries)
         if request is not None and request.schema is not None:
@@ -654,6 +672,19 @@ def _last_said(observation: Any) -> str:
         if isinstance(message, dict) and message.get("role") == "assistant" and message.get("content"):
             return message["content"] if isinstance(message["content"], str) else ""
     return ""
+
+
+class _ProgramTrace:
+    """Implements core.proxy.ProgramTrace."""
+
+    def __init__(self, context: EpisodeContext) -> None:
+        self._context = context
+
+    def __call__(self, stream: str, line: str) -> None:
+        self._context.told(Kind.LOG, {"stream": stream, "message": line})
+
+    def record(self, kind: Kind, payload: Any) -> None:
+        self._context.told(kind, payload)
 
 
 def _is_program(kind: type) -> bool:

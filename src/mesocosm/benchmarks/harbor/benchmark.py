@@ -19,6 +19,7 @@ from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import ContainerEngine, ContainerImage, Environment
+from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
@@ -30,6 +31,7 @@ _ENGINE_S = 20.0
 _NAMED = 3
 
 
+@declares_options(OptionRoles(agent="agent"))
 def open_harbor(ref: BenchmarkRef) -> "HarborBenchmark":
     """Return the benchmark of the folder `ref.source`. Raises UsageError."""
     return HarborBenchmark(Path(ref.source), read_options(ref.options))
@@ -43,13 +45,6 @@ class HarborBenchmark:
 
     action_space: Any = None
     observation_space: Any = None
-    agent = "program"
-    """The agent of the engine: what works in the container is an option."""
-
-    @property
-    def agent_label(self) -> str:
-        """What to show for the agent."""
-        return self._options.agent
 
     def __init__(self, folder: Path, options: HarborOptions) -> None:
         self._folder = folder
@@ -79,6 +74,8 @@ class HarborBenchmark:
             discovers=True,
             inputs={"agent": digest([options.agent, options.turns])},
             files=files,
+            agent="program",
+            agent_label=options.agent,
         )
 
     def warnings(self) -> Sequence[str]:
