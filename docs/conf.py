@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 SECTIONS = {
     "Start": "docs/getting-started docs/results docs/statistics docs/viewer docs/glossary docs/README "
     "examples/README examples/*/README",
-    "Evaluate": "docs/environments docs/benchmarks docs/built-in-benchmarks docs/bfcl-rules docs/benchmark-authors docs/harbor "
-    "docs/rollouts docs/eval-configuration docs/datasets docs/graders docs/reviews docs/models docs/agents docs/mcp "
+    "Evaluate": "docs/environments docs/benchmarks docs/built-in-benchmarks docs/bfcl-rules docs/benchmark-authors "
+    "docs/harbor docs/rollouts docs/eval-configuration docs/datasets docs/graders docs/reviews docs/models docs/agents docs/mcp "
     "docs/executors docs/chaos docs/migrating-rollouts",
     "Serve a team": "docs/platform docs/operate",
     "Reference": (
