@@ -356,7 +356,8 @@ async def test_a_killed_run_goes_on_and_asks_nothing_of_finished_tasks_again(tmp
             "1",
         ]
         words += ["-m", f"openai/solver@{server.openai_url}", "--results-dir", str(tmp_path), "--json"]
-        process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        place = {**os.environ, "TMPDIR": str(tmp_path)}
+        process = await asyncio.create_subprocess_exec(*words, env=place, stdout=-3, stderr=-3)
         async with asyncio.timeout(240):
             while len(served) < 4:  # noqa: ASYNC110 -- the other process asks when it asks
                 await asyncio.sleep(0.05)
@@ -364,7 +365,7 @@ async def test_a_killed_run_goes_on_and_asks_nothing_of_finished_tasks_again(tmp
         await process.wait()
         waiting.set()
         before = dict(served)
-        process = await asyncio.create_subprocess_exec(*words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process = await asyncio.create_subprocess_exec(*words, env=place, stdout=-1, stderr=-3)
         out, _ = await process.communicate()
     finished = list(before)[:3]
     assert process.returncode == 0

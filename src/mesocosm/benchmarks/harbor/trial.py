@@ -379,8 +379,7 @@ class _Trial:
             names = [phase.name for phase in self.task.phases]
             info["steps"] = [{"name": name, REWARDS: one} for name, one in zip(names, outcomes, strict=False)]
         ranked, _ = primary(rewards, self.options.reward)
-        cut = bool(self.facts.get("agent_late") or self.facts.get("agent_cut"))
-        return Step(self._shown(), ranked or 0.0, terminated=not cut, truncated=cut, info=info)
+        return Step(self._shown(), ranked or 0.0, terminated=True, info=info)
 
     def _shown(self) -> Observation:
         said = self.bash.last
