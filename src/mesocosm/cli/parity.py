@@ -60,8 +60,8 @@ def _theirs(
 
     from mesocosm.core.failure import EpisodeError, RunAborted
     from mesocosm.core.run import BenchmarkRef
-    from mesocosm.guests.benchmark import open_guest
     from mesocosm.guests.kinds import guest_kind
+    from mesocosm.guests.opening import open_guest
     from mesocosm.guests.parity import their_samples
     from mesocosm.guests.replies import KEY, MODEL
 

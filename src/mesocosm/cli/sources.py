@@ -17,6 +17,12 @@ def named_sources(words: Sequence[str]) -> list[str]:
     return [word for word in words if word.partition(":")[2] and fold(word.partition(":")[0]) in known]
 
 
+def words_of_local(words: Sequence[str]) -> list[str]:
+    """Return the words of `run local` as those of `run WHAT`, which has an option by another name."""
+    split = [word.partition("=") for word in words]
+    return [("--limit" if name == "--episodes" else name) + equals + value for name, equals, value in split]
+
+
 def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that flags set, with the interpreter among them. Raises UsageError."""
     from mesocosm.cli.settings import read_parameters

@@ -9,7 +9,7 @@ import click
 from mesocosm.cli.command import MesocosmCommand
 from mesocosm.cli.evaluating import EvaluateCall, arguments_of, evaluation_options, models_of, play
 from mesocosm.cli.local import parse_seeds
-from mesocosm.cli.sources import needing_none, parameters_of
+from mesocosm.cli.sources import named_sources, needing_none, parameters_of
 from mesocosm.core.failure import UsageError
 
 _REMOTE = ("--remote", "--on")

@@ -22,7 +22,7 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
-from mesocosm.guests.interpreter import GuestPython, python_for
+from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask, OriginalSample
 from mesocosm.guests.process import Guest, GuestCommand
@@ -392,18 +392,3 @@ def _redacted(error: EpisodeError, redactor: Redactor) -> EpisodeError:
 
 def _last_words(error: EpisodeError) -> str:
     return f"; it said last:\n{error.stderr}" if error.stderr else ""
-
-
-def open_guest(kind: GuestKind, ref: BenchmarkRef) -> GuestBenchmark:
-    """Return the benchmark that a reference names. Raises UsageError, Incompatible."""
-    python = ref.options.get(PYTHON, "")
-    if not isinstance(python, str):
-        raise UsageError(f"python={python!r} is no path of an interpreter")
-    if not ref.source:
-        raise UsageError(f"which one? Write {kind.name}:{kind.source}")
-    found = python_for(kind, python)
-    if kind.stepped:
-        from mesocosm.guests.stepped import SteppedGuest
-
-        return SteppedGuest(kind, ref, found)
-    return GuestBenchmark(kind, ref, found)

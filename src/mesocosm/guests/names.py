@@ -1,7 +1,8 @@
 """Names of benchmarks that frameworks offer, for machines where a framework is not installed.
 
-`names.txt` has one name a line, as they are run. `python -m mesocosm.guests.catalogue` writes it anew from the frameworks
-that are installed here: all names of each, of lm-evaluation-harness its groups and the tasks with names of one word.
+`names.txt` has one name a line, as they are run. `python -m mesocosm.guests.catalogue` writes it anew from the
+frameworks that are installed here: all names of each, of lm-evaluation-harness its groups and the tasks with names of
+one word.
 """
 
 import re

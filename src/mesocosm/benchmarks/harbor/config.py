@@ -26,7 +26,7 @@ MAIN = "main"
 """The service whose container the agent works in."""
 
 
-class Author(msgspec.Struct, frozen=True):
+class TaskAuthor(msgspec.Struct, frozen=True):
     """An author of a task."""
 
     name: str
@@ -39,7 +39,7 @@ class PackageFacts(msgspec.Struct, frozen=True):
     name: str
     version: str | None = None
     description: str = ""
-    authors: tuple[Author, ...] = ()
+    authors: tuple[TaskAuthor, ...] = ()
     keywords: tuple[str, ...] = ()
 
 

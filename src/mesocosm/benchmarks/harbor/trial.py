@@ -20,7 +20,7 @@ from mesocosm.benchmarks.harbor.folder import Phase, TaskFolder
 from mesocosm.benchmarks.harbor.options import BASH, CHEAT, NOP, ORACLE, HarborOptions
 from mesocosm.benchmarks.harbor.rewards import mean, primary
 from mesocosm.benchmarks.harbor.variables import host_values, resolved
-from mesocosm.benchmarks.harbor.verifying import TESTS, Verified, make_logs, verify
+from mesocosm.benchmarks.harbor.verifying import TESTS, VerifierOutcome, make_logs, verify
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted
 from mesocosm.core.ports import (
     Container,
@@ -333,7 +333,7 @@ class _Trial:
 
     # The verifier
 
-    async def _verified(self, container: RecordedContainer, phase: Phase) -> Verified:
+    async def _verified(self, container: RecordedContainer, phase: Phase) -> VerifierOutcome:
         container.stage = "verifier"
         for collected in (*self.task.config.verifier.collect, *(phase.verifier.collect if phase.name else ())):
             await container.exec(["sh", "-c", collected.command], user=collected.user, seconds=collected.timeout_sec)
@@ -344,7 +344,7 @@ class _Trial:
             return await verify(container, phase, env, keep_tests=self.keep_tests)
         return await self._separately(container, phase, env)
 
-    async def _separately(self, container: RecordedContainer, phase: Phase, env: dict[str, str]) -> Verified:
+    async def _separately(self, container: RecordedContainer, phase: Phase, env: dict[str, str]) -> VerifierOutcome:
         """Verify in a container of its own, which gets the declared artifacts alone."""
         with tempfile.TemporaryDirectory(prefix="mesocosm-") as place:
             found: list[tuple[Path, str]] = []
@@ -366,7 +366,7 @@ class _Trial:
 
     # The outcome
 
-    def _missing(self, phase: Phase, verified: Verified) -> Step:
+    def _missing(self, phase: Phase, verified: VerifierOutcome) -> Step:
         where = f"step {phase.name}: " if phase.name else ""
         info = {CAUSE: verified.cause, REASON: self.redactor.text(f"{where}{verified.reason}"), **self.facts}
         return Step(self._shown(), terminated=True, info=info)
@@ -379,8 +379,7 @@ class _Trial:
             names = [phase.name for phase in self.task.phases]
             info["steps"] = [{"name": name, REWARDS: one} for name, one in zip(names, outcomes, strict=False)]
         ranked, _ = primary(rewards, self.options.reward)
-        cut = bool(self.facts.get("agent_late") or self.facts.get("agent_cut"))
-        return Step(self._shown(), ranked or 0.0, terminated=not cut, truncated=cut, info=info)
+        return Step(self._shown(), ranked or 0.0, terminated=True, info=info)
 
     def _shown(self) -> Observation:
         said = self.bash.last

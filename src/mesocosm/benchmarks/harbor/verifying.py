@@ -21,7 +21,7 @@ _NO_TESTS = "rm -rf -- /tests && mkdir -p -- /tests"
 
 
 @dataclass(slots=True)
-class Verified:
+class VerifierOutcome:
     """What a verifier found: rewards, or the cause why there are none."""
 
     rewards: dict[str, float] = field(default_factory=dict)
@@ -43,7 +43,7 @@ async def make_logs(container: RecordedContainer) -> None:
 
 async def verify(
     container: RecordedContainer, phase: Phase, env: dict[str, str], *, keep_tests: bool = False
-) -> Verified:
+) -> VerifierOutcome:
     """Copy the tests in, run test.sh, and return what it left. Raises EpisodeError if the container has ended.
 
     Whatever a reward file held before is removed, and what is in /tests too, unless to `keep_tests`, which are those
@@ -66,15 +66,15 @@ async def verify(
     )
     if ended.late:
         reason = f"the verifier did not end within {phase.verifier.timeout_sec:g} s"
-        return Verified(cause=Cause.GRADER_TIMEOUT, reason=reason)
+        return VerifierOutcome(cause=Cause.GRADER_TIMEOUT, reason=reason)
     with tempfile.TemporaryDirectory(prefix="mesocosm-") as place:
         found = Path(place) / "verifier"
         if not await container.get(LOGS, found):
-            return Verified(cause=Cause.GRADER_ERROR, reason=f"the verifier removed {LOGS}", code=ended.code)
+            return VerifierOutcome(cause=Cause.GRADER_ERROR, reason=f"the verifier removed {LOGS}", code=ended.code)
         try:
-            return Verified(read_rewards(found), code=ended.code)
+            return VerifierOutcome(read_rewards(found), code=ended.code)
         except NoReward as error:
-            return Verified(
+            return VerifierOutcome(
                 cause=Cause.GRADER_ERROR, reason=f"{error}; test.sh ended with exit code {ended.code}", code=ended.code
             )
 

@@ -23,8 +23,8 @@ from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.dockerfile import BuildStep, Dockerfile, read_dockerfile
-from mesocosm.sandboxes.containers.doors import Doors
-from mesocosm.sandboxes.containers.transfer import get_archive, put_archive
+from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
+from mesocosm.sandboxes.containers.transfer import get_archive, is_packing, put_archive
 from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
 from mesocosm.sandboxes.port import free_port
@@ -237,7 +237,7 @@ class BubblewrapContainer:
             )
         if self._process is None or self._process.returncode is not None or not self._inside:
             raise self._gone()
-        most = MOST_BYTES * 2 if argv[:1] == ["sh"] and "tar -cf" in argv[2] else MOST_OUTPUT
+        most = MOST_BYTES * 2 if is_packing(argv) else MOST_OUTPUT
         rules = filter_file()
         wanted = {
             "argv": list(argv),
@@ -272,7 +272,7 @@ class BubblewrapContainer:
 
     def _variables(self) -> dict[str, str]:
         proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), "NO_PROXY": "127.0.0.1,localhost"}
+        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         proxy = self._proxies.get(self._policy)

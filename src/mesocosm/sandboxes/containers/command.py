@@ -16,7 +16,7 @@ MOST_OUTPUT = 1024 * 1024
 _CHUNK = 64 * 1024
 _LAST_WORDS_S = 0.3
 """Seconds that are waited for output after the end; what runs on in the background may hold the stream open."""
-_LOOK_S = 0.002
+_LOOK_S = 0.005
 
 
 class _Stream:
@@ -112,7 +112,8 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     """Wait for the process alone: `process.wait` would also wait for everybody who holds its pipes."""
     loop, gone = asyncio.get_running_loop(), asyncio.Event()
     try:
-        watched = os.pidfd_open(process.pid)
+        # Only Linux has it; elsewhere the exit code is looked for.
+        watched = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
     except OSError:
         watched = -1
     try:

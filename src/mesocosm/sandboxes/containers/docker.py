@@ -24,7 +24,7 @@ from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.content import folder_digest
-from mesocosm.sandboxes.containers.doors import Doors
+from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
 from mesocosm.sandboxes.containers.transfer import write_archive
 from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
@@ -227,7 +227,7 @@ class CommandLineContainer:
 
     def _egress_variables(self) -> dict[str, str]:
         proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), "NO_PROXY": "127.0.0.1,localhost"}
+        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         proxy = self._proxies.get(self._policy)

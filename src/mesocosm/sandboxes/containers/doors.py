@@ -12,6 +12,8 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.containers.command import run_command
 from mesocosm.sandboxes.relay import MOST_CONNECTIONS, Taker
 
+LOOPBACK = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1,localhost")
+"""Variables that lead programs past a proxy to the doors themselves."""
 _LISTEN = str(Path(__file__).with_name("listen.py"))
 _SECONDS = 20.0
 

@@ -3,6 +3,7 @@
 import asyncio
 import posixpath
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from mesocosm.core.failure import Cause, EpisodeError
@@ -10,6 +11,7 @@ from mesocosm.core.ports import Container
 from mesocosm.sandboxes.containers.archive import MOST_BYTES, TooLarge, pack, unpack
 
 _COPY_S = 300.0
+_PACK = 'test -e "$0/$1" || exit 66; exec tar -cf - -C "$0" -- "$1"'
 
 
 async def put_archive(container: Container, source: Path, target: str) -> None:
@@ -26,11 +28,15 @@ async def put_archive(container: Container, source: Path, target: str) -> None:
         )
 
 
+def is_packing(argv: Sequence[str]) -> bool:
+    """Return whether a command is that of `get_archive`, whose output must not be cut."""
+    return list(argv[:3]) == ["sh", "-c", _PACK]
+
+
 async def get_archive(container: Container, source: str, target: Path) -> bool:
     """Copy a file or folder to `target`; return whether it was there. Raises EpisodeError."""
     folder, name = posixpath.split(source.rstrip("/"))
-    script = 'test -e "$0/$1" || exit 66; exec tar -cf - -C "$0" -- "$1"'
-    ended = await container.exec(["sh", "-c", script, folder or "/", name], cwd="/", seconds=_COPY_S)
+    ended = await container.exec(["sh", "-c", _PACK, folder or "/", name], cwd="/", seconds=_COPY_S)
     if ended.code == 66:
         return False
     if ended.code or ended.late or ended.dropped:
