@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.benchmarks.harbor.documents import BAD, GOOD
 
-from mesocosm.benchmarks.harbor.folder import TaskFolder, read_folder
+from mesocosm.benchmarks.harbor.folder import TaskFolder
+from mesocosm.benchmarks.harbor.reading import read_folder
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ports import NetworkPolicy
 

@@ -8,8 +8,8 @@ from tests.benchmarks.harbor.documents import BAD, GOOD
 
 from mesocosm.benchmarks.harbor.benchmark import HarborBenchmark, open_harbor
 from mesocosm.benchmarks.harbor.config import read_config
-from mesocosm.benchmarks.harbor.folder import read_folder, read_folders
 from mesocosm.benchmarks.harbor.options import read_options
+from mesocosm.benchmarks.harbor.reading import read_folder, read_folders
 from mesocosm.benchmarks.harbor.variables import host_values, lacking, resolved
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import BenchmarkRef, Selection

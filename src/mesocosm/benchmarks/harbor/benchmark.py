@@ -8,8 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mesocosm.benchmarks.harbor.folder import CONFIG, TaskFolder, read_folders
+from mesocosm.benchmarks.harbor.folder import CONFIG, TaskFolder
 from mesocosm.benchmarks.harbor.options import HarborOptions, read_options
+from mesocosm.benchmarks.harbor.reading import read_folders
 from mesocosm.benchmarks.harbor.rewards import REWARD, primary
 from mesocosm.benchmarks.harbor.terminal_bench import staged_context
 from mesocosm.benchmarks.harbor.trial import CAUSE, REASON, REWARDS, HarborEnvironment, TrialSetting
