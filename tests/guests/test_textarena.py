@@ -18,33 +18,41 @@ MOVES = ["[0]", "[1]", "[2]", "[3]", "[4]", "[up]", "[left]", "[check]", "[bet]"
 LOOP = """
 import json, random, sys, textarena
 given, found = json.load(sys.stdin), []
-for episode in given["episodes"]:
-    random.seed(episode["seed"])
-    env = textarena.make(given["name"])
-    env.reset(num_players=given["players"], seed=episode["seed"])
-    done = False
-    for step in episode["steps"]:
-        env.get_observation()
-        done, _ = env.step(action=step["action"])
-    rewards, info = env.close()
-    found.append([done, {f"Player {seat}": reward for seat, reward in (rewards or {}).items()}])
+for game in given:
+    found.append([])
+    for episode in game["episodes"]:
+        random.seed(episode["seed"])
+        env = textarena.make(game["name"])
+        env.reset(num_players=game["players"], seed=episode["seed"])
+        done = False
+        for step in episode["steps"]:
+            env.get_observation()
+            done, _ = env.step(action=step["action"])
+        rewards, info = env.close()
+        found[-1].append([done, {f"Player {seat}": reward for seat, reward in (rewards or {}).items()}])
 print(json.dumps(found))
 """
 
 
-def _players(name: str) -> int:
-    benchmark = stepped("textarena", name)
-    seats = len(benchmark.info.card["seats"])
-    asyncio.run(benchmark.close())
-    return seats
+@pytest.fixture(scope="module")
+def compared() -> dict[str, tuple[list[dict[str, Any]], list[Any]]]:
+    """Return for each game what we played, and what its own loop gives for that."""
+    given: list[dict[str, Any]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tests.guests.real.sample", lambda space, rng: rng.choice(MOVES))
+        for name in GAMES:
+            benchmark = stepped("textarena", name, opponent="self")
+            players = len(benchmark.info.card["seats"])
+            given.append({"name": name, "players": players, "episodes": played(benchmark, range(4), most=40)})
+    found = bare(LOOP, given)
+    return {one["name"]: (one["episodes"], there) for one, there in zip(given, found, strict=True)}
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_equal_seeds_and_actions_give_the_rewards_of_its_own_loop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.guests.real.sample", lambda space, rng: rng.choice(MOVES))
-    players = _players(name)
-    episodes = played(stepped("textarena", name, opponent="self"), range(4), most=40)
-    expected = bare(LOOP, {"name": name, "players": players, "episodes": episodes})
+def test_equal_seeds_and_actions_give_the_rewards_of_its_own_loop(
+    name: str, compared: dict[str, tuple[list[dict[str, Any]], list[Any]]]
+) -> None:
+    episodes, expected = compared[name]
     for episode, (done, rewards) in zip(episodes, expected, strict=True):
         assert episode["over"] == done
         if done:

@@ -78,8 +78,9 @@ class SteppedGuest(GuestBenchmark):
         del task
         names = dict.fromkeys(metric.score for metric in self.info.metrics)
         info = episode.terminal_info
-        more = info.get(MORE)
-        own = [name for name in more if name not in names] if isinstance(more, Mapping) else []
+        given = info.get(MORE)
+        more: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        own = [name for name in more if name not in names]
         return [
             *(reward_score(name, episode) if name == REWARD else field_score(name, name, info) for name in names),
             *(field_score(name, name, more) for name in own),

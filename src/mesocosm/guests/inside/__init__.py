@@ -19,7 +19,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 LONGEST_LINE = 8 * 1024 * 1024
 """Longer lines go through a file."""
@@ -106,7 +106,7 @@ class _Session:
     async def _answer(self, number: int, tell: Tell, found: Any) -> None:
         try:
             if inspect.isgenerator(found):
-                events: Iterable[Mapping[str, Any]] = found
+                events = cast("Iterable[Mapping[str, Any]]", found)
                 for event in events:
                     tell.event(event)
                     # What was yielded must leave before more is made.

@@ -168,8 +168,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
         raise Failed(f"data={file}: there is no such file")
     if file.suffix == ".parquet":
         try:
-            import pandas
-
+            pandas: Any = importlib.import_module("pandas")
             found = [plain(row) for row in pandas.read_parquet(file).to_dict("records")]
         except ImportError as error:
             raise wanting(f"data={file}", error) from error

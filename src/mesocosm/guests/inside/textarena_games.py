@@ -197,7 +197,7 @@ class TextArenaGames:
         # Words such as [play X] are a pattern.
         patterns = [word for word in quoted if _BLANK.search(word)]
         invented += [_BLANK.sub(lambda _: str(rng.randrange(1, 7)), word) for word in patterns[:4] for _ in range(3)]
-        moves = [*quoted[: MOST_TRIES - len(invented)], *invented]
+        moves: list[str] = [*quoted[: MOST_TRIES - len(invented)], *invented]
         before = random.getstate()
         try:
             return next((move for move in moves if self._accepted(playing, move)), moves[0])
