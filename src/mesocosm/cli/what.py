@@ -1,6 +1,6 @@
 """`mesocosm run WHAT`: recognise what is named, and run it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +25,63 @@ _REMOTE = ("--remote", "--on")
     ),
 )
 @click.argument("what")
-@click.option("-P", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter; TOML, else text.")
+@click.option(
+    *("-P", "-T", "--param", "--env-option", "params"),
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Parameter; TOML, else text.",
+)
+@click.option("--python", default="", metavar="PATH", help="Interpreter of a benchmark of another framework.")
 @click.option("--agent", metavar="NAME", help="Agent, also as FILE.py:NAME.")
 @click.option("--seeds", multiple=True, callback=parse_seeds, metavar="N [N ...]", help="Seeds, also as ranges (0-99).")
 def run_what(what: str, **given: Any) -> int:
-    """Run WHAT: a folder with an environment, FILE.py:Class, FILE.py@benchmark, or the URL of an environment server.
+    """Run WHAT: a folder with an environment, FILE.py:Class, FILE.py@benchmark, the URL of an environment server, or
+    what another framework has: inspect:TASK, lm-eval:TASK, verifiers:TASKSET, gym:ID, textarena:GAME, openenv:FOLDER …
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """
-    from mesocosm.cli.reachable_models import which_model
-    from mesocosm.cli.settings import read_parameters
-
     models = models_of(given)
-    if not models:
-        raise UsageError(which_model())
     arguments, written = arguments_of(given)
     if given["agent"]:
         arguments["agent"] = given["agent"]
-    if given["params"]:
-        arguments["params"] = read_parameters(given["params"])
+    params = parameters_of(given)
+    if params:
+        arguments["params"] = params
+    models = models or needing_none(what, params, given["agent"])
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
         raise UsageError("two of these models are the same; leave one out")
     calls = [EvaluateCall(what, {**arguments, "model": model}, model, written) for model in models]
     return play(calls, given, "episode")
+
+
+def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that flags set, with the interpreter among them. Raises UsageError."""
+    from mesocosm.cli.settings import read_parameters
+
+    return {**read_parameters(given["params"]), **({"python": given["python"]} if given["python"] else {})}
+
+
+def needing_none(what: str, params: Mapping[str, Any], agent: str | None) -> tuple[str, ...]:
+    """Return the model of a benchmark that asks none. Raises UsageError, which says what there is, for any other."""
+    from mesocosm.api.experiments import asks_no_model
+    from mesocosm.cli.reachable_models import which_model
+
+    if not asks_no_model(what, params, agent):
+        raise UsageError(which_model())
+    return ("builtin/empty",)
+
+
+def named_sources(words: Sequence[str]) -> list[str]:
+    """Return those of `words` that name a benchmark of a source, such as `gym:Taxi-v3`."""
+    from mesocosm.api.experiments import installed_sources
+    from mesocosm.core.registry import fold
+
+    if not any(":" in word for word in words):
+        return []
+    known = installed_sources()
+    return [word for word in words if word.partition(":")[2] and fold(word.partition(":")[0]) in known]
 
 
 def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
@@ -60,6 +92,8 @@ def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
     what, rest = words[0], list(words[1:])
     named = {word.partition("=")[0] for word in rest}
     path = Path(what)
+    if named_sources([what]):
+        return run_what, [what, *rest]
     if named & set(_REMOTE) and "@" in what and not what.partition("@")[0].endswith(".py"):
         return _remote(what, rest)
     if path.suffix == ".toml":

@@ -627,6 +627,8 @@ class EpisodeContext:
             payload["cached"] = True
         if reply.estimated:
             payload["estimated"] = True
+        if reply.logprobs is not None:
+            payload["logprobs"] = reply.logprobs
         if retries:
             payload["retries"] = len(retries)
         if request is not None and request.schema is not None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,11 @@ from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import TIME_LIMIT, ProgramTrace, ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, Selection
-from mesocosm.core.score import Score
+from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython, python_for
 from mesocosm.guests.kinds import GuestKind
-from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask
+from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask, OriginalSample
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -102,6 +102,8 @@ class GuestBenchmark:
             judged=told.judged,
             discovers=told.discovers or not told.metrics,
             agent=self._agent,
+            max_tokens=told.max_tokens,
+            logprobs=told.logprobs,
         )
 
     _agent, _kind = "program", "command"
@@ -164,6 +166,8 @@ class GuestBenchmark:
             raise Incompatible(self.info.id, lacking)
         if self.python.how == "found":
             notice(f"{self.kind.title} runs in {self.python.path}")
+        for words in self.described.notices:
+            notice(words)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the environment of the first repetition of a task."""
@@ -178,12 +182,45 @@ class GuestBenchmark:
         del task
         return [score.score() for score in msgspec.convert(episode.terminal_info.get(SCORES, []), list[GuestScore])]
 
+    @property
+    def has_whole(self) -> bool:
+        """Whether the guest has numbers of a whole run."""
+        return bool(self.described.whole)
+
+    def whole(self, infos: Iterable[Mapping[str, Any]]) -> Sequence[WholeNumber]:
+        """Return the numbers of a whole run, made by the guest of what episodes keep for it. Raises EpisodeError."""
+        key = self.described.whole
+        held = [{**info[key]} for info in infos if isinstance(info.get(key), Mapping)]
+        guest = self._ready
+        if guest is None or not guest.alive:
+            guest = self._spare = self._new()
+            guest.tell("describe", source=self.source, args=self.arguments)
+        try:
+            return msgspec.convert(guest.tell("whole", infos=held), list[WholeNumber])
+        except msgspec.ValidationError as error:
+            raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered unreadably: {error}") from error
+
     async def close(self) -> None:
         """End the processes of the guest."""
         guests, self._guest, self._ready, self._spare = (self._guest, self._spare), None, None, None
         for guest in guests:
             if guest is not None:
                 await guest.close()
+
+    def original(self, base_url: str, key: str, model: str, limit: int | None, trials: int) -> list[OriginalSample]:
+        """Let the framework's own runner play the first `limit` tasks with the model at an address. Blocks.
+
+        Raises UsageError if the source cannot be loaded, EpisodeError if the runner fails or there is none.
+        """
+        found: list[OriginalSample] = []
+
+        def heard(event: Mapping[str, Any]) -> None:
+            found.append(msgspec.convert(event["sample"], OriginalSample))
+
+        _ = self.described
+        asked = {"base_url": base_url, "key": key, "model": model, "limit": limit, "trials": trials}
+        self._started().tell("original", heard, **asked)
+        return found
 
     async def ready(self) -> Guest:
         """Return the guest with its source loaded; a dead one is started again. Raises EpisodeError, RunAborted."""

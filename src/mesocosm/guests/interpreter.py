@@ -17,6 +17,8 @@ from mesocosm.guests.kinds import GuestKind
 
 PLACE = "MESOCOSM_GUESTS_DIR"
 """Variable with the folder in which guests are installed, one virtual environment each."""
+MARK = "guest.json"
+"""The file that names the complete environment in the folder of a guest."""
 _ASK_S = 30.0
 _FACTS = (
     "import importlib.util, json, platform, sys\n"
@@ -54,18 +56,22 @@ def guests_folder() -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "mesocosm" / "guests"
 
 
-def installed_python(kind: GuestKind) -> Path:
-    """Return where the interpreter of an installed guest is."""
-    return guests_folder() / kind.name / "bin" / "python"
+def installed_python(kind: GuestKind) -> str:
+    """Return the interpreter of an installed guest; empty if it is not installed, or not completely."""
+    folder = guests_folder() / kind.name
+    try:
+        program = folder / str(msgspec.json.decode((folder / MARK).read_bytes())["environment"]) / "bin" / "python"
+    except (OSError, KeyError, TypeError, msgspec.DecodeError):
+        return ""
+    return str(program) if program.exists() else ""
 
 
 def python_for(kind: GuestKind, named: str = "") -> GuestPython:
     """Return the interpreter for a guest. Raises UsageError for a named one that cannot run, Incompatible."""
     if named:
-        return GuestPython(_named(named), "named")
-    installed = installed_python(kind)
-    if installed.exists():
-        return GuestPython(str(installed), "installed")
+        return GuestPython(named_python(named), "named")
+    if installed := installed_python(kind):
+        return GuestPython(installed, "installed")
     if all(find_spec(name) is not None for name in kind.imports):
         return GuestPython(sys.executable, "own")
     for path in _candidates():
@@ -97,7 +103,8 @@ def _environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if name in {"PATH", "HOME", "LANG", "SYSTEMROOT"}}
 
 
-def _named(name: str) -> str:
+def named_python(name: str) -> str:
+    """Return the path of an interpreter that the user names. Raises UsageError."""
     path = shutil.which(str(from_home(name)))
     if path is None:
         raise UsageError(f"--python {name}: there is no such program; name an interpreter, as in ~/envs/x/bin/python")

@@ -115,6 +115,10 @@ class Guest:
         """End the process and everything it started."""
         await LOOP.do(self._talk.close())
 
+    def end(self) -> None:
+        """End the process as `close` does, and block until it is gone."""
+        LOOP.wait(self._talk.close())
+
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:

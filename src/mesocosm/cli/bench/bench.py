@@ -9,6 +9,7 @@ _HERE = "mesocosm.cli.bench"
 TREE: Tree = {
     "list": (f"{_HERE}.catalogue:list_", "List all benchmarks; with --check verify every folder."),
     "show": (f"{_HERE}.catalogue:show", "Show a benchmark: parameters, requirements, licence, scores."),
+    "search": (f"{_HERE}.search:search", "Find benchmarks: built-in ones, and those of other frameworks."),
     "run": (f"{_HERE}.run:run", "Run benchmarks: finished work is skipped, interrupted work is continued."),
     "plan": (f"{_HERE}.run:plan", "Show what `run` would do: finished and pending work, and its cost.", MORE),
     "compare": (f"{_HERE}.compare:compare", "Run benchmarks with two models and compare them.", MORE),

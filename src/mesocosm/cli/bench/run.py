@@ -54,6 +54,9 @@ def run(**given: Any) -> int:
     With --remote they run on the server where you are logged in, with a model of `mesocosm models`; a parameter that
     is a path is then dataset:NAME of the workspace, and Ctrl-C does not stop them.
 
+    A NAME such as inspect:TASK, lm-eval:TASK, verifiers:TASKSET, gym:ID or harbor:FOLDER is a benchmark of another
+    framework, which runs in a Python of its own; `mesocosm guests` installs them, `mesocosm bench search` finds them.
+
     \b
     mesocosm bench run gsm8k -m openai/my-model@http://127.0.0.1:8001/v1
     mesocosm bench run gsm8k -n 50 -m openai/gpt-5-mini -m groq/qwen/qwen3-32b
@@ -67,6 +70,12 @@ def run(**given: Any) -> int:
         # By name: `remote` prints its results with the functions of this module.
         found: int = import_module("mesocosm.cli.bench.remote").run_remote(given)
         return found
+    from mesocosm.cli.what import named_sources
+
+    if named_sources(given["names"]):
+        from mesocosm.cli.bench.sources import run_sources
+
+        return run_sources(given)
     catalogue = _catalogue(given)
     if not (given["names"] or given["benchmarks"] or given["everything"]):
         if not chosen.json:
@@ -319,10 +328,23 @@ def _python(request: "BenchRequest", *, judged: bool) -> str | None:
         "name": request.run_name or None,
         "model": str(name),
         "judge": request.judge if judged else None,
+        **_mcp(request),
     }
     return EvaluateCall(
         request.chosen[0], {key: value for key, value in given.items() if value not in (None, {})}
     ).python()
+
+
+def _mcp(request: "BenchRequest") -> dict[str, Any]:
+    """Return the arguments of `evaluate` for the MCP servers of a request."""
+    if request.mcp is None:
+        return {}
+    servers: list[Any] = []
+    for one in request.mcp.servers:
+        own = {"server": one.server, "headers": one.headers, "env": list(one.env)}
+        servers.append({name: value for name, value in own.items() if value} if one.headers or one.env else one.server)
+    limits = request.mcp.document()
+    return {"mcp": servers, "mcp_options": {name: limits[name] for name in limits if name != "servers"}}
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:

@@ -12,12 +12,13 @@ import inspect
 import json
 import math
 import os
+import platform
 import socket
 import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -91,7 +92,7 @@ class _Session:
         # What is done at once needs no task.
         try:
             tell = Tell(self, number)
-            method = getattr(self._framework, do, None)
+            method = getattr(self._framework, do, None) if do != "hello" else _hello
             found: Any = (method or _unknown(do))(tell=tell, **request)
             if not (inspect.isgenerator(found) or inspect.isawaitable(found)):
                 self.send({"id": number, "done": found})
@@ -106,9 +107,8 @@ class _Session:
     async def _answer(self, number: int, tell: Tell, found: Any) -> None:
         try:
             if inspect.isgenerator(found):
-                events = cast("Iterable[Mapping[str, Any]]", found)
-                for event in events:
-                    tell.event(event)
+                for event in found:
+                    tell.event(cast("Mapping[str, Any]", event))
                     # What was yielded must leave before more is made.
                     await self._writer.drain()
                 found = None
@@ -127,6 +127,10 @@ class _Session:
             frames = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-_FRAMES:])
             failed = {"message": f"{type(error).__name__}: {error}", "cause": "environment_error", "detail": frames}
         self.send({"id": number, "failed": failed})
+
+
+def _hello(**_: Any) -> dict[str, str]:
+    return {"python": platform.python_version()}
 
 
 def _unknown(do: str) -> Callable[..., Any]:
