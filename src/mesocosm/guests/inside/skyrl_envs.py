@@ -132,7 +132,7 @@ class SkyRLEnvs:
                     "needs": ["data"],
                     "licence": "Apache-2.0",
                     "tags": ["text"],
-                    "run": f"skyrl:{name} -P data=FILE.jsonl",
+                    "run": f"skyrl:{name}",
                 }
             }
 
