@@ -1,5 +1,6 @@
 """Environments of a guest that our agents play step by step."""
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -10,7 +11,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Environment, JudgeModel, Observation, Step
-from mesocosm.core.run import BenchmarkRef, Selection
+from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.space import Space, parse_space
 from mesocosm.core.task import Task
@@ -18,9 +19,7 @@ from mesocosm.environments.answers import JSON, no_oracle
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.scoring import field_score, reward_score
 from mesocosm.environments.seeds import seed_count, seed_tasks
-from mesocosm.guests.benchmark import GuestBenchmark
-from mesocosm.guests.interpreter import GuestPython
-from mesocosm.guests.kinds import GuestKind
+from mesocosm.guests.benchmark import MOST_DEATHS, GuestBenchmark
 from mesocosm.guests.opponent import Opponent
 from mesocosm.guests.process import Guest
 
@@ -37,10 +36,6 @@ class SteppedGuest(GuestBenchmark):
     """
 
     _agent, _kind = "", "environment"
-
-    def __init__(self, kind: GuestKind, ref: BenchmarkRef, python: GuestPython) -> None:
-        super().__init__(kind, ref, python)
-        self._lost: set[tuple[str, int]] = set()
 
     @cached_property
     def contract(self) -> Contract:
@@ -83,20 +78,13 @@ class SteppedGuest(GuestBenchmark):
         del task
         names = dict.fromkeys(metric.score for metric in self.info.metrics)
         info = episode.terminal_info
-        more = info.get(MORE)
-        own = [name for name in more if name not in names] if isinstance(more, Mapping) else []
+        given = info.get(MORE)
+        more: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        own = [name for name in more if name not in names]
         return [
             *(reward_score(name, episode) if name == REWARD else field_score(name, name, info) for name in names),
             *(field_score(name, name, more) for name in own),
         ]
-
-    def deadly(self, task: Task, trial: int) -> bool:
-        """Return whether the guest has died before while it played this episode."""
-        return (task.digest(), trial) in self._lost
-
-    def lost(self, task: Task, trial: int) -> None:
-        """Note that the guest died while it played this episode."""
-        self._lost.add((task.digest(), trial))
 
     def _space(self, name: str) -> Space | None:
         declared = getattr(self.described, name)
@@ -113,8 +101,8 @@ class SteppedGuest(GuestBenchmark):
 class SteppedEpisode:
     """One episode in the guest. Implements core.ports.Environment and core.ports.Opposed.
 
-    If the process of the guest ends while it acts, the episode stays pending. When it is played again, it is alone in a
-    second guest; if that ends too, the episode is what ends it, and fails.
+    If the process of the guest ends, the actions so far are played once more: alone in a second guest, which tells
+    whether this episode is what ends it, then beside the others. Equal seeds and actions give the same game.
     """
 
     def __init__(self, benchmark: SteppedGuest, task: Task, episode_id: str, trial: int) -> None:
@@ -123,7 +111,9 @@ class SteppedEpisode:
         self._id = episode_id
         self._trial = trial
         self._guest: Guest | None = None
-        self._alone = False
+        self._asked: list[tuple[str, dict[str, Any]]] = []
+        self._told: Mapping[str, Any] = {}
+        self._notes: list[str] = []
         self._rival: Opponent | None = None
 
     def oppose(self, opponent: JudgeModel) -> None:
@@ -132,17 +122,12 @@ class SteppedEpisode:
 
     async def reset(self) -> Observation:
         """Make the environment in the guest and start it with the seed of its task."""
-        if self._benchmark.deadly(self._task, self._trial):
-            await self._benchmark.alone.acquire()
-            self._alone = True
-            self._guest = await self._benchmark.spare()
-        else:
-            self._guest = await self._benchmark.ready()
+        self._guest = await self._benchmark.ready()
         place = None if self._benchmark.described.tasks is None else self._task.row
         told = await self._ask("reset", task=self._task.id, place=place, trial=self._trial, seed=self._task.seed)
         if told.get("rival"):
             told = await self._opposed(told)
-        return _observation(told, dict(told.get("info") or {}))
+        return msgspec.structs.replace(_observation(told, dict(told.get("info") or {})), notes=self._noted())
 
     async def step(self, action: Any) -> Step:
         """Apply one action, and those of the opponent that follow it."""
@@ -156,6 +141,7 @@ class SteppedEpisode:
                 bool(told.get("terminated")),
                 bool(told.get("truncated")),
                 dict(told.get("info") or {}),
+                notes=self._noted(),
             )
         except (TypeError, ValueError) as error:
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"a step of the guest cannot be read: {error}") from error
@@ -169,15 +155,13 @@ class SteppedEpisode:
     async def close(self) -> None:
         """Close the environment in the guest."""
         guest, self._guest = self._guest, None
-        try:
-            if guest is not None and guest.alive:
+        if guest is not None:
+            await self._left(guest)
+
+    async def _left(self, guest: Guest) -> None:
+        if guest.alive:
+            with contextlib.suppress(EpisodeError):
                 await guest.ask("leave", episode=self._id)
-        except EpisodeError:
-            return
-        finally:
-            if self._alone:
-                self._alone = False
-                self._benchmark.alone.release()
 
     async def _opposed(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         """Let the opponent act until it is the agent's turn or the game is over; return what the agent sees then."""
@@ -196,21 +180,64 @@ class SteppedEpisode:
         if self._guest is None:
             raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"{do} without a reset before it")
         try:
-            told = await self._guest.ask(do, episode=self._id, **fields)
+            told = await self._asked_of(self._guest, do, fields)
         except EpisodeError as error:
             if error.cause is not Cause.SANDBOX_FAILED:
                 raise
-            if self._alone:
-                message = f"{error}, each time it played this episode"
-                raise EpisodeError(Cause.PROGRAM_FAILED, message, stderr=error.stderr) from error
-            self._benchmark.lost(self._task, self._trial)
-            self._benchmark.died(self._guest, error)
-            raise
-        if not isinstance(told, Mapping):
-            raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered {do} with {told!r:.80}")
+            told = await self._again(do, fields, error)
+        if do != "oracle":
+            self._asked.append((do, fields))
+            self._told = told
         if told.get("terminated") or told.get("truncated"):
             self._benchmark.finished()
         return told
+
+    async def _asked_of(self, guest: Guest, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        told = await guest.ask(do, episode=self._id, **fields)
+        if not isinstance(told, Mapping):
+            raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered {do} with {told!r:.80}")
+        return told
+
+    async def _again(self, do: str, fields: Mapping[str, Any], error: EpisodeError) -> Mapping[str, Any]:
+        """Ask once more after the guest ended. Raises EpisodeError: program_failed if this episode ends every guest."""
+        for _ in range(MOST_DEATHS):
+            if self._guest is not None:
+                self._benchmark.died(self._guest, error)
+            async with self._benchmark.alone:
+                spare = await self._benchmark.spare()
+                try:
+                    await self._replayed(spare, do, fields)
+                except EpisodeError as second:
+                    if second.cause is not Cause.SANDBOX_FAILED:
+                        raise
+                    message = f"{second}, each time it played this episode"
+                    raise EpisodeError(Cause.PROGRAM_FAILED, message, stderr=second.stderr) from second
+                await self._left(spare)
+            self._guest = await self._benchmark.ready()
+            try:
+                told = await self._replayed(self._guest, do, fields)
+            except EpisodeError as third:
+                if third.cause is not Cause.SANDBOX_FAILED:
+                    raise
+                error = third
+                continue
+            self._notes.append(f"{error}; the episode was played again up to its step {len(self._asked)}")
+            return told
+        raise error
+
+    async def _replayed(self, guest: Guest, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Play everything so far in another guest, then ask. Raises EpisodeError if the game went on differently."""
+        told: Mapping[str, Any] = {}
+        for before, given in self._asked:
+            told = await self._asked_of(guest, before, given)
+        if told != self._told:
+            message = "the guest ended, and the same actions with the same seed gave something else in a new one"
+            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, message)
+        return await self._asked_of(guest, do, fields)
+
+    def _noted(self) -> tuple[str, ...]:
+        notes, self._notes = tuple(self._notes), []
+        return notes
 
 
 def _observation(told: Mapping[str, Any], info: dict[str, Any] | None = None) -> Observation:

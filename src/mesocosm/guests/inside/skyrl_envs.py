@@ -132,7 +132,7 @@ class SkyRLEnvs:
                     "needs": ["data"],
                     "licence": "Apache-2.0",
                     "tags": ["text"],
-                    "run": f"skyrl:{name} -P data=FILE.jsonl",
+                    "run": f"skyrl:{name}",
                 }
             }
 
@@ -168,8 +168,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
         raise Failed(f"data={file}: there is no such file")
     if file.suffix == ".parquet":
         try:
-            import pandas
-
+            pandas: Any = importlib.import_module("pandas")
             found = [plain(row) for row in pandas.read_parquet(file).to_dict("records")]
         except ImportError as error:
             raise wanting(f"data={file}", error) from error

@@ -17,7 +17,7 @@ from .spaces import TEXT
 
 MOST_SEATS = 15
 MOST_STEPS = 500
-"""Default limit for the turns of the seat under test: some games never end for a player who only makes invalid moves."""
+"""Default limit for the turns of the seat under test. Some games never end for one who only makes invalid moves."""
 MOST_TRIES = 40
 """Moves that the random opponent tries on a copy of the game before it gives up and plays one that is refused."""
 _PLAYERS = re.compile(r"^#.*?[\[(](?:(\d+)(?:-\d+)?|(single|two))[ -]players?[\])]", re.IGNORECASE)
@@ -45,7 +45,7 @@ class _Playing:
 class TextArenaGames:
     """Our words for TextArena. Our options are `opponent`, `seat`, `players`, `observe` and `max_steps`.
 
-    All others go to `make`. Games draw from the global random numbers of Python, so each episode has a state of its own for them.
+    All others go to `make`. Games draw from the global random numbers of Python: each episode has a state of its own.
     """
 
     def __init__(self) -> None:
@@ -197,7 +197,7 @@ class TextArenaGames:
         # Words such as [play X] are a pattern.
         patterns = [word for word in quoted if _BLANK.search(word)]
         invented += [_BLANK.sub(lambda _: str(rng.randrange(1, 7)), word) for word in patterns[:4] for _ in range(3)]
-        moves = [*quoted[: MOST_TRIES - len(invented)], *invented]
+        moves: list[str] = [*quoted[: MOST_TRIES - len(invented)], *invented]
         before = random.getstate()
         try:
             return next((move for move in moves if self._accepted(playing, move)), moves[0])
