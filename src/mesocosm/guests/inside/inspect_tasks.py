@@ -9,6 +9,7 @@ import contextvars
 import math
 import os
 import random
+import signal
 import sys
 import tempfile
 import traceback
@@ -186,10 +187,11 @@ class InspectTasks:
             "INSPECT_LOG_DIR": str(scratch / "logs"),
             # A reply from a cache would be a call that nobody records.
             "INSPECT_CACHE_DIR": str(scratch / "cache"),
-            "INSPECT_TRACE_FILE": str(scratch / "trace.log"),
             # Some tasks ask for their model while they are made.
             "INSPECT_EVAL_MODEL": f"{PROVIDER}/model",
         }
+        # The end of its connection ends this process, with what Inspect has to clean up.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # Datasets are shuffled with the global generator; a guest that is started again needs the same order.
         random.seed(0)
         with without_tasks():
