@@ -44,7 +44,13 @@ def cost(python: str) -> None:
         print(
             f"a sample in Inspect's own runner {statistics.median(theirs):.1f} ms, here {statistics.median(ours):.1f}"
         )
-        line("cost above Inspect's own runner", statistics.median(ours) - statistics.median(theirs), "ms", BUDGET_MS)
+        line(
+            "cost above Inspect's own runner",
+            statistics.median(ours) - statistics.median(theirs),
+            "ms",
+            BUDGET_MS,
+            above=False,
+        )
     finally:
         server.kill()
 

@@ -13,7 +13,7 @@ import pytest
 from tests.guests.conftest import HERE
 
 import mesocosm as mc
-from mesocosm.core.failure import Incompatible, UsageError
+from mesocosm.core.failure import Incompatible, RunAborted, UsageError
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
@@ -175,8 +175,8 @@ async def test_a_model_that_is_busy_is_asked_again_and_costs_no_sample() -> None
 
 async def test_a_wrong_key_is_no_score() -> None:
     async with ModelServer(reply, models=["adder"], key="sk-another") as refusing:
-        run = await played(f"openai/adder@{refusing.openai_url}", "sums")
-    assert [run.status, run.score] == ["failed", None]
+        with pytest.raises(RunAborted, match="check the key"):
+            await played(f"openai/adder@{refusing.openai_url}", "sums")
 
 
 async def test_docker_that_is_not_here_is_refused_before_any_call(

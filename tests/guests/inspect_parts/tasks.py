@@ -135,7 +135,7 @@ def with_roles() -> Task:
 @solver
 def shell() -> Callable[..., Any]:
     async def solve(state: Any, generate: Any) -> Any:
-        said = await bash()(cmd="echo 1")
+        said = await bash()(command="echo 1")
         state.output.completion = str(said).strip()
         await generate(state)
         state.output.completion = str(said).strip()

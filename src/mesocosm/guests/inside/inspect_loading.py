@@ -24,7 +24,7 @@ _MEANS = {"accuracy", "mean", "grouped"}
 
 
 @dataclass
-class Loaded:
+class InspectTask:
     """A task with its samples, their contents, and what is known of its scorers."""
 
     task: Any
@@ -68,7 +68,7 @@ def _import(source: str) -> None:
                 traceback.print_exc()
 
 
-def load(source: str, args: Fields) -> Loaded:
+def load(source: str, args: Fields) -> InspectTask:
     """Load a task with its samples. Raises Failed, in one sentence, for what is no task or cannot be played."""
     path, at, name = source.partition("@")
     if at or path.endswith(".py") or Path(path).exists():
@@ -88,7 +88,7 @@ def load(source: str, args: Fields) -> Loaded:
     _check_names(samples)
     metrics, scorers = metrics_of(task)
     roles = sorted({"grader", "judge", *roles, *roles_in(_files(source)), *(task.model_roles or {})})
-    return Loaded(task, samples, [_content(one) for one in samples], metrics, scorers, roles, limits, sandbox)
+    return InspectTask(task, samples, [_content(one) for one in samples], metrics, scorers, roles, limits, sandbox)
 
 
 def _taken(source: str, args: Fields) -> tuple[list[str], Fields, str]:
@@ -301,7 +301,7 @@ def described_as(source: str, task: Any) -> tuple[str, str]:
     return title, (reflection.getdoc(found) or "").partition("\n\n")[0]
 
 
-def needs(loaded: Loaded) -> list[str]:
+def needs(loaded: InspectTask) -> list[str]:
     """Return what this machine must have."""
     if loaded.sandbox:
         return ["docker"] if loaded.sandbox == "docker" else []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .inspect_catalogue import Fields
-from .inspect_loading import Loaded
+from .inspect_loading import InspectTask
 from .inspect_outcomes import first_line, values
 
 PROVIDER = "openai-api/original"
@@ -14,7 +14,7 @@ PROVIDER = "openai-api/original"
 
 
 async def original(
-    loaded: Loaded, base_url: str, key: str, model: str, limit: int | None, trials: int
+    loaded: InspectTask, base_url: str, key: str, model: str, limit: int | None, trials: int
 ) -> Iterator[Fields]:
     """Evaluate the first `limit` samples as `inspect eval` does; return them with the scores in Inspect's log."""
     from inspect_ai import eval_async

@@ -5,7 +5,7 @@ from typing import Any
 
 from . import Failed, Tell, finite
 from .inspect_catalogue import Fields
-from .inspect_loading import Loaded
+from .inspect_loading import InspectTask
 
 _CANCELLED = ("CancelledError(", "Cancelled(")
 _LONGEST_TEXT = 20_000
@@ -14,7 +14,7 @@ _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
-def ended(sample: Any, loaded: Loaded) -> Fields:
+def ended(sample: Any, loaded: InspectTask) -> Fields:
     """Return the end of an episode. Raises Failed if the sample did."""
     graded = _graded(sample, loaded)
     if sample.error is not None:
@@ -46,7 +46,7 @@ def ended(sample: Any, loaded: Loaded) -> Fields:
     return {"status": status, "scores": graded, "answer": _conversation(sample), "info": info}
 
 
-def _graded(sample: Any, loaded: Loaded) -> list[Fields]:
+def _graded(sample: Any, loaded: InspectTask) -> list[Fields]:
     """Return the scores of a sample, those of declared metrics first; what has no number is missing."""
     found: dict[str, Fields] = {}
     target = sample.target or None

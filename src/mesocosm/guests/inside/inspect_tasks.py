@@ -9,6 +9,7 @@ import contextvars
 import math
 import os
 import random
+import signal
 import sys
 import tempfile
 import traceback
@@ -21,7 +22,7 @@ from typing import Any
 from . import Failed, Tell, digest, versions
 from .inspect_catalogue import Fields, entries, package_of, points
 from .inspect_loading import (
-    Loaded,
+    InspectTask,
     code,
     described_as,
     distributions,
@@ -46,7 +47,7 @@ _REPEAT = 1_000_000
 
 
 @dataclass
-class Play:
+class InspectEpisode:
     """One episode: what the host asked, and the future of its outcome."""
 
     tell: Tell
@@ -61,8 +62,8 @@ class InspectTasks:
     """Speaks for Inspect. See mesocosm.guests.messages for the words."""
 
     def __init__(self) -> None:
-        self._loaded: Loaded | None = None
-        self._playing: dict[tuple[str, int], Play] = {}
+        self._loaded: InspectTask | None = None
+        self._playing: dict[tuple[str, int], InspectEpisode] = {}
         self._started: Counter[tuple[str, int]] = Counter()
         self._evaluation: asyncio.Task[Any] | None = None
         self._add: Any = None
@@ -140,7 +141,7 @@ class InspectTasks:
         epoch = trial + 1 + repeats * _REPEAT
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         reached = {"base_url": base_url, "key": key, "model": model}
-        play = Play(tell, reached, judge, place, outcome)
+        play = InspectEpisode(tell, reached, judge, place, outcome)
         self._playing[str(sample.id), epoch] = play
         try:
             self._add(sample, epoch)
@@ -164,7 +165,7 @@ class InspectTasks:
             for entry in entries(package):
                 yield {"entry": entry}
 
-    def playing(self) -> Play | None:
+    def playing(self) -> InspectEpisode | None:
         """Return the episode of the sample that is calling."""
         from inspect_ai.log._samples import sample_active
 
@@ -173,7 +174,7 @@ class InspectTasks:
             return None
         return self._playing.get((str(active.sample.id), active.epoch))
 
-    def _known(self) -> Loaded:
+    def _known(self) -> InspectTask:
         if self._loaded is None:
             raise Failed("no task is loaded", "environment_invalid")
         return self._loaded
@@ -186,10 +187,11 @@ class InspectTasks:
             "INSPECT_LOG_DIR": str(scratch / "logs"),
             # A reply from a cache would be a call that nobody records.
             "INSPECT_CACHE_DIR": str(scratch / "cache"),
-            "INSPECT_TRACE_FILE": str(scratch / "trace.log"),
             # Some tasks ask for their model while they are made.
             "INSPECT_EVAL_MODEL": f"{PROVIDER}/model",
         }
+        # The end of its connection ends this process, with what Inspect has to clean up.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # Datasets are shuffled with the global generator; a guest that is started again needs the same order.
         random.seed(0)
         with without_tasks():
@@ -206,7 +208,7 @@ class InspectTasks:
         if self._add is None:
             raise Failed(self._why)
 
-    async def _evaluate(self, loaded: Loaded, model: str, seconds: float | None) -> None:
+    async def _evaluate(self, loaded: InspectTask, model: str, seconds: float | None) -> None:
         from inspect_ai import SampleSource, enqueue_sample, eval_async, task_with
         from inspect_ai.model import get_model
 
