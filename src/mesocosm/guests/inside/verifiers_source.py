@@ -54,8 +54,9 @@ def _hub_id(name: str, path: Path) -> bool:
 
 
 def _value(text: str) -> Any:
+    """Return an option as JSON, else as text; `null` is the name of a harness."""
     try:
-        return json.loads(text)
+        return text if text == _LEAST else json.loads(text)
     except ValueError:
         return text
 

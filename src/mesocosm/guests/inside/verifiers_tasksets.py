@@ -28,6 +28,7 @@ MOST_OF_ENDLESS = 100
 """Tasks of a task set without an end, unless the option `tasks` says another number."""
 _OTHER = "http://other.invalid/v1"
 """Address in the configuration of roles that do not play the model under evaluation."""
+_ABSENT = re.compile(r"(taskset|harness|judge|environment) '([^']*)' not found")
 _BASE = frozenset(
     {
         *("idx", "id", "name", "description", "prompt", "system_prompt", "image", "workdir", "agent_user", "skills"),
@@ -223,7 +224,7 @@ class Tasksets:
         except Failed:
             raise
         except ModuleNotFoundError as error:
-            raise Failed(_not_found(error, what), "environment_invalid") from error
+            raise Failed(_not_found(error), "environment_invalid") from error
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             raise Failed(str(error), "environment_invalid") from error
         return setup
@@ -270,17 +271,26 @@ def _has_judges(env: Any) -> bool:
     return bool(env.taskset.config.task.judges)
 
 
-def _not_found(error: ModuleNotFoundError, what: Wanted) -> str:
+def _not_found(error: ModuleNotFoundError) -> str:
+    """Return what a name means that cannot be imported: that of nothing, or that of something without its packages."""
+    from verifiers.v1.utils.loaders import builtin_harness_ids
+
     cause = error.__cause__
-    missing = cause.name if isinstance(cause, ModuleNotFoundError) else error.name
-    if missing is not None and missing.replace("_", "-") != what.taskset.rsplit("/", 1)[-1].split("@")[0].replace(
-        "_", "-"
+    missing = str(cause.name if isinstance(cause, ModuleNotFoundError) else error.name)
+    named = _ABSENT.match(str(error))
+    if (
+        named is None
+        or missing.rsplit(".", 1)[-1] != named[2].rsplit("/", 1)[-1].split("@")[0].replace("-", "_").lower()
     ):
-        if str(error).startswith(("harness", "environment", "A harness", "An environment")):
-            return str(error).split(". ")[0]
         return f"it needs the package {missing}, which is not installed beside verifiers"
+    kind, name = named.groups()
+    if kind == "harness":
+        known = [one for one in builtin_harness_ids() if one not in {"node", "utils"}]
+        return f"no harness is called {name}; there are {', '.join(known)}"
+    if kind != "taskset":
+        return f"no {kind} is called {name}"
     names = sorted({entry["id"] for entry in (_entry(path, package) for path, package in _installed()) if entry})
-    return f"no task set is called {what.taskset}; there are {', '.join(names)}, and those of any file or folder"
+    return f"no task set is called {name}; there are {', '.join(names)}, and those of any file or folder"
 
 
 # Calls of the framework to models
@@ -380,7 +390,10 @@ def _by_distribution() -> dict[str, set[str]]:
 
 def _entry(path: Path, package: str) -> dict[str, Any] | None:
     """Return what the catalogue says of a module; None if it exports no task set."""
-    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    # The docstring of the package itself goes before that of its task set, and that before others.
+    order = {"__init__": 0, "taskset": 1}
+    found = [path] if path.is_file() else path.rglob("*.py")
+    files = sorted(found, key=lambda file: (order.get(file.stem, 2), file))
     trees = {file: _parsed(file) for file in files}
     first = trees.get(path if path.is_file() else path / "__init__.py")
     exported = _exported(first)
