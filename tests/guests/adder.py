@@ -6,6 +6,7 @@ import os
 import signal
 import urllib.request
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 
@@ -27,18 +28,35 @@ class Adder:
             "id": f"adder/{source}",
             "title": "Adder",
             "version": "1",
-            "digest": "d" * 32,
+            "digest": Path(str(args["content"])).read_text() if "content" in args else "d" * 32,
             "tasks": 5,
             "metrics": metrics,
         }
+
+    def _once(self) -> bool:
+        """Return whether the mark of `dies_once` is there, and remove it."""
+        mark = Path(str(self.args.get("dies_once", "")))
+        found = mark.is_file()
+        if found:
+            mark.unlink()
+        return found
+
+    def die(self, **_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
 
     def tasks(self, **_: Any) -> Iterator[dict[str, Any]]:
         for place in range(5):
             yield {"task": {"id": f"t{place}", "place": place, "input": f"1 + {place}?", "target": str(1 + place)}}
 
+    def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
+        yield {"entry": {"id": "sums", "run": "adder:sums", "title": "Sums", "tasks": 5}}
+        yield {"entry": {"id": "hard_sums", "run": "adder:hard_sums", "needs": ["docker"]}}
+
     async def play(self, tell: Any, place: int, base_url: str, key: str, model: str, **_: Any) -> dict[str, Any]:
-        if place == 2 and self.args.get("dies"):
+        if place == 2 and (self.args.get("dies") or self._once()):
             os.kill(os.getpid(), signal.SIGKILL)
+        if place == 1 and self.args.get("limited"):
+            return {"status": self.args["limited"], "scores": [{"name": "right", "value": 0.0}]}
         if place == 3 and self.args.get("fails"):
             raise ValueError("no such sum")
         body = {"model": model, "messages": [{"role": "user", "content": f"1 + {place}?"}]}
@@ -48,7 +66,7 @@ class Adder:
         return {
             "status": "completed",
             "scores": [{"name": "right", "value": value, "missing": "grader_error"}],
-            "answer": said,
+            "answer": said + " " * int(self.args.get("spaces", 0)),
         }
 
 

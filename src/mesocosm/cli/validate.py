@@ -14,6 +14,7 @@ from mesocosm.core.failure import MesocosmError, UsageError
 
 if TYPE_CHECKING:
     from mesocosm.api.cheating import Played
+    from mesocosm.api.folder_validation import FolderPlayed
     from mesocosm.benchmarks.catalogue import KnownBenchmark
 
 
@@ -22,7 +23,7 @@ class DocumentUnreadable(MesocosmError):
 
 
 @click.command(cls=MesocosmCommand)
-@click.argument("file", metavar="[FILE|DIR|BENCHMARK|-]", default=".")
+@click.argument("file", metavar="[FILE|DIR|BENCHMARK|harbor:DIR|-]", default=".")
 @click.option("--extra", default="", metavar="JSON|@FILE", help="Parameters of the benchmark.")
 @click.option("-n", "--limit", type=click.IntRange(1), default=20, show_default=True, help="Tasks for each player.")
 @folders_option
@@ -37,7 +38,12 @@ def validate(file: str, extra: str, limit: int, folders: tuple[Path, ...]) -> in
     A benchmark, named or by its folder, is played: by the oracle (is it solvable?), by players that know nothing (is
     it free?), and by cheats (is it forgeable?). Exits 1 when the oracle does not earn everything, or one of the others
     more than the floor. Nothing is stored, and no model is asked.
+
+    harbor:DIR, a task folder or a folder of them, is played in containers, by the task's own solution, by nobody, and
+    by cheats that are root of the container. --extra '{"engine": "podman"}' chooses the engine.
     """
+    if file.startswith("harbor:"):
+        return _folders(Path(file.removeprefix("harbor:")), extra, limit)
     place = Path(file)
     if file != "-" and ((place / "benchmark.toml").is_file() or not place.exists()):
         known = _benchmark(file, folders)
@@ -95,3 +101,26 @@ def _played(known: "KnownBenchmark", extra: str, limit: int) -> int:
             click.echo(f"✗ {one.player} ({one.told}) earns {number(one.value)}{floor}")
     click.echo(f"{known.descriptor.id}: {found.words}")
     return 0 if found.ok else 1
+
+
+def _folders(folder: Path, extra: str, limit: int) -> int:
+    from mesocosm.api.folder_validation import counts, validate_folders
+    from mesocosm.cli.bench.flags import read_extra
+
+    def say(one: "FolderPlayed") -> None:
+        if not options().json:
+            earned = sum(value > 0 for value in one.rewards.values())
+            missing = f", {len(one.missing)} without a reward" if one.missing else ""
+            click.echo(f"{one.player:<10} {one.told:<66} earns in {earned}{missing}")
+
+    verdicts = asyncio.run(validate_folders(folder, read_extra(extra), limit, say))
+    ok = all(one.ok for one in verdicts)
+    if options().json:
+        emit({"folder": str(folder), "ok": ok, "tasks": [one.to_json() for one in verdicts]})
+        return 0 if ok else 1
+    for one in verdicts:
+        reason = f" ({one.reason})" if one.reason else ""
+        click.echo(f"{'✓' if one.ok else '✗'} {one.task}: {one.words}{reason}")
+    told = "; ".join(counts(verdicts)) or "solvable · not free · not forgeable"
+    click.echo(f"{folder.resolve().name}: {told}")
+    return 0 if ok else 1

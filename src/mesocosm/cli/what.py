@@ -43,14 +43,18 @@ def run_what(what: str, **given: Any) -> int:
     from mesocosm.cli.reachable_models import which_model
 
     models = models_of(given)
-    if not models:
-        raise UsageError(which_model())
     arguments, written = arguments_of(given)
     if given["agent"]:
         arguments["agent"] = given["agent"]
     params = parameters_of(given)
     if params:
         arguments["params"] = params
+    if not models:
+        from mesocosm.api.experiments import asks_no_model
+
+        if not asks_no_model(what, params, given["agent"]):
+            raise UsageError(which_model())
+        models = ("builtin/empty",)
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
@@ -85,6 +89,8 @@ def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
     what, rest = words[0], list(words[1:])
     named = {word.partition("=")[0] for word in rest}
     path = Path(what)
+    if named_sources([what]):
+        return run_what, [what, *rest]
     if named & set(_REMOTE) and "@" in what and not what.partition("@")[0].endswith(".py"):
         return _remote(what, rest)
     if path.suffix == ".toml":

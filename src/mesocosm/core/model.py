@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -155,6 +155,19 @@ class WireCall:
     answer: str
 
 
+class Logprobs(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a server said of the probability of tokens: how many there are, and the sum of their natural logarithms.
+
+    `tokens` and `total` are those of the reply; `read` and `read_total` those of the prompt, if the server gave it back
+    with the reply (`echo`). The first token of a text has no probability, and does not count.
+    """
+
+    tokens: int = 0
+    total: float = 0.0
+    read: int = 0
+    read_total: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class ModelReply:
     """One answer. `finish_reason` is `stop`, `length`, `tool_calls`, `content_filter` or the provider's own word.
@@ -164,7 +177,8 @@ class ModelReply:
     be a snapshot; empty if it reports none. `blocks` are the reply's content as the provider sent it, if the provider
     wants its signed thoughts back unchanged in the next call of the conversation (Message.blocks); otherwise empty.
     `written` are the prompt tokens that the provider wrote to its cache, for minutes and for an hour. `wire` is the
-    call as it was sent; None for models in this process, and for an answer from the cache.
+    call as it was sent; None for models in this process, and for an answer from the cache. `logprobs` are of a call of
+    a program that asked for them.
     """
 
     text: str
@@ -180,6 +194,7 @@ class ModelReply:
     blocks: tuple[dict[str, Any], ...] = ()
     written: tuple[int, int] = (0, 0)
     wire: WireCall | None = field(default=None, compare=False, repr=False)
+    logprobs: Logprobs | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +202,8 @@ class Capabilities:
     """Capabilities of a model, known before a run starts.
 
     `content` is the digest of the file that a model reads its answers from (recordings, scripts). It replaces the
-    model's name in the signature, so that the path does not matter and an edited file is another model.
+    model's name in the signature, so that the path does not matter and an edited file is another model. `logprobs`: its
+    server may say how probable a text is that it is given; `ReadsLogprobs` finds out.
     """
 
     structured: bool = False
@@ -195,3 +211,13 @@ class Capabilities:
     tools: bool = False
     local: bool = False
     content: str = ""
+    logprobs: bool = False
+
+
+@runtime_checkable
+class ReadsLogprobs(Protocol):
+    """A model whose server can be asked whether it says how probable a given text is."""
+
+    async def reads_logprobs(self) -> bool:
+        """Return whether it does; it is asked about a short text. Raises EpisodeError if it does not answer."""
+        ...

@@ -92,6 +92,24 @@ class MetricTerms(msgspec.Struct, frozen=True, omit_defaults=True):
     parts: dict[str, Annotated[int, msgspec.Meta(ge=0)]] = {}
 
 
+WHOLE = "whole"
+"""Aggregation of a number that only the benchmark can make, of all episodes at once; it has no interval."""
+
+
+class WholeNumber(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A number of a whole run that is no mean of its episodes, such as the BLEU of a corpus; `count` episodes made it.
+
+    With `where` it covers only tasks with all these metadata values.
+    """
+
+    name: str
+    value: float | None
+    count: int
+    higher_is_better: bool = True
+    directed: bool = True
+    where: dict[str, str] = {}
+
+
 class MetricResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """One metric of a run, with interval and counts.
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from mesocosm.core.episode import SCOREABLE, Episode
-from mesocosm.core.failure import MesocosmError, RunLeased, writable
-from mesocosm.core.ports import Warns
+from mesocosm.core.failure import EpisodeError, MesocosmError, RunLeased, writable
+from mesocosm.core.ports import MeasuresWhole, Warns
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.run import RAN_ON, UNASKED, Run, RunStatus
-from mesocosm.core.score import MetricResult
-from mesocosm.engine.metrics import NOT_RUN, outcome, so_far
-from mesocosm.engine.plan import size
+from mesocosm.core.score import Metric, MetricResult
+from mesocosm.engine.metrics import MEASURED, NOT_RUN, expected, of_whole, outcome, so_far
+from mesocosm.engine.plan import part_sizes, size
 from mesocosm.engine.rerun_decision import servers
 from mesocosm.engine.session_state import SessionState
 
@@ -72,20 +72,41 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
         record.status, record.error = RunStatus.STOPPED, stopped or "interrupted"
     else:
         _decide_status(state, record)
+    if record.status in MEASURED:
+        record.metrics += _whole(state, record)
+        record.warnings = tuple(messages.warnings)
     store.runs.save(record, state.lease_owner)
     state.record = record
 
 
+def _whole(state: SessionState, record: Run) -> tuple[MetricResult, ...]:
+    """Return the numbers of the whole run that only its benchmark can make; a failure is a warning."""
+    benchmark = state.parts.benchmark
+    if not isinstance(benchmark, MeasuresWhole) or not benchmark.has_whole:
+        return ()
+    try:
+        numbers = benchmark.whole(episode.terminal_info for episode in _scoreable(state))
+    except EpisodeError as error:
+        state.messages.warn(f"numbers of the whole run are missing, since they could not be computed: {error}")
+        return ()
+    partial = [Metric(one.name, one.name, where=one.where) for one in numbers if one.where]
+    parts = part_sizes(benchmark, record.spec.selection, partial) if partial else {}
+    return of_whole(numbers, expected(record), parts)
+
+
 def _only_judged(state: SessionState) -> bool:
     """Return whether all model calls of scored episodes were made by graders."""
+    return all(episode.usage.calls <= episode.terminal_info.get(JUDGE_CALLS, 0) for episode in _scoreable(state))
+
+
+def _scoreable(state: SessionState) -> Iterator[Episode]:
+    """Yield the scoreable episodes of the run."""
     cursor: str | None = None
     while True:
         page = state.store.episodes.list(state.record.id, cursor=cursor)
-        for episode in page.items:
-            if episode.status in SCOREABLE and episode.usage.calls > episode.terminal_info.get(JUDGE_CALLS, 0):
-                return False
+        yield from (episode for episode in page.items if episode.status in SCOREABLE)
         if page.cursor is None:
-            return True
+            return
         cursor = page.cursor
 
 

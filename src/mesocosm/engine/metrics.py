@@ -12,7 +12,7 @@ from mesocosm.core.episode import FINISHED, Episode
 from mesocosm.core.failure import Cause
 from mesocosm.core.ports import EngineStore, ScoreRow
 from mesocosm.core.run import RESCORING, Run, RunStatus
-from mesocosm.core.score import COUNT, MALFORMED, STDERR, Metric, MetricResult
+from mesocosm.core.score import COUNT, MALFORMED, STDERR, WHOLE, Metric, MetricResult, WholeNumber
 from mesocosm.stats import aggregate, usable
 from mesocosm.stats.interval import Interval, critical_value, wilson
 from mesocosm.stats.mean import mean_interval
@@ -232,6 +232,9 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
     declared = {metric["name"] for metric in run.info.get("metrics", [])}
     problems = []
     for stored in run.metrics:
+        if stored.aggregation == WHOLE:
+            # Only the benchmark can compute it.
+            continue
         here = known.get(stored.name)
         if here is None:
             problems.append(f"{stored.name} is stored as {stored.value}, and nothing says what it was measured of")
@@ -247,6 +250,35 @@ def disagreements(run: Run, found: Sequence[MetricResult]) -> list[str]:
 
 def _equal(a: float | None, b: float | None) -> bool:
     return a == b if a is None or b is None else math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
+
+
+def of_whole(numbers: Iterable[WholeNumber], planned: int, parts: Mapping[str, int]) -> tuple[MetricResult, ...]:
+    """Return numbers of a whole run as its metrics. They have no interval: nothing is known of their spread.
+
+    `planned` episodes should have a part in them, for those of a part as many as `parts` says by name.
+    """
+    found = []
+    for one in numbers:
+        expected_here = max(parts.get(one.name, one.count) if one.where else planned, one.count)
+        lacking = {Cause.VALUE_MISSING.value: expected_here - one.count} if expected_here > one.count else {}
+        usable_value = one.value if one.value is not None and usable(one.value) else None
+        found.append(
+            MetricResult(
+                one.name,
+                WHOLE,
+                usable_value,
+                None,
+                None,
+                "without interval",
+                expected_here,
+                one.count,
+                one.count,
+                lacking,
+                higher_is_better=one.higher_is_better,
+                directed=one.directed,
+            )
+        )
+    return tuple(found)
 
 
 def expected(run: Run) -> int:

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import mesocosm
-from mesocosm.core.failure import EpisodeError, RunAborted, UsageError
+from mesocosm.core.failure import EpisodeError, Incompatible, RunAborted, UsageError
 from mesocosm.core.ids import digest, new_id
-from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest
+from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ReadsLogprobs
 from mesocosm.core.ports import Parts
 from mesocosm.core.redact import Redactor
 from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES
@@ -115,6 +115,22 @@ async def probe(parts: Parts) -> None:
         if part is not None:
             with suppress(UsageError, EpisodeError):
                 await part.check()
+
+
+async def require_logprobs(parts: Parts) -> None:
+    """Raise Incompatible if the benchmark asks how probable texts are, and the model's server cannot tell.
+
+    A server that does not answer now is taken to be able to.
+    """
+    info, model = parts.benchmark.info, parts.model
+    if not info.logprobs:
+        return
+    if model.capabilities.logprobs and isinstance(model, ReadsLogprobs):
+        with suppress(EpisodeError):
+            await model.reads_logprobs()
+    if not model.capabilities.logprobs:
+        lacking = "the model does not tell how probable a given text is (POST /v1/completions with echo and logprobs)"
+        raise Incompatible(info.id, [f"{lacking}; {info.logprobs}"])
 
 
 def experiment_of(spec: RunSpec, parts: Parts) -> str:

@@ -13,7 +13,7 @@ from mesocosm.core.run import Run, RunSpec
 from mesocosm.engine.conclusion import conclude
 from mesocosm.engine.episode_context import is_foreign
 from mesocosm.engine.execution import begin, execute
-from mesocosm.engine.opening import new_run, opened, same_experiment
+from mesocosm.engine.opening import new_run, opened, require_logprobs, same_experiment
 from mesocosm.engine.outage import retried
 from mesocosm.engine.session_state import Control, SessionOptions, SessionState, in_thread
 
@@ -92,6 +92,7 @@ async def _work(state: SessionState, *, new: bool) -> Run:
         await _check(state, waits=state.options.waits or not new)
     if not state.away and (changed := state.other_server()):
         raise UsageError(changed)
+    await require_logprobs(state.parts)
     if new:
         # If this process is killed before it takes the lease, others must be able to detect that.
         state.record.holder, state.record.heartbeat_at = state.lease_owner, time.time()

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import TIME_LIMIT, ProgramTrace, ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, Selection
-from mesocosm.core.score import Score
+from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython, python_for
 from mesocosm.guests.kinds import GuestKind
@@ -102,6 +102,8 @@ class GuestBenchmark:
             judged=told.judged,
             discovers=told.discovers or not told.metrics,
             agent=self._agent,
+            max_tokens=told.max_tokens,
+            logprobs=told.logprobs,
         )
 
     _agent, _kind = "program", "command"
@@ -179,6 +181,24 @@ class GuestBenchmark:
         """Return the scores that the guest gave, as they are recorded."""
         del task
         return [score.score() for score in msgspec.convert(episode.terminal_info.get(SCORES, []), list[GuestScore])]
+
+    @property
+    def has_whole(self) -> bool:
+        """Whether the guest has numbers of a whole run."""
+        return bool(self.described.whole)
+
+    def whole(self, infos: Iterable[Mapping[str, Any]]) -> Sequence[WholeNumber]:
+        """Return the numbers of a whole run, made by the guest of what episodes keep for it. Raises EpisodeError."""
+        key = self.described.whole
+        held = [{**info[key]} for info in infos if isinstance(info.get(key), Mapping)]
+        guest = self._ready
+        if guest is None or not guest.alive:
+            guest = self._spare = self._new()
+            guest.tell("describe", source=self.source, args=self.arguments)
+        try:
+            return msgspec.convert(guest.tell("whole", infos=held), list[WholeNumber])
+        except msgspec.ValidationError as error:
+            raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered unreadably: {error}") from error
 
     async def close(self) -> None:
         """End the processes of the guest."""

@@ -5,6 +5,7 @@ A framework is asked once for each version of its packages; the answer is kept i
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -80,7 +81,7 @@ def kept_entries() -> Iterator[tuple[GuestKind, list[CatalogueEntry]]]:
         files = sorted(_folder().glob(f"{kind.name}-*.json"), key=lambda file: file.stat().st_mtime)
         for file in reversed(files):
             try:
-                yield kind, msgspec.json.decode(file.read_bytes(), type=list[CatalogueEntry])
+                yield kind, _read(file, file.stat().st_mtime_ns)
             except (OSError, msgspec.DecodeError):
                 continue
             break
@@ -114,6 +115,13 @@ def matching(entries: Sequence[CatalogueEntry], words: Sequence[str]) -> list[Ca
 
     ranked = [(place, entry) for entry in entries if (place := rank(entry)) is not None]
     return [entry for _, entry in sorted(ranked, key=lambda one: one[0])]
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, changed: int) -> list[CatalogueEntry]:
+    """Return the entries in a file that was changed at a time, which is part of what is remembered."""
+    del changed
+    return msgspec.json.decode(file.read_bytes(), type=list[CatalogueEntry])
 
 
 def _folder() -> Path:

@@ -182,8 +182,8 @@ class CachedModel:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The capabilities of the wrapped model."""
-        return self._model.capabilities
+        """The capabilities of the wrapped model, without those that are not asked for through a cache."""
+        return replace(self._model.capabilities, logprobs=False)
 
     @property
     def server(self) -> Mapping[str, str]:

@@ -8,16 +8,19 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.failure import EpisodeError
+from mesocosm.core.foreign import read_json
 from mesocosm.core.model import ModelName, ModelReply, ModelRequest, ModelSettings
 from mesocosm.core.ports import Model
 from mesocosm.http.response import Response
 from mesocosm.models import chat_completions
 from mesocosm.models.endpoint import ModelEndpoint
-from mesocosm.models.http_client import ModelHttpClient
+from mesocosm.models.http_client import CHECK_S, ModelHttpClient
 from mesocosm.models.prices import Price
 from mesocosm.models.server_model import ReachableModel, opened
 
 PATH = "/chat/completions"
+PROBE = "one two three four five"
+"""A text of more than two tokens in any vocabulary."""
 
 
 def open_model(settings: ModelSettings) -> Model:
@@ -42,6 +45,20 @@ class OpenAIModel(ReachableModel):
             self._concessions.limit = "max_completion_tokens"
         if name.provider == "cerebras":
             self._model = name.model.removeprefix("openai/")
+
+    async def reads_logprobs(self) -> bool:
+        """Return whether the server says how probable a given text is; some take `echo` and ignore it.
+
+        Raises EpisodeError.
+        """
+        if self._reads is None:
+            asked = {"prompt": PROBE, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 0}
+            body = msgspec.json.encode({"model": self._model, **asked})
+            response = await self._exchange.post("/completions", body, CHECK_S)
+            if response.status not in {200, 400, 404, 405, 422, 501}:
+                raise self._refused(response, 1, "/completions")
+            self._reads = response.status == 200 and _tells_probabilities(response.body)
+        return self._reads
 
     def _body(self, request: ModelRequest) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -83,3 +100,13 @@ class OpenAIModel(ReachableModel):
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
         inner = Response(status, response.headers, msgspec.json.encode({"error": error}))
         return self._refused(inner, request.max_tokens)
+
+
+def _tells_probabilities(body: bytes) -> bool:
+    """Return whether a completion holds the log-probabilities of the prompt that was to be given back with it."""
+    try:
+        answer = read_json(body)
+        values = answer["choices"][0]["logprobs"]["token_logprobs"]
+    except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+        return False
+    return isinstance(values, list) and sum(isinstance(value, float | int) for value in values) > 1

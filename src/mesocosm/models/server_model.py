@@ -198,6 +198,13 @@ class ReachableModel(ServerModel):
     """A model that programs' calls can be forwarded to. Implements core.proxy.Reachable."""
 
     protocol: ClassVar[Protocols]
+    _reads: bool | None = None
+    """Whether the server says how probable a given text is; None: not asked yet."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The model's capabilities, without those that it has rejected."""
+        return replace(super().capabilities, logprobs=self.protocol == "openai" and self._reads is not False)
 
     @property
     def upstream(self) -> Upstream:

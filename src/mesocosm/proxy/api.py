@@ -32,13 +32,16 @@ class MalformedRequest(Exception):
 class Asked:
     """A parsed request of a program.
 
-    `unportable` names features that only a model of the same protocol can be given.
+    `unportable` names features that only a model of the same protocol can be given. `scored`: it asks how probable its
+    own text is, so that no setting of a reply applies. `echoed` is the prompt, if the reply is to begin with it.
     """
 
     call: ProxyCall
     messages: Sequence[Message]
     data: Mapping[str, Any]
     unportable: tuple[str, ...] = ()
+    scored: bool = False
+    echoed: str = ""
 
     @property
     def expected_tokens(self) -> int:
@@ -274,6 +277,11 @@ def whole(value: Any, otherwise: int, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= foreign.MOST:
         raise MalformedRequest(f"{name!r} must be a positive whole number")
     return value
+
+
+def given(data: Mapping[str, Any], names: Iterable[str]) -> list[str]:
+    """Return which of `names` a request sets to anything but null and false; 0 log-probabilities are some, too."""
+    return [name for name in names if data.get(name) is not None and data[name] is not False]
 
 
 def arguments(text: Any) -> Any:

@@ -1,5 +1,6 @@
 """OpenAI chat completions."""
 
+import math
 import re
 import time
 import uuid
@@ -8,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core import foreign
 from mesocosm.core.message import Image, Message, Role, Text, ToolCall
-from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
+from mesocosm.core.model import Logprobs, ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.proxy import Protocols
 from mesocosm.core.usage import Usage
 from mesocosm.proxy import api, sse
@@ -24,7 +26,8 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_UNPORTABLE = ("audio", "modalities", "logprobs", "web_search_options", "functions")
+_UNPORTABLE = ("audio", "modalities", "web_search_options", "functions")
+_PROBABILITIES = ("logprobs", "top_logprobs", "prompt_logprobs")
 
 
 class ChatCompletions:
@@ -52,7 +55,7 @@ class ChatCompletions:
         data = api.values(fields, ("messages",))
         raws = api.pieces(fields, "messages")
         messages = tuple(message for raw in raws for message in known.take(raw, _message))
-        unportable = [name for name in _UNPORTABLE if data.get(name)]
+        unportable = [name for name in _UNPORTABLE if data.get(name)] + api.given(data, _PROBABILITIES)
         unportable += [f"content of type {kind}" for kind in api.omitted(messages)]
         if data.get("n") not in {None, 1}:
             unportable.append("n")
@@ -94,9 +97,9 @@ class ChatCompletions:
         tool_calls = tuple(_called(call, n) for n, call in enumerate(calls)) if isinstance(calls, list) else ()
         finish = text_of(part(choice, "finish_reason")) or ("tool_calls" if tool_calls else "stop")
         reasoning = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
-        return ModelReply(
-            text or refusal, reasoning, tool_calls, finish, read_usage(data.get("usage")), text_of(data.get("model"))
-        )
+        usage, model = read_usage(data.get("usage")), text_of(data.get("model"))
+        logprobs = read_logprobs(part(choice, "logprobs"))
+        return ModelReply(text or refusal, reasoning, tool_calls, finish, usage, model, logprobs=logprobs)
 
     def assembler(self) -> "ChatAssembler":
         """Return a new assembler of a stream."""
@@ -257,6 +260,23 @@ def read_usage(data: Any) -> Usage:
     return api.usage(
         part(data, "prompt_tokens"), part(data, "completion_tokens"), cached, reasoning, part(data, "cost")
     )
+
+
+def read_logprobs(data: Any, completion: int = 0) -> Logprobs | None:
+    """Return the sums of the log-probabilities in a choice, None without any.
+
+    If there are more than the `completion` tokens of the reply, the first ones are those of the prompt.
+    """
+    values = part(data, "token_logprobs")
+    if not isinstance(values, list):
+        values = [part(one, "logprob") for one in items_of(part(data, "content"))]
+    if not values:
+        return None
+    begin = max(len(values) - completion, 0) if completion else 0
+    read, said = (
+        [one for one in map(foreign.finite, piece) if one is not None] for piece in (values[:begin], values[begin:])
+    )
+    return Logprobs(len(said), math.fsum(said), len(read), math.fsum(read))
 
 
 def image(url: Any) -> Image:

@@ -18,11 +18,11 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.core.proxy import GONE, JUDGE, Forwarded, ModelRecorder, Reachable, Upstream
 from mesocosm.core.usage import Usage
+from mesocosm.http import sse
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
-from mesocosm.proxy import sse
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
 from mesocosm.proxy.server import JSON, ClientDisconnected, ProxyReply, ProxyRequest
 
@@ -74,8 +74,11 @@ class Passage:
         return {"x-should-retry": "false"} if self.tries > 1 else {}
 
     def settings(self, settings: ModelSettings) -> Fields:
-        """Return the settings for the request: the run's, and for graders only those that the grader did not set."""
-        found = self.api.put_in(settings) or {}
+        """Return the settings for the request: the run's, and for graders only those that the grader did not set.
+
+        A request that only asks how probable its own text is gets none: nothing is written.
+        """
+        found = {} if self.asked.scored else self.api.put_in(settings) or {}
         if self.recorder.role == JUDGE:
             given = self.asked.data.keys()
             limited = bool(given & LIMITS)
@@ -92,6 +95,8 @@ class Passage:
         self.recorded = True
         latency = time.perf_counter() - self.started
         if reply is not None:
+            # The prompt is recorded already.
+            reply = replace(reply, text=reply.text.removeprefix(self.asked.echoed)) if self.asked.echoed else reply
             usage, estimated = reply.usage, not reply.usage.total
             if estimated:
                 usage = _estimate(self.asked, reply)
@@ -228,7 +233,7 @@ class Passing:
         """Return the body to send: the program's, with the run's model and settings."""
         asked = passage.asked
         fields = read_fields(body)
-        if passage.recorder.role != JUDGE:
+        if passage.recorder.role != JUDGE and not asked.scored:
             for name in passage.api.owned:
                 fields.pop(name, None)
         put: Fields = {**settings, "model": self.upstream.model}

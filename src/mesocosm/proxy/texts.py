@@ -10,10 +10,20 @@ from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.proxy import api, sse
 from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest, part, text_of
-from mesocosm.proxy.completions import ChatAssembler, ChatCompletions, first_choice, read_usage, usage_fields
+from mesocosm.proxy.completions import (
+    ChatAssembler,
+    ChatCompletions,
+    first_choice,
+    read_logprobs,
+    read_usage,
+    usage_fields,
+)
 
 _SETTINGS = frozenset({"seed", "stop", "presence_penalty", "frequency_penalty", "logit_bias"})
-_UNPORTABLE = ("suffix", "echo", "logprobs", "best_of")
+_UNPORTABLE = ("suffix", "echo", "best_of")
+_PROBABILITIES = ("logprobs", "prompt_logprobs")
+_NOTHING_WRITTEN = (0, 1)
+"""Limits of a request that only asks about its prompt; some servers refuse 0."""
 
 
 class TextCompletions(ChatCompletions):
@@ -40,7 +50,8 @@ class TextCompletions(ChatCompletions):
         given = api.value_in(fields["prompt"])
         texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
         messages = tuple(Message("user", text) for text in texts if isinstance(text, str))
-        unportable = [name for name in _UNPORTABLE if data.get(name)]
+        probabilities = api.given(data, _PROBABILITIES)
+        unportable = [name for name in _UNPORTABLE if data.get(name)] + probabilities
         if data.get("n") not in {None, 1}:
             unportable.append("n")
         unread = len(messages) != len(texts)
@@ -49,7 +60,10 @@ class TextCompletions(ChatCompletions):
         elif len(messages) != 1:
             unportable.append("several prompts")
         asked = api.call(self.path, data, [fields["prompt"]] if unread else ())
-        return Asked(asked, messages, data, tuple(unportable))
+        echoes = data.get("echo") is True
+        scored = echoes and bool(probabilities) and data.get("max_tokens") in _NOTHING_WRITTEN
+        echoed = messages[0].text if echoes and len(messages) == 1 else ""
+        return Asked(asked, messages, data, tuple(unportable), scored, echoed)
 
     def read_answer(self, data: Fields) -> ModelReply | None:
         """Return the reply in a completion: its first choice."""
@@ -59,7 +73,8 @@ class TextCompletions(ChatCompletions):
             return None
         finish = text_of(part(choice, "finish_reason")) or "stop"
         usage, model = read_usage(data.get("usage")), text_of(data.get("model"))
-        return ModelReply(text, finish_reason=finish, usage=usage, model=model)
+        logprobs = read_logprobs(part(choice, "logprobs"), usage.completion)
+        return ModelReply(text, finish_reason=finish, usage=usage, model=model, logprobs=logprobs)
 
     def assembler(self) -> "TextAssembler":
         """Return a new assembler of a stream."""

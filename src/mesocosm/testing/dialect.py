@@ -17,6 +17,7 @@ class ScriptedAnswer:
     """The reply of the fake model. Token counts of None are estimated from the lengths (four bytes per token).
 
     `tool_calls` are (name, arguments) pairs. `written_tokens` are those written to the cache (Anthropic only).
+    `logprobs` are those of a completion of a text.
     """
 
     text: str = "ok"
@@ -28,6 +29,7 @@ class ScriptedAnswer:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     written_tokens: int = 0
+    logprobs: Mapping[str, Any] | None = None
 
 
 def tokens(answer: ScriptedAnswer, size: int) -> tuple[int, int]:
@@ -164,7 +166,7 @@ def responses_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
 def text_answer(answer: ScriptedAnswer, model: str, size: int) -> bytes:
     """Return the body of a response to the older `/completions`."""
     prompt, completion = tokens(answer, size)
-    choice = {"index": 0, "text": answer.text, "finish_reason": answer.finish_reason, "logprobs": None}
+    choice = {"index": 0, "text": answer.text, "finish_reason": answer.finish_reason, "logprobs": answer.logprobs}
     usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
     return _encode(
         {

@@ -24,6 +24,7 @@ from mesocosm.testing import dialect, streaming
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.fault import Fault, FaultKind, sometimes
 from mesocosm.testing.loopback import LoopbackConnection, LoopbackServer, ReceivedRequest, response
+from mesocosm.testing.probabilities import echoed
 from mesocosm.testing.validation import overflow, problem
 
 Said = str | ScriptedAnswer
@@ -60,7 +61,8 @@ class ModelServer(LoopbackServer):
     `answer` is the reply, or a function of the decoded request body. `delay` is in seconds before each response.
     `faults` are taken one per request (None: no fault); after the last one nothing fails. `models` are the known names;
     None accepts any name, but requires one. `key` is the only accepted key; empty accepts any. `absent` are paths that
-    respond 404. The last `keep` requests are in `requests`; `served` counts all calls of the model.
+    respond 404. Without `echoes`, completions of a text ignore `echo`, as llama.cpp's server does. The last `keep`
+    requests are in `requests`; `served` counts all calls of the model.
 
     Invalid requests are rejected as by LiteLLM's proxy: 400 for a missing or unknown model, for missing fields or wrong
     types in the body, and for a prompt of more than `context` tokens; 401 for a wrong key, 404 for an unknown path, 405
@@ -79,6 +81,7 @@ class ModelServer(LoopbackServer):
         key: str = "",
         absent: Sequence[str] = (),
         context: int | None = None,
+        echoes: bool = True,
     ) -> None:
         super().__init__(port)
         self.answer = answer
@@ -87,6 +90,7 @@ class ModelServer(LoopbackServer):
         self.delay = delay
         self.models = models
         self.context = context
+        self.echoes = echoes
         self.requests: deque[ReceivedRequest] = deque(maxlen=keep)
         self.served: int = 0
         self._faults = iter(faults)
@@ -178,6 +182,8 @@ class ModelServer(LoopbackServer):
     def _send(
         self, connection: LoopbackConnection, spoken: Dialect, request: ReceivedRequest, said: Said, model: str
     ) -> None:
+        if spoken is TEXTS and self.echoes and b'"echo"' in request.raw:
+            said = echoed(said if isinstance(said, ScriptedAnswer) else ScriptedAnswer(said), request.body)
         payload = _payload(spoken, said, model, request)
         self._later(lambda: connection.send(payload))
 

@@ -328,10 +328,23 @@ def _python(request: "BenchRequest", *, judged: bool) -> str | None:
         "name": request.run_name or None,
         "model": str(name),
         "judge": request.judge if judged else None,
+        **_mcp(request),
     }
     return EvaluateCall(
         request.chosen[0], {key: value for key, value in given.items() if value not in (None, {})}
     ).python()
+
+
+def _mcp(request: "BenchRequest") -> dict[str, Any]:
+    """Return the arguments of `evaluate` for the MCP servers of a request."""
+    if request.mcp is None:
+        return {}
+    servers: list[Any] = []
+    for one in request.mcp.servers:
+        own = {"server": one.server, "headers": one.headers, "env": list(one.env)}
+        servers.append({name: value for name, value in own.items() if value} if one.headers or one.env else one.server)
+    limits = request.mcp.document()
+    return {"mcp": servers, "mcp_options": {name: limits[name] for name in limits if name != "servers"}}
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:
