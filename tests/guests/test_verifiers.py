@@ -173,7 +173,7 @@ async def test_a_model_that_is_gone_is_never_a_score(program: Callable[[ModelSer
     server = ModelServer(adds, delay=0.3)
     async with server:
         user = program(server)
-        words = user.bench(f"{SUMS},count=12", "--parallel", "2", "--set", "outage.wait_s=2")
+        words = user.bench(f"{SUMS},count=12", "--parallel", "2", "--outage-seconds", "2")
         process = await user.start(*words)
         await until(lambda: server.served >= 4, process)
     said, _ = await process.communicate()
