@@ -40,8 +40,6 @@ def run_what(what: str, **given: Any) -> int:
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """
-    from mesocosm.cli.reachable_models import which_model
-
     models = models_of(given)
     arguments, written = arguments_of(given)
     if given["agent"]:
@@ -49,12 +47,7 @@ def run_what(what: str, **given: Any) -> int:
     params = parameters_of(given)
     if params:
         arguments["params"] = params
-    if not models:
-        from mesocosm.api.experiments import asks_no_model
-
-        if not asks_no_model(what, params, given["agent"]):
-            raise UsageError(which_model())
-        models = ("builtin/empty",)
+    models = models or needing_none(what, params, given["agent"])
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
@@ -68,6 +61,16 @@ def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
     from mesocosm.cli.settings import read_parameters
 
     return {**read_parameters(given["params"]), **({"python": given["python"]} if given["python"] else {})}
+
+
+def needing_none(what: str, params: Mapping[str, Any], agent: str | None) -> tuple[str, ...]:
+    """Return the model of a benchmark that asks none. Raises UsageError, which says what there is, for any other."""
+    from mesocosm.api.experiments import asks_no_model
+    from mesocosm.cli.reachable_models import which_model
+
+    if not asks_no_model(what, params, agent):
+        raise UsageError(which_model())
+    return ("builtin/empty",)
 
 
 def named_sources(words: Sequence[str]) -> list[str]:
