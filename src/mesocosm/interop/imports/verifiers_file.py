@@ -98,16 +98,21 @@ def _episodes(path: Path) -> Iterator[tuple[int, JSON]]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                episode = read_foreign_json(line)
-                if not _is_episode(episode):
-                    raise UsageError(f"{path}, line {number} is no episode of verifiers; nothing was imported")
-                yield number, episode
-    except ValueError as error:
-        raise UsageError(f"{path}, line {number + 1} is not whole JSON: {error}; nothing was imported") from error
+                if line.strip():
+                    yield number, _episode(path, number, line)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _episode(path: Path, number: int, line: bytes) -> JSON:
+    try:
+        found = read_foreign_json(line)
+    except ValueError as error:
+        raise UsageError(f"{path}, line {number} is not whole JSON: {error}; nothing was imported") from error
+    if not _is_episode(found):
+        raise UsageError(f"{path}, line {number} is no episode of verifiers; nothing was imported")
+    episode: JSON = found
+    return episode
 
 
 def _is_episode(value: Any) -> bool:
