@@ -214,6 +214,7 @@ class Tasksets:
         from verifiers.v1.utils import loaders
 
         _through_addresses()
+        _fetch_once()
         try:
             _loaded(what.taskset)
             setup = prepared(what, container)
@@ -334,6 +335,25 @@ def _through_addresses() -> None:
     client.of_mesocosm = True  # type: ignore[attr-defined]
     InterceptionServer._client = client  # noqa: SLF001
     judge_client, judge.build_async_openai = judge.build_async_openai, asked_by_judge
+
+
+def _fetch_once() -> None:
+    """Let the scripts of harnesses start from what `uv` has fetched before; only what is missing needs the network."""
+    from verifiers.v1.runtimes.subprocess import SubprocessRuntime
+
+    fetching = SubprocessRuntime.run
+    if getattr(fetching, "of_mesocosm", False):
+        return
+
+    async def run(runtime: Any, argv: list[str], env: dict[str, str]) -> Any:
+        if env.get("UV_OFFLINE") == "false":
+            done = await fetching(runtime, argv, {**env, "UV_OFFLINE": "true"})
+            if done.exit_code == 0:
+                return done
+        return await fetching(runtime, argv, env)
+
+    run.of_mesocosm = True  # type: ignore[attr-defined]
+    SubprocessRuntime.run = run
 
 
 # Tasks
