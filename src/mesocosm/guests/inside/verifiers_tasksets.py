@@ -383,9 +383,10 @@ def _task(task: Any, place: int) -> dict[str, Any]:
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yield the modules that may hold a task set, each with the package that brings it."""
     framework = importlib.util.find_spec("verifiers")
-    for root in framework.submodule_search_locations or () if framework is not None else ():
-        for found in pkgutil.iter_modules([str(Path(root) / "v1" / "tasksets")]):
-            yield Path(root) / "v1" / "tasksets" / found.name, "verifiers"
+    for place in framework.submodule_search_locations or () if framework is not None else ():
+        own = Path(place) / "v1" / "tasksets"
+        for found in pkgutil.iter_modules([str(own)]):
+            yield own / found.name, "verifiers"
     for package, names in sorted(_by_distribution().items()):
         for name in names:
             for root in map(Path, sys.path):
@@ -466,10 +467,11 @@ def _needs_container(tree: ast.Module) -> bool:
 
 def _licence(package: str) -> str:
     try:
-        found = metadata.metadata(package)
+        told = metadata.metadata(package)
     except metadata.PackageNotFoundError:
         return ""
-    return str(found.get("License-Expression") or found.get("License") or "").split("\n")[0]
+    named = next((told[name] for name in ("License-Expression", "License") if name in told), "")
+    return str(named).split("\n", 1)[0]
 
 
 def _first_line(text: str | None) -> str:
