@@ -112,6 +112,13 @@ def test_a_failed_rollout_is_no_result(error: str, cause: str) -> None:
     assert failed.value.cause == cause
 
 
+def test_a_harness_that_could_not_be_set_up_is_tried_another_time() -> None:
+    with pytest.raises(Failed) as failed:
+        ended(trace(errors=[failure("HarnessError", "harness setup: RuntimeError: no network")]))
+
+    assert failed.value.cause == "environment_unreachable"
+
+
 def test_a_conversation_that_outgrew_the_model_is_the_fault_of_the_agent() -> None:
     with pytest.raises(Failed) as failed:
         ended(trace(errors=[failure("ProviderError", "upstream 400: context_length_exceeded")]))

@@ -28,7 +28,10 @@ TABLES = frozenset({".parquet", ".csv", ".jsonl"})
     help="Bundle to write, usually NAME.zip; or NAME.eval, .parquet, .csv, .jsonl; a directory for ATIF.",
 )
 @click.option(
-    "--format", "form", type=click.Choice(["bundle", "samples", "inspect", "atif"]), help="Format  [by the name]."
+    "--format",
+    "form",
+    type=click.Choice(["bundle", "samples", "inspect", "atif", "verifiers"]),
+    help="Format  [by the name].",
 )
 @click.option("--site", metavar="DIR", help="Directory to write a static site to.")
 def export(run_ids: tuple[str, ...], output: str | None, form: str | None, site: str | None) -> None:
@@ -47,6 +50,7 @@ def export(run_ids: tuple[str, ...], output: str | None, form: str | None, site:
     mesocosm export last -o samples.parquet
     mesocosm export last -o run.eval
     mesocosm export last --format atif -o trajectories
+    mesocosm export last --format verifiers -o traces.jsonl
     """
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
@@ -57,7 +61,12 @@ def export(run_ids: tuple[str, ...], output: str | None, form: str | None, site:
             raise UsageError("--format is for files (-o), and a site has only one")
         _export_site(store, found, Path(site))
     elif output is not None:
-        writers = {"samples": _export_samples, "inspect": _export_log, "atif": _export_trajectories}
+        writers = {
+            "samples": _export_samples,
+            "inspect": _export_log,
+            "atif": _export_trajectories,
+            "verifiers": _export_episodes,
+        }
         form = form or _form_of(Path(output))
         if form in writers:
             writers[form](store, found, Path(output))
@@ -100,6 +109,16 @@ def _export_trajectories(store: "Store", found: list[str], output: Path) -> None
     if without and not options().json:
         click.echo(f"{plural(without, 'episode')} without any step, and not in it", err=True)
     _say_rest(run.counts.planned - written - without, run.counts.planned)
+
+
+def _export_episodes(store: "Store", found: list[str], output: Path) -> None:
+    from mesocosm.interop.verifiers_traces import write_traces
+
+    run = _only(store, found, output)
+    count = write_traces(run, store, output)
+    words = f"Wrote {output} ({plural(count, 'episode')}, {output.stat().st_size:,} bytes)"
+    answer(words, {"output": str(output), "runs": found, "episodes": count})
+    _say_rest(run.counts.planned - count, run.counts.planned)
 
 
 def _say_rest(count: int, planned: int) -> None:

@@ -50,7 +50,7 @@ KINDS = {
             "verifiers",
             "TASKSET[,harness=ID]",
             ("verifiers",),
-            ("verifiers>=0.4,<0.5",),
+            ("verifiers>=0.4,<0.5", "uv"),
             "verifiers_tasksets",
         ),
         GuestKind(

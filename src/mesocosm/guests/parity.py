@@ -21,7 +21,7 @@ class PlayedSample(msgspec.Struct, frozen=True):
     failed: str = ""
 
 
-class Difference(msgspec.Struct, frozen=True):
+class ScoreDifference(msgspec.Struct, frozen=True):
     """A score that the two sides disagree about; None is no score."""
 
     task: str
@@ -40,12 +40,12 @@ class SamplePair(msgspec.Struct, frozen=True):
     ours: PlayedSample | None
 
     @property
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[ScoreDifference]:
         """What differs, by the names of scores."""
         theirs = self.theirs.scores if self.theirs is not None else {}
         ours = self.ours.scores if self.ours is not None else {}
         names = dict.fromkeys((*theirs, *ours))
-        found = [Difference(self.task, self.trial, name, theirs.get(name), ours.get(name)) for name in names]
+        found = [ScoreDifference(self.task, self.trial, name, theirs.get(name), ours.get(name)) for name in names]
         return [one for one in found if not _same(one.theirs, one.ours)]
 
     @property

@@ -17,7 +17,7 @@ from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.ids import digest
 from mesocosm.core.run import Run
 from mesocosm.core.task import ROW
-from mesocosm.interop.conversation import ConversationSource, EpisodeConversation, conversations, text_of
+from mesocosm.interop.conversation import ConversationSource, EpisodeConversation, Said, conversations, text_of
 from mesocosm.interop.files import replacing
 from mesocosm.interop.samples import SampleRules, finite
 
@@ -137,7 +137,10 @@ def _trace(
     said: EpisodeConversation,
 ) -> JSON:
     graph = _Graph(said)
-    recorded = [graph.take(call, run.model) for call in calls]
+    if any(map(_places, calls)):
+        recorded = [graph.take(call, run.model) for call in calls]
+    else:
+        recorded = graph.chain(said.messages(episode), calls, run.model)
     failed = [_error(episode)] if episode.failure is not None else list(agent.get("errors") or ())
     settings = run.spec.model
     return {
@@ -202,24 +205,22 @@ class _Graph:
         if not error:
             node = self._node(parent, _message({**call, "role": "assistant", "content": call.get("text")}), at)
             self.nodes[node]["sampled"] = True
-        usage = call.get("usage") or {}
-        cached = int(usage.get("cached") or 0)
-        spent = finite(call.get("latency_s")) or 0.0
-        found: JSON = {
-            "node": node,
-            "model": str(call.get("model") or model),
-            "endpoint": call.get("path"),
-            "finish_reason": _REASONS.get(str(call.get("finish_reason"))),
-            "usage": {
-                "prompt_tokens": max(int(usage.get("prompt") or 0) - cached, 0),
-                "completion_tokens": int(usage.get("completion") or 0),
-                "cached_input_tokens": cached,
-                "reasoning_tokens": int(usage.get("reasoning") or 0),
-                "cost": finite(usage.get("cost_usd")),
-            },
-            "time": {"start": max(at - spent, 0.0), "end": at},
-        }
+        found = {"node": node, **_facts(call, model)}
         return {**found, "error": {"type": "ProviderError", "message": str(error)}} if error else found
+
+    def chain(self, messages: Sequence[Said], calls: Sequence[Mapping[str, Any]], model: str) -> list[JSON]:
+        """Add a conversation of which only the messages are known; return its calls, if they can be told apart."""
+        parent: int | None = None
+        replies = []
+        at = finite(calls[0].get("at")) if calls else None
+        for message in messages:
+            parent = self._node(parent, _message(message), at or 0.0)
+            if message.get("role") == "assistant":
+                self.nodes[parent]["sampled"] = True
+                replies.append(parent)
+        if len(replies) != len(calls):
+            return [{"node": node, "model": model} for node in replies]
+        return [{**_facts(call, model), "node": node} for call, node in zip(calls, replies, strict=True)]
 
     def _node(self, parent: int | None, message: JSON, at: float) -> int:
         # A reply comes back in the next request without what was said beside it, and perhaps in another form.
@@ -230,6 +231,26 @@ class _Graph:
             known = self._known[key] = len(self.nodes)
             self.nodes.append({"parent": parent, "message": message, "sampled": False, "timestamp": at})
         return known
+
+
+def _facts(call: Mapping[str, Any], model: str) -> JSON:
+    """Return what is known about a call beside its messages."""
+    usage = call.get("usage") or {}
+    cached = int(usage.get("cached") or 0)
+    at = finite(call.get("at")) or 0.0
+    return {
+        "model": str(call.get("model") or model),
+        "endpoint": call.get("path"),
+        "finish_reason": _REASONS.get(str(call.get("finish_reason"))),
+        "usage": {
+            "prompt_tokens": max(int(usage.get("prompt") or 0) - cached, 0),
+            "completion_tokens": int(usage.get("completion") or 0),
+            "cached_input_tokens": cached,
+            "reasoning_tokens": int(usage.get("reasoning") or 0),
+            "cost": finite(usage.get("cost_usd")),
+        },
+        "time": {"start": max(at - (finite(call.get("latency_s")) or 0.0), 0.0), "end": at},
+    }
 
 
 def _places(call: Mapping[str, Any]) -> list[int]:

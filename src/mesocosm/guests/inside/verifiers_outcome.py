@@ -19,6 +19,8 @@ _CAUSES = {
 }
 """Causes by the boundary at which a rollout failed. The engine blames the model for a `program_failed` if it was it."""
 _TOO_LONG = ("context_length_exceeded", "maximum context length", "context window")
+_SETUP = "harness setup"
+"""Begins the message of a harness whose packages could not be fetched, which another time they can."""
 _NOT_OF_GRADERS = frozenset({"ProviderError", "SandboxError", "InterceptionError"})
 
 
@@ -73,6 +75,8 @@ def _failed(error: Any, who: str) -> Failed:
     cause = _CAUSES.get(error.type, "environment_error")
     if error.type == "ProviderError" and any(words in error.message for words in _TOO_LONG):
         cause = "context_overflow"
+    if error.type == "HarnessError" and error.message.startswith(_SETUP):
+        cause = "environment_unreachable"
     return Failed(f"{who}{error.type}: {error.message}", cause, error.traceback or "")
 
 
@@ -120,7 +124,7 @@ def _total(trace: Any) -> float | None:
     rewards = list(trace.rewards.values())
     if not trace.ok or not rewards or any(one is None for one in rewards):
         return None
-    return sum(one.value for one in rewards)
+    return float(sum(one.value for one in rewards))
 
 
 def _info(episode: Any) -> dict[str, Any]:

@@ -54,8 +54,9 @@ def _hub_id(name: str, path: Path) -> bool:
 
 
 def _value(text: str) -> Any:
+    """Return an option as JSON, else as text; `null` is the name of a harness."""
     try:
-        return json.loads(text)
+        return text if text == _LEAST else json.loads(text)
     except ValueError:
         return text
 
@@ -140,7 +141,9 @@ def prepared(what: Wanted, container: bool = False) -> Prepared:
         raise Failed(f"tasks={limit} is not a number of tasks", "environment_invalid")
     harness, runtime = options.pop("harness", None), options.pop("runtime", None)
     kind = loaders.env_config_type(what.taskset, environment)
-    roles = {name: one.default for name, one in kind.model_fields.items() if isinstance(one.default, _agent_config())}
+    roles: dict[str, Any] = {
+        name: one.default for name, one in kind.model_fields.items() if isinstance(one.default, _agent_config())
+    }
     raw: dict[str, Any] = {"id": environment, "taskset": {"id": what.taskset}}
     free = [name for name, role in roles.items() if role.harness is None]
     if harness is not None and not free:

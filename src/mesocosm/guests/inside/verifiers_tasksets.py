@@ -28,6 +28,7 @@ MOST_OF_ENDLESS = 100
 """Tasks of a task set without an end, unless the option `tasks` says another number."""
 _OTHER = "http://other.invalid/v1"
 """Address in the configuration of roles that do not play the model under evaluation."""
+_ABSENT = re.compile(r"(taskset|harness|judge|environment) '([^']*)' not found")
 _BASE = frozenset(
     {
         *("idx", "id", "name", "description", "prompt", "system_prompt", "image", "workdir", "agent_user", "skills"),
@@ -213,6 +214,7 @@ class Tasksets:
         from verifiers.v1.utils import loaders
 
         _through_addresses()
+        _fetch_once()
         try:
             _loaded(what.taskset)
             setup = prepared(what, container)
@@ -223,7 +225,7 @@ class Tasksets:
         except Failed:
             raise
         except ModuleNotFoundError as error:
-            raise Failed(_not_found(error, what), "environment_invalid") from error
+            raise Failed(_not_found(error), "environment_invalid") from error
         except (ImportError, AttributeError, TypeError, ValueError) as error:
             raise Failed(str(error), "environment_invalid") from error
         return setup
@@ -270,17 +272,26 @@ def _has_judges(env: Any) -> bool:
     return bool(env.taskset.config.task.judges)
 
 
-def _not_found(error: ModuleNotFoundError, what: Wanted) -> str:
+def _not_found(error: ModuleNotFoundError) -> str:
+    """Return what a name means that cannot be imported: that of nothing, or that of something without its packages."""
+    from verifiers.v1.utils.loaders import builtin_harness_ids
+
     cause = error.__cause__
-    missing = cause.name if isinstance(cause, ModuleNotFoundError) else error.name
-    if missing is not None and missing.replace("_", "-") != what.taskset.rsplit("/", 1)[-1].split("@")[0].replace(
-        "_", "-"
+    missing = str(cause.name if isinstance(cause, ModuleNotFoundError) else error.name)
+    named = _ABSENT.match(str(error))
+    if (
+        named is None
+        or missing.rsplit(".", 1)[-1] != named[2].rsplit("/", 1)[-1].split("@")[0].replace("-", "_").lower()
     ):
-        if str(error).startswith(("harness", "environment", "A harness", "An environment")):
-            return str(error).split(". ")[0]
         return f"it needs the package {missing}, which is not installed beside verifiers"
+    kind, name = named.groups()
+    if kind == "harness":
+        known = [one for one in builtin_harness_ids() if one not in {"node", "utils"}]
+        return f"no harness is called {name}; there are {', '.join(known)}"
+    if kind != "taskset":
+        return f"no {kind} is called {name}"
     names = sorted({entry["id"] for entry in (_entry(path, package) for path, package in _installed()) if entry})
-    return f"no task set is called {what.taskset}; there are {', '.join(names)}, and those of any file or folder"
+    return f"no task set is called {name}; there are {', '.join(names)}, and those of any file or folder"
 
 
 # Calls of the framework to models
@@ -326,6 +337,25 @@ def _through_addresses() -> None:
     judge_client, judge.build_async_openai = judge.build_async_openai, asked_by_judge
 
 
+def _fetch_once() -> None:
+    """Let the scripts of harnesses start from what `uv` has fetched before; only what is missing needs the network."""
+    from verifiers.v1.runtimes.subprocess import SubprocessRuntime
+
+    fetching = SubprocessRuntime.run
+    if getattr(fetching, "of_mesocosm", False):
+        return
+
+    async def run(runtime: Any, argv: list[str], env: dict[str, str]) -> Any:
+        if env.get("UV_OFFLINE") == "false":
+            done = await fetching(runtime, argv, {**env, "UV_OFFLINE": "true"})
+            if done.exit_code == 0:
+                return done
+        return await fetching(runtime, argv, env)
+
+    run.of_mesocosm = True  # type: ignore[attr-defined]
+    SubprocessRuntime.run = run
+
+
 # Tasks
 
 
@@ -353,9 +383,10 @@ def _task(task: Any, place: int) -> dict[str, Any]:
 def _installed() -> Iterator[tuple[Path, str]]:
     """Yield the modules that may hold a task set, each with the package that brings it."""
     framework = importlib.util.find_spec("verifiers")
-    for root in framework.submodule_search_locations or () if framework is not None else ():
-        for found in pkgutil.iter_modules([str(Path(root) / "v1" / "tasksets")]):
-            yield Path(root) / "v1" / "tasksets" / found.name, "verifiers"
+    for place in framework.submodule_search_locations or () if framework is not None else ():
+        own = Path(place) / "v1" / "tasksets"
+        for found in pkgutil.iter_modules([str(own)]):
+            yield own / found.name, "verifiers"
     for package, names in sorted(_by_distribution().items()):
         for name in names:
             for root in map(Path, sys.path):
@@ -380,7 +411,10 @@ def _by_distribution() -> dict[str, set[str]]:
 
 def _entry(path: Path, package: str) -> dict[str, Any] | None:
     """Return what the catalogue says of a module; None if it exports no task set."""
-    files = [path] if path.is_file() else sorted(path.rglob("*.py"))
+    # The docstring of the package itself goes before that of its task set, and that before others.
+    order = {"__init__": 0, "taskset": 1}
+    found = [path] if path.is_file() else path.rglob("*.py")
+    files = sorted(found, key=lambda file: (order.get(file.stem, 2), file))
     trees = {file: _parsed(file) for file in files}
     first = trees.get(path if path.is_file() else path / "__init__.py")
     exported = _exported(first)
@@ -433,10 +467,11 @@ def _needs_container(tree: ast.Module) -> bool:
 
 def _licence(package: str) -> str:
     try:
-        found = metadata.metadata(package)
+        told = metadata.metadata(package)
     except metadata.PackageNotFoundError:
         return ""
-    return str(found.get("License-Expression") or found.get("License") or "").split("\n")[0]
+    named = next((told[name] for name in ("License-Expression", "License") if name in told), "")
+    return str(named).split("\n", 1)[0]
 
 
 def _first_line(text: str | None) -> str:

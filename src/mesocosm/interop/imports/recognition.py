@@ -24,12 +24,14 @@ from mesocosm.interop.imports.inspect_file import (
 from mesocosm.interop.imports.lm_eval_file import is_lm_eval, is_lm_eval_samples, read_lm_eval, results_beside
 from mesocosm.interop.imports.orchestrator_database import is_orchestrator, read_orchestrator
 from mesocosm.interop.imports.tau_file import is_reward_table, is_tau, read_reward_table, read_tau
+from mesocosm.interop.imports.verifiers_file import is_verifiers, read_verifiers
 
-Form = Literal["bundle", "replay", "inspect", "lm-eval", "tau-bench", "tau2-bench", "atif", "orchestrator"]
+Form = Literal["bundle", "replay", "inspect", "lm-eval", "tau-bench", "tau2-bench", "atif", "verifiers", "orchestrator"]
 
 KNOWN = (
     "a bundle (.zip), a replay (.json), an Inspect log (.eval, .json), lm-eval results (results_*.json), tau-bench or "
-    "tau² trajectories (.json), an ATIF trajectory (.json), or the orchestrator.sqlite of the elizaOS benchmarks"
+    "tau² trajectories (.json), an ATIF trajectory (.json), traces.jsonl of verifiers, or the orchestrator.sqlite of "
+    "the elizaOS benchmarks"
 )
 """What can be imported, in words."""
 
@@ -85,6 +87,8 @@ def recognise(path: Path, *, whole: bool = True) -> RecognisedFile:
             "them along",
             beside,
         )
+    if is_verifiers(path):
+        return RecognisedFile(path, "verifiers")
     return _document(path, whole=whole)
 
 
@@ -99,6 +103,8 @@ def read_foreign(found: RecognisedFile, redactor: Redactor) -> Iterator[Imported
         yield from read_tau(path, document, redactor)
     elif found.form == "atif":
         yield from read_trajectories([path], redactor)
+    elif found.form == "verifiers":
+        yield from read_verifiers(path, redactor)
     elif found.form == "orchestrator":
         yield from read_orchestrator(path, redactor)
     else:
