@@ -1,6 +1,7 @@
 """lm-evaluation-harness asks a server by its own `local-completions`: `lm_eval_served.py URL KEY FOLDER TASK…`.
 
-The server's model has the tokens of bytes of tests/foreign/tiny_model.py. Prints `{TASK: {DOC_ID: [[logprob, greedy], …]}}`.
+The tokens of the server's model are bytes, as those of tests/foreign/tiny_model.py. Prints
+`{TASK: {DOC_ID: [[logprob, greedy], …]}}`.
 """
 
 import json
@@ -12,12 +13,12 @@ from lm_eval import simple_evaluate
 from lm_eval.models.openai_completions import LocalCompletionsAPI
 from lm_eval.tasks import TaskManager
 
-_BEGIN, _BYTES = 1, 3
-"""The number of the token that begins a text, and that of the byte 0."""
+_BEGIN, _BYTES, _SPACE = 1, 3, 259
+"""The numbers of the token that begins a text, of that of the byte 0, and of that of a space."""
 
 
 class Bytes(LocalCompletionsAPI):
-    """Completions of texts whose tokens are bytes, with the space that such models put before a text."""
+    """Completions of texts whose tokens are bytes."""
 
     eos_string = None
     prefix_token_id = _BEGIN
@@ -26,12 +27,11 @@ class Bytes(LocalCompletionsAPI):
         """Return the tokens of a text, or of several."""
         if not isinstance(string, str):
             return [self.tok_encode(one) for one in string]
-        return [_BYTES + byte for byte in (" " + string).replace(" ", "\u2581").encode()]
+        return [_SPACE if byte == ord(" ") else _BYTES + byte for byte in string.encode()]
 
     def decode_batch(self, tokens: Any) -> list[str]:
         """Return the texts of tokens."""
-        rows = [bytes(one - _BYTES for one in row).decode().replace("\u2581", " ") for row in tokens]
-        return [row.removeprefix(" ") for row in rows]
+        return [bytes(ord(" ") if one == _SPACE else one - _BYTES for one in row).decode() for row in tokens]
 
 
 url, key, folder, *names = sys.argv[1:]
