@@ -215,7 +215,7 @@ def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         words.append(f"{form}{f' on {data}' if data else ''}")
     return {
         "id": f"lm-eval/{name}",
-        "title": name,
+        "title": about.get("title") or form or kind,
         "description": "; ".join(word for word in words if word),
         "tasks": None,
         "needs": [] if form in {"generate_until", ""} else ["logprobs"],
