@@ -213,13 +213,16 @@ def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         words.append(f"the tag of {len(entry['tags'])} tasks")
     if form:
         words.append(f"{form}{f' on {data}' if data else ''}")
+    facts = [form] if form else []
+    facts += [] if form in {"generate_until", ""} else ["logprobs"]
     return {
         "id": f"lm-eval/{name}",
         "title": about.get("title") or form or kind,
         "description": "; ".join(word for word in words if word),
         "tasks": None,
-        "needs": [] if form in {"generate_until", ""} else ["logprobs"],
+        "needs": [],
         "licence": "",
-        "tags": list(dict.fromkeys([kind, *([form] if form else []), *(entry["tags"] if kind == "task" else ())])),
+        # What the model must be able to do is no need of the machine.
+        "tags": list(dict.fromkeys([kind, *facts, *(entry["tags"] if kind == "task" else ())])),
         "run": f"lm-eval:{name}",
     }
