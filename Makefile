@@ -10,10 +10,13 @@ FOREIGN_PYTHON ?= $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/3.12.*/bin
 OSMOSIS_PYTHONS ?= 3.12 3.13
 python_of = $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/$1.*/bin/python3)),$(shell command -v python$1))
 OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),$(FOREIGN)/osmosis/$(python)/.installed))
+# The frameworks whose benchmarks run here, each in a Python of its own.
+GUESTS := $(FOREIGN)/guests
+GUEST_NAMES ?= step inspect lmeval verifiers openenv mcp harbor
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
-.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices math-forms site man release perf forms lock clean viewer viewer-check screenshots
+.PHONY: demo test collected test-published test-foreign test-osmosis test-bfcl test-guests guest-packages test-ray test-kills wheel test-wheel foreign foreign-packages osmosis-packages check verify-types format docs prices math-forms site man release perf forms lock clean viewer viewer-check screenshots
 
 demo: $(VENV)/.installed
 	@if [ -t 2 ]; then $(BIN)/mesocosm demo; else $(BIN)/mesocosm demo --quiet; fi
@@ -48,6 +51,18 @@ osmosis-packages: $(OSMOSIS)
 # bfcl's `score_official` and the leaderboard's own checker on 60,000 answers of each language family; WRITE=1 keeps what came out.
 test-bfcl: $(VENV)/.installed-test $(FOREIGN)/bfcl/.installed
 	$(BIN)/python -m perf.bfcl $(FOREIGN)/bfcl/bin/python $(COUNT) $(if $(WRITE),--write)
+
+# Benchmarks of other frameworks against the frameworks themselves; GUEST_NAMES="step" installs and tests less than 3 GB.
+test-guests: $(VENV)/.installed-test $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
+	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" MESOCOSM_TEST_GUESTS="$(CURDIR)/$(GUESTS)" \
+	  $(BIN)/pytest -rs -n 2 $(or $(TESTS),$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
+
+guest-packages: $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
+
+$(GUESTS)/%/.installed: requirements/guests/%.txt
+	rm -rf $(@D) && $(if $(filter harbor,$*),$(FOREIGN_PYTHON),$(PYTHON)) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements/guests/$*.txt
+	touch $@
 
 # The executor `ray` on clusters with several nodes on this machine.
 test-ray: $(VENV)/.installed-test $(FOREIGN)/ray/.installed
@@ -146,6 +161,10 @@ lock:
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
 	done
 
+	for name in step inspect lmeval verifiers openenv mcp harbor; do \
+	  $(BIN)/uv pip compile requirements/guests/$$name.in --universal --python-version $$( [ $$name = harbor ] && echo 3.12 || echo 3.11 ) \
+	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/guests/$$name.txt; \
+	done
 	$(BIN)/uv pip compile requirements/ray.in --constraint requirements/test.txt --universal --python-version 3.11 \
 	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/ray.txt
 	$(BIN)/uv pip compile requirements/foreign-bfcl.in --no-deps --universal --python-version 3.11 \

@@ -110,7 +110,7 @@ Usage: mesocosm COMMAND
 
   Files      import export dataset
   Platform   serve worker admin auth team env domain gallery models workspace
-  Health     doctor plugins upgrade-check completion
+  Health     doctor guests plugins upgrade-check completion
 
   mesocosm COMMAND --help   Common: --json --plain --debug --results-dir DIR
 """

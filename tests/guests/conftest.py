@@ -8,8 +8,9 @@ import pytest
 
 from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.guests.benchmark import GuestBenchmark, open_guest
+from mesocosm.guests.benchmark import GuestBenchmark
 from mesocosm.guests.kinds import GuestKind
+from mesocosm.guests.opening import open_guest
 from mesocosm.testing.model_server import ModelServer
 
 HERE = Path(__file__).parent

@@ -18,6 +18,9 @@ class Counter:
             "digest": "e" * 32,
             "oracle": True,
             "max_steps": 10,
+            "metrics": [{"name": "mean_reward", "score": "reward", "low": 0.0, "high": 1.0, "primary": True}]
+            if args.get("bounded")
+            else [],
             "action_space": {"type": "discrete", "enum_values": ["0", "1"]},
         }
 

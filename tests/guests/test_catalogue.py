@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.cli.conftest import invoke
 from tests.guests.conftest import ADDER
 
@@ -11,6 +12,7 @@ from mesocosm.guests.catalogue import entries_of, matching, own_entries
 from mesocosm.guests.interpreter import guests_folder
 from mesocosm.guests.kinds import KINDS
 from mesocosm.guests.messages import CatalogueEntry
+from mesocosm.guests.names import FILE, kept, named_entries
 
 ENTRIES = [
     CatalogueEntry("hard_sums", "adder:hard_sums", "Hard sums", tags=("numbers",)),
@@ -40,6 +42,18 @@ def test_names_come_before_descriptions_and_the_exact_name_first() -> None:
 
 def test_all_words_must_be_there_in_any_case() -> None:
     assert [entry.id for entry in matching(ENTRIES, ["SUMS", "numbers"])] == ["hard_sums"]
+
+
+def test_of_a_framework_that_is_not_here_names_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = invoke("bench", "search", "tau2_airline")
+    assert "inspect:inspect_evals/tau2_airline" in found.out
+    assert "Run one: mesocosm guests install inspect" in found.out
+
+
+def test_what_is_named_is_written_again_as_it_is() -> None:
+    entries = [entry for kind in KINDS.values() for entry in named_entries(kind)]
+    assert kept([replace(entry, missing=False, tags=("group",)) for entry in entries]) == FILE.read_text().split()
 
 
 def test_our_own_benchmarks_are_among_them() -> None:
@@ -88,6 +102,16 @@ def test_run_local_plays_an_environment_of_a_framework() -> None:
 def test_what_cannot_be_heeded_is_refused(words: list[str], said: str) -> None:
     refused = invoke("bench", "run", *words, "-m", "builtin/empty")
     assert [refused.code, said in refused.err] == [2, True]
+
+
+def test_validate_says_that_who_knows_nothing_earns_something() -> None:
+    validated = invoke("validate", "counter:up", "--extra", '{"bounded": true}', "-n", "3")
+    assert [validated.code, "counter/up: solvable · free" in validated.out] == [1, True]
+
+
+def test_without_bounds_validate_does_not_say_what_is_free() -> None:
+    validated = invoke("validate", "counter:up", "-n", "2")
+    assert "not known whether free" in validated.out
 
 
 def test_guests_that_are_not_here_are_listed_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

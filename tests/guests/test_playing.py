@@ -12,7 +12,7 @@ from tests.guests.conftest import ADDER, HERE
 import mesocosm as mc
 from mesocosm.core.failure import EpisodeError, RunAborted, UsageError
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.guests.benchmark import open_guest
+from mesocosm.guests.opening import open_guest
 from mesocosm.testing.fault import Fault
 from mesocosm.testing.model_server import ModelServer
 
@@ -130,7 +130,7 @@ import os, signal, sys
 sys.path.insert(0, {str(HERE.parent.parent)!r})
 import mesocosm as mc
 from mesocosm.core.registry import SOURCES
-from mesocosm.guests.benchmark import open_guest
+from mesocosm.guests.opening import open_guest
 from tests.guests.conftest import ADDER
 SOURCES.register("adder")(lambda ref: open_guest(ADDER, ref))
 ended = []

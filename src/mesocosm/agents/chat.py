@@ -10,15 +10,17 @@ from typing import Any
 import msgspec
 
 from mesocosm.agents.program import ITEM, ProgramAgent
+from mesocosm.agents.tool_servers import ToolServers
 from mesocosm.agents.tool_text import HEADING, calls_at_end, listed
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, UsageError
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, Tool
 from mesocosm.core.ports import Context, Observation
 from mesocosm.core.thought import split_thought
 from mesocosm.core.turn import Answer, CalledTool, Turn, read_turn
+from mesocosm.mcp.offer import ToolOffer, read_offer
 
 _REFUSED = frozenset(("content_filter", "refusal", "safety"))
 _ANSWER_KEYS = {"text", "tool_calls"}
@@ -30,18 +32,23 @@ _HOW_TO_CALL = (
 
 @dataclass(frozen=True, slots=True)
 class ChatOptions:
-    """`system_prompt` precedes the benchmark's own. `tools` is `auto` (API if the model supports it) or `text`."""
+    """`system_prompt` precedes the benchmark's own. `tools` is `auto` (API if the model supports it) or `text`.
+
+    `mcp` are servers with further tools.
+    """
 
     system_prompt: str = ""
     tools: str = "auto"
+    mcp: ToolOffer | None = None
 
 
 def open_chat(options: Mapping[str, Any]) -> "ChatAgent":
     """Return the agent with these options. Raise UsageError for an unknown or invalid option."""
-    unknown = sorted(set(options) - {"system_prompt", "tools"})
+    unknown = sorted(set(options) - {"system_prompt", "tools", "mcp"})
     if unknown:
-        raise UsageError(f"the agent 'chat' has no option {unknown[0]!r}; it has system_prompt and tools")
-    chosen = ChatOptions(**options)
+        raise UsageError(f"the agent 'chat' has no option {unknown[0]!r}; it has system_prompt, tools and mcp")
+    servers = {"mcp": read_offer(options["mcp"])} if "mcp" in options else {}
+    chosen = ChatOptions(**{**options, **servers})
     if chosen.tools not in {"auto", "text"} or not isinstance(chosen.system_prompt, str):
         raise UsageError("options of the agent 'chat': system_prompt is a text, tools is auto or text")
     return ChatAgent(chosen)
@@ -55,6 +62,17 @@ class _Thread:
     messages: list[Message] = field(default_factory=list)
     tools: tuple[Tool, ...] = ()
     open_calls: tuple[ToolCall, ...] = ()
+    results: dict[str, Message] = field(default_factory=dict)
+    """Results of open calls that servers have given already."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What a model said when it called no further tool of a server; `calls` are those of the benchmark's tools."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
 
 
 class ChatAgent:
@@ -66,20 +84,26 @@ class ChatAgent:
     async def play(self, context: Context) -> None:
         """Converse until the episode is over, or hand over to the benchmark's program. Raise EpisodeError."""
         if context.program or context.task.metadata.get(ITEM):
+            if self.options.mcp is not None:
+                raise RunAborted(
+                    f"benchmark {context.info.id!r} runs a program, which has its own tools; leave the MCP servers out"
+                )
             await ProgramAgent().play(context)
             return
         native = context.capabilities.tools and self.options.tools == "auto"
-        talk = _Talk(context, native, self.options.system_prompt)
-        observation = await context.reset()
-        while not context.over:
-            observation = await talk.turn(observation)
+        async with ToolServers(context, self.options.mcp) as servers:
+            talk = Conversation(context, servers, native=native, system_prompt=self.options.system_prompt)
+            observation = await context.reset()
+            while not context.over:
+                observation = await talk.turn(observation)
 
 
-class _Talk:
-    """The state of one episode."""
+class Conversation:
+    """The conversations of one episode with the model. Tools of `servers` are called until the model answers."""
 
-    def __init__(self, context: Context, native: bool, system_prompt: str) -> None:
+    def __init__(self, context: Context, servers: ToolServers, *, native: bool, system_prompt: str = "") -> None:
         self.context = context
+        self.servers = servers
         self.native = native
         self.system_prompt = system_prompt
         self.threads: dict[str, _Thread] = {}
@@ -88,19 +112,51 @@ class _Talk:
     async def turn(self, observation: Observation) -> Observation:
         """Pass the observation to the model and apply its reply. Raise EpisodeError."""
         said = read_turn(observation.data)
+        spoken = await self.spoken(said)
+        answer = Answer("" if spoken.calls and not self.native else spoken.text, tuple(map(_called, spoken.calls)))
+        action: Any = answer.data() if self.threads[said.thread].tools else spoken.text
+        return (await self.context.step(action, reasoning=spoken.reasoning, role=said.thread)).observation
+
+    async def spoken(self, said: Turn) -> Spoken:
+        """Pass a turn to the model, call the tools of servers that it asks for, and return what it says at last.
+
+        Raise EpisodeError: the server failed, or the model called tools too often without an answer.
+        """
         thread = self.threads.setdefault(said.thread, _Thread())
         self._hear(thread, said)
-        reply = await self.context.ask(self._request(thread, said))
-        thought, text = split_thought(reply.text)
-        text, calls = self._read(reply, text, thread)
-        self._check(reply, empty=not text and not calls)
-        self._remember(thread, reply, text, calls)
-        for call in calls:
-            self.context.record(Kind.TOOL_CALL, {"id": call.id, "name": call.name, "arguments": call.arguments})
-        answer = Answer("" if calls and not self.native else text, tuple(map(_called, calls)))
-        action: Any = answer.data() if thread.tools else text
-        reasoning = "\n\n".join(part for part in (reply.reasoning, thought) if part)
-        return (await self.context.step(action, reasoning=reasoning, role=said.thread)).observation
+        reasoning: list[str] = []
+        for called in range(self.servers.rounds + 1):
+            reply = await self.context.ask(self._request(thread, said))
+            thought, text = split_thought(reply.text)
+            text, calls = self._read(reply, text, thread)
+            self._check(reply, empty=not text and not calls)
+            self._remember(thread, reply, text, calls)
+            reasoning += filter(None, (reply.reasoning, thought))
+            served = [call for call in calls if self._is_served(call, thread)]
+            own = tuple(call for call in calls if call not in served)
+            if served and called == self.servers.rounds:
+                break
+            for call in own:
+                self.context.record(Kind.TOOL_CALL, {"id": call.id, "name": call.name, "arguments": call.arguments})
+            thread.results = {call.id: await self.servers.call(call) for call in served}
+            if own or not served:
+                return Spoken(text, own, "\n\n".join(reasoning))
+            self._hear(thread, Turn())
+        raise EpisodeError(
+            Cause.MALFORMED_ACTION,
+            f"the model called tools more than {self.servers.rounds} times in a row; --mcp-rounds allows more",
+        )
+
+    def messages(self, thread: str = "") -> tuple[Message, ...]:
+        """Return the messages of a conversation so far, without those of the system."""
+        return tuple(self.threads[thread].messages)
+
+    def _is_served(self, call: ToolCall, thread: _Thread) -> bool:
+        """Return whether a server answers a call: also one of an unknown name, if the benchmark has no tools."""
+        return self.servers.serves(call.name) or (bool(self.servers.tools) and not thread.tools)
+
+    def _offered(self, thread: _Thread) -> tuple[Tool, ...]:
+        return self.servers.beside(thread.tools)
 
     def _hear(self, thread: _Thread, said: Turn) -> None:
         """Add the benchmark's messages. APIs require the result of every call before any other message."""
@@ -109,18 +165,20 @@ class _Talk:
         if said.tools is not None:
             thread.tools = said.tools
         given = {message.tool_call_id: message for message in said.messages if message.role == "tool"}
+        given |= thread.results
         for call in thread.open_calls:
             result = given.pop(call.id, None) or Message("tool", "(no result)", tool_call_id=call.id)
             thread.messages.append(result if self.native else _spelled(result, call.name))
         rest = (one for one in said.messages if one.role != "tool" or one.tool_call_id in given)
         thread.messages += (one if self.native else _spelled(one) for one in rest)
-        thread.open_calls = ()
+        thread.open_calls, thread.results = (), {}
 
     def _request(self, thread: _Thread, said: Turn) -> ModelRequest:
         settings = self.context.settings
         parts = [self.system_prompt, thread.system]
-        if thread.tools and not self.native:
-            parts.append(f"{HEADING}:\n{listed(thread.tools)}\n{_HOW_TO_CALL}")
+        tools = self._offered(thread)
+        if tools and not self.native:
+            parts.append(f"{HEADING}:\n{listed(tools)}\n{_HOW_TO_CALL}")
         system = "\n\n".join(part for part in parts if part)
         messages = [Message("system", system), *thread.messages] if system else list(thread.messages)
         return ModelRequest(
@@ -130,22 +188,23 @@ class _Talk:
             settings.top_p,
             schema=said.schema if self.context.capabilities.structured else None,
             schema_name="answer",
-            tools=thread.tools if self.native else (),
+            tools=tools if self.native else (),
             timeout_s=settings.timeout_s,
             extra=settings.extra,
         )
 
     def _read(self, reply: ModelReply, text: str, thread: _Thread) -> tuple[str, tuple[ToolCall, ...]]:
         """Return the text of a reply and its tool calls."""
-        if reply.tool_calls or not thread.tools:
-            return text, reply.tool_calls if thread.tools else ()
+        tools = self._offered(thread)
+        if reply.tool_calls or not tools:
+            return text, reply.tool_calls if tools else ()
         whole = _whole(text)
         if whole is not None:
             calls = (
                 ToolCall(call.id or f"call_{n}", call.name, call.arguments) for n, call in enumerate(whole.tool_calls)
             )
             return whole.text, tuple(calls)
-        return text, calls_at_end(text, {tool.name: tool.parameters for tool in thread.tools})
+        return text, calls_at_end(text, {tool.name: tool.parameters for tool in tools})
 
     def _check(self, reply: ModelReply, *, empty: bool) -> None:
         """Raise EpisodeError for a withheld reply or a truncated one without an answer; warn once of truncation."""

@@ -70,8 +70,8 @@ class Decider:
         self._toolbox = toolbox
         self._schema = None if toolbox.tools else setting.schema
 
-    async def decide(self, messages: Sequence[Message], role: str) -> Move | Calls:
-        """Return the model's next action or tool calls.
+    async def decide(self, messages: Sequence[Message], role: str, legal: Sequence[str] = ()) -> Move | Calls:
+        """Return the model's next action or tool calls. If `legal` names any values, no other one is valid.
 
         Raise EpisodeError: malformed_action after the last re-ask, reply_truncated if replies are cut at the token
         limit, refused if the provider withheld the reply, and any error of the model call.
@@ -84,6 +84,8 @@ class Decider:
         while True:
             reply = await self._ask(request, role, cut_off)
             decision = await self._read(reply)
+            if legal and isinstance(decision, Move):
+                decision = _if_legal(decision, legal)
             if not isinstance(decision, MalformedReply):
                 return decision
             cut, enlarged = reply.finish_reason == "length", request.max_tokens > settings.max_tokens
@@ -102,7 +104,7 @@ class Decider:
                 raise _malformed(reply, decision, asked)
             asks_left -= 1
             self._repeat(Cause.MALFORMED_ACTION, decision.reason)
-            request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut)])
+            request = replace(request, messages=[*request.messages, *self._objection(reply, decision, cut, legal)])
 
     async def _ask(self, request: ModelRequest, role: str, cut_off: EpisodeError | None) -> ModelReply:
         """Call the model. If the provider rejects the enlarged token limit, raise the truncation error instead."""
@@ -173,7 +175,9 @@ class Decider:
         message = Message("assistant", said, tool_calls=tuple(calls), blocks=reply.blocks) if native else _answer(reply)
         return Calls(tuple(made), reasoning, message, native)
 
-    def _objection(self, reply: ModelReply, malformed: MalformedReply, cut: bool) -> list[Message]:
+    def _objection(
+        self, reply: ModelReply, malformed: MalformedReply, cut: bool, legal: Sequence[str]
+    ) -> list[Message]:
         """Return the malformed reply and a message that explains the problem."""
         if reply.tool_calls:
             refused = [
@@ -183,15 +187,23 @@ class Decider:
             said = split_thought(reply.text)[1]
             return [Message("assistant", said, tool_calls=reply.tool_calls, blocks=reply.blocks), *refused]
         path: Path = "structured" if self._schema is not None else "tools" if self._toolbox.tools else "text"
+        allowed = f"now one of: {', '.join(legal)}" if legal else self._setting.parser.allowed
         shorter = " It was cut at the token limit, so be shorter." if cut else ""
         text = (
             f"That reply holds no action that can be used: {malformed.reason}.{shorter}\n"
-            f"Allowed is {self._setting.parser.allowed}\n{closing(self._setting.action_space, path)}"
+            f"Allowed is {allowed}\n{closing(self._setting.action_space, path)}"
         )
         return [_answer(reply), Message("user", text)]
 
     def _repeat(self, cause: Cause, message: str) -> None:
         self._context.record(Kind.RETRY, {"cause": cause, "message": message})
+
+
+def _if_legal(move: Move, legal: Sequence[str]) -> Move | MalformedReply:
+    action = move.parsed.action
+    if action in legal or str(action) in legal:
+        return move
+    return MalformedReply(f"{action!r:.80} is not allowed now", move.reasoning)
 
 
 def _answer(reply: ModelReply) -> Message:

@@ -13,6 +13,7 @@ from mesocosm.agents.options import LoopOptions, read_options
 from mesocosm.agents.role_state import RoleState, ToolOutcome
 from mesocosm.agents.swecc import SweccLoop
 from mesocosm.agents.technique import Technique, ToolAnswer
+from mesocosm.agents.tool_servers import ServerTools
 from mesocosm.agents.tool_text import HEADING, offered
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
@@ -66,6 +67,10 @@ class _Play:
         self.context = context
         self.setting = setting
         self.techniques = [equipped.start() for equipped in setting.techniques]
+        self.most_answers = MOST_ANSWERS
+        if (offer := setting.options.mcp) is not None:
+            self.techniques.append(ServerTools(offer))
+            self.most_answers = offer.rounds
         self.toolbox = Toolbox()
         self.path: Path = "text" if setting.schema is None else "structured"
         self.roles: dict[str, RoleState] = {}
@@ -108,7 +113,7 @@ class _Play:
         number = self.context.steps + 1
         prompt = self._prompt(state, observation, number)
         system = self._system(state, observation, number)
-        decision = await decider.decide([system, *state.history.conversation(prompt)], state.role)
+        decision = await decider.decide([system, *state.history.conversation(prompt)], state.role, observation.legal)
         if isinstance(decision, Move):
             self.answers = 0
             state.history.add((*prompt, decision.message))
@@ -190,7 +195,8 @@ class _Play:
             event: dict[str, Any] = {"id": call.id, "name": call.name, "arguments": call.arguments}
             if state.role:
                 event["role"] = state.role
-            self.context.record(Kind.TOOL_CALL, event)
+            if not (isinstance(outcome, ToolAnswer) and outcome.recorded):
+                self.context.record(Kind.TOOL_CALL, event)
             if isinstance(outcome, ToolAnswer):
                 state.results.append(ToolOutcome(call, decision.native, outcome.text))
                 continue
@@ -200,9 +206,9 @@ class _Play:
             if self.context.over:
                 break
         self.answers = 0 if acted else self.answers + 1
-        if self.answers >= MOST_ANSWERS:
+        if self.answers >= self.most_answers:
             raise EpisodeError(
-                Cause.MALFORMED_ACTION, f"the model called tools {MOST_ANSWERS} times in a row without an action"
+                Cause.MALFORMED_ACTION, f"the model called tools {self.most_answers} times in a row without an action"
             )
         return observation
 

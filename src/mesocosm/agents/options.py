@@ -8,6 +8,7 @@ from mesocosm.agents.swecc import PROFILE
 from mesocosm.agents.technique import Technique, check_params, technique_class
 from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.registry import fold, suggestion
+from mesocosm.mcp.offer import ToolOffer, read_offer
 
 Switch = Literal["auto", "on", "off"]
 
@@ -33,7 +34,7 @@ class LoopOptions:
     environment declares (auto). `structured` and `images` are whether to use these capabilities of the model: if it
     declares them (auto), always (on), never (off). `techniques` maps ids to parameters that override those of the vow,
     or to None to switch the technique off; `classes` are the techniques named by reference, as loaded when the run
-    began. A `profile` reproduces another program.
+    began. `mcp` are servers with further tools. A `profile` reproduces another program.
     """
 
     history: Literal["full", "none"] | int = "full"
@@ -47,6 +48,7 @@ class LoopOptions:
     roles: Mapping[str, RoleOptions] = field(default_factory=dict)
     classes: Mapping[str, type[Technique]] = field(default_factory=dict)
     profile: str = ""
+    mcp: ToolOffer | None = None
 
 
 def read_options(given: Mapping[str, Any]) -> LoopOptions:
@@ -160,4 +162,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "techniques": _techniques,
     "roles": _roles,
     "profile": _profile,
+    "mcp": read_offer,
 }

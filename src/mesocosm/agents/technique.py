@@ -33,9 +33,13 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """A tool call is answered with this text; the environment takes no step."""
+    """A tool call is answered with this text; the environment takes no step.
+
+    `recorded`: the technique has recorded the call with its result.
+    """
 
     text: str
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from mesocosm.core.ports import Context as EpisodeContext
 from mesocosm.core.reading import nearest
 from mesocosm.core.registry import import_reference
 from mesocosm.core.task import Task
+from mesocosm.core.turn import Turn
 from mesocosm.engine.earlier_answers import ANSWER, INPUT, MESSAGES, SCORES, Earlier, taken_over
+from mesocosm.mcp.offer import ToolOffer
 
 if TYPE_CHECKING:
     from mesocosm.rollouts.sdk import AgentWorkflow
@@ -120,13 +122,15 @@ class Context:
 class AnsweringAgent:
     """Answers a row with the model, or with a function. Implements core.ports.Agent.
 
-    `earlier` finds answers that need not be asked for again. `seconds` limits one call of the function.
+    `earlier` finds answers that need not be asked for again. `seconds` limits one call of the function. `offer` are
+    servers with tools for the model.
     """
 
     prompt: Prompt
     function: Callable[..., Any] | None = None
     seconds: float | None = None
     earlier: Earlier | None = None
+    offer: ToolOffer | None = None
 
     async def play(self, context: EpisodeContext) -> None:
         """Answer the row of an episode. Raises EpisodeError."""
@@ -140,6 +144,8 @@ class AnsweringAgent:
 
     async def _asked(self, context: EpisodeContext, filled: Any) -> dict[str, Any]:
         messages = messages_of(filled)
+        if self.offer is not None:
+            return await self._with_tools(context, filled, self.offer)
         reply = await context.ask(_request(context, messages))
         if reply.finish_reason.lower() in _REFUSED:
             said = f"the model's provider withheld the reply ({reply.finish_reason})"
@@ -151,6 +157,20 @@ class AnsweringAgent:
                 raise EpisodeError(Cause.REPLY_TRUNCATED, cut)
             context.warn(f"a reply was cut at {most:,} tokens and graded as it stands; max_tokens= raises the limit")
         return {ANSWER: reply.text, MESSAGES: _spoken(filled, reply.text), INPUT: filled}
+
+    async def _with_tools(self, context: EpisodeContext, filled: Any, offer: ToolOffer) -> dict[str, Any]:
+        """Answer with the model, which may call tools before."""
+        from mesocosm.agents.chat import Conversation
+        from mesocosm.agents.tool_servers import ToolServers
+        from mesocosm.models.chat_completions import wire_messages
+
+        messages = tuple(messages_of(filled))
+        async with ToolServers(context, offer) as servers:
+            talk = Conversation(context, servers, native=context.capabilities.tools)
+            spoken = await talk.spoken(Turn(messages))
+        said = [_plain_message(one) for one in msgspec.to_builtins(wire_messages(talk.messages()[len(messages) :]))]
+        before = filled if isinstance(filled, list) else messages_as_dicts(filled)
+        return {ANSWER: spoken.text, MESSAGES: [*before, *said], INPUT: filled}
 
     async def _called(self, context: EpisodeContext, row: Mapping[str, Any], given: Any) -> dict[str, Any]:
         assert self.function is not None

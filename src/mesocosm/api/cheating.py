@@ -12,7 +12,9 @@ from mesocosm.benchmarks.opening import reference
 from mesocosm.benchmarks.parameters import settle
 from mesocosm.core.failure import Incompatible, MesocosmError, UsageError
 from mesocosm.core.model import ModelSettings
-from mesocosm.core.run import AgentSettings, RunSpec, Selection
+from mesocosm.core.ports import Benchmark
+from mesocosm.core.registry import SOURCES
+from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.engine import session
 from mesocosm.models.cheats import CHEATS
 from mesocosm.store import Store, open_store
@@ -45,16 +47,16 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkVerdict:
-    """What all players earned. `floor` is what one may earn who knows nothing, as the descriptor says."""
+    """What all players earned. `floor` is what one may earn who knows nothing; None if nobody says what that is."""
 
     benchmark: str
-    floor: float
+    floor: float | None
     best: float | None
     players: tuple[Played, ...]
 
     def earned(self, one: Played) -> bool:
         """Return whether a player that solves nothing earned more than the floor, beyond chance."""
-        if one.kind == SOLVER or one.value is None:
+        if one.kind == SOLVER or one.value is None or self.floor is None:
             return False
         beyond = one.value if self.floor == 0 or one.low is None else one.low
         return beyond > self.floor
@@ -67,7 +69,7 @@ class BenchmarkVerdict:
 
     def clean(self, kind: str) -> bool | None:
         """Return whether no player of a kind earned anything; None if none of them has a score."""
-        found = [one for one in self.players if one.kind == kind and one.value is not None]
+        found = [one for one in self.players if one.kind == kind and one.value is not None and self.floor is not None]
         return not any(map(self.earned, found)) if found else None
 
     @property
@@ -118,7 +120,7 @@ async def validate_benchmark(
         raise UsageError(f"{descriptor.id}: a lower score is better, so nobody can tell what a cheat earns")
     players: list[Played] = []
     with tempfile.TemporaryDirectory(prefix="mesocosm-validate-") as place:
-        table = _Table(known, parameters, count, Path(place))
+        table = _BenchmarkTable(known, parameters, count, Path(place))
         try:
             for model, (kind, told) in {} if descriptor.offline else _PLAYERS.items():
                 players.append(await table.played(Played(model.removeprefix("builtin/"), kind, told), model, {}))
@@ -135,15 +137,74 @@ async def validate_benchmark(
     return BenchmarkVerdict(descriptor.id, score.floor, best, tuple(players))
 
 
+async def validate_source(
+    ref: BenchmarkRef, count: int, say: Callable[[Played], None], agent: str = ""
+) -> BenchmarkVerdict:
+    """Let every player play `count` tasks of a source's benchmark, `gym:Taxi-v3`; nothing is stored.
+
+    The floor and the best score are the bounds of its ranking metric: without them nobody can tell what is earned for
+    nothing. Raises UsageError, Incompatible.
+    """
+    opened: Benchmark = SOURCES.get(ref.kind)(ref)
+    try:
+        info = opened.info
+        primary = next((metric for metric in info.metrics if metric.primary), None)
+        if primary is not None and not primary.higher_is_better:
+            raise UsageError(f"{info.id}: a lower score is better, so nobody can tell what a cheat earns")
+    finally:
+        await opened.close()
+    played_by = AgentSettings(agent or info.agent or "loop")
+    rate = primary is not None and primary.aggregation == "pass_rate"
+    low, high = (0.0, 1.0) if rate else (None, None) if primary is None else (primary.low, primary.high)
+    players: list[Played] = []
+    with tempfile.TemporaryDirectory(prefix="mesocosm-validate-") as place:
+        table = _Table(Path(place))
+        try:
+            for model, (kind, told) in _PLAYERS.items():
+                one = Played(model.removeprefix("builtin/"), kind, told)
+                if kind == SOLVER and not info.oracle:
+                    players.append(replace(one, missing="the benchmark has no oracle"))
+                else:
+                    spec = RunSpec(ref, ModelSettings(model), played_by, Selection(None, count), parallel=4)
+                    players.append(await table.scored(one, spec))
+                say(players[-1])
+                if players[-1].missing.startswith(_NOT_HERE):
+                    break
+        finally:
+            table.store.close()
+    return BenchmarkVerdict(info.id, low, high, tuple(players))
+
+
 class _Table:
-    """Where all players play one benchmark."""
+    """Where all players play."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self.store: Store = open_store(place / "results.sqlite")
+
+    async def scored(self, one: Played, spec: RunSpec) -> Played:
+        """Return what a player earned in a run."""
+        try:
+            run = await session.run(spec, self.store)
+        except Incompatible as error:
+            return replace(one, missing=f"{_NOT_HERE}{error}")
+        except MesocosmError as error:
+            return replace(one, missing=f"could not play: {error}")
+        found = run.primary
+        if found is None or found.value is None:
+            causes = ", ".join(f"{many} {cause}" for cause, many in (found.missing if found else {}).items())
+            return replace(one, missing=causes or run.error or "no score")
+        return replace(one, value=found.value, low=found.low, high=found.high, scored=found.n_scored, weak=found.weak)
+
+
+class _BenchmarkTable(_Table):
+    """Where all players play one benchmark of the catalogue."""
 
     def __init__(self, known: KnownBenchmark, parameters: Mapping[str, Any], count: int, place: Path) -> None:
+        super().__init__(place)
         self._known = known
         self._parameters = parameters
         self._count = count
-        self._place = place
-        self.store: Store = open_store(place / "results.sqlite")
 
     async def cheated(self, cheat: Cheat) -> Played:
         """Return what a cheat of the descriptor earned."""
@@ -170,14 +231,4 @@ class _Table:
             Selection(None, self._count),
             parallel=4,
         )
-        try:
-            run = await session.run(spec, self.store)
-        except Incompatible as error:
-            return replace(one, missing=f"{_NOT_HERE}{error}")
-        except MesocosmError as error:
-            return replace(one, missing=f"could not play: {error}")
-        found = run.primary
-        if found is None or found.value is None:
-            causes = ", ".join(f"{many} {cause}" for cause, many in (found.missing if found else {}).items())
-            return replace(one, missing=causes or run.error or "no score")
-        return replace(one, value=found.value, low=found.low, high=found.high, scored=found.n_scored, weak=found.weak)
+        return await self.scored(one, spec)

@@ -46,6 +46,8 @@ def evaluate(
     limits: Limits = UNLIMITED,
     name: str = "",
     tags: Sequence[str] = (),
+    mcp: Sequence[str | Mapping[str, Any]] = (),
+    mcp_options: Mapping[str, Any] = {},
     store: str | os.PathLike[str] | None = None,
     fresh: bool = False,
     retry_failed: bool = False,
@@ -81,6 +83,9 @@ def evaluate(
         limits: Budgets and rates.
         name: A name for the run.
         tags: Words to find it by.
+        mcp: MCP servers whose tools the model may call: `"stdio:COMMAND"`, a URL, or a mapping with `server`, `headers`
+            (`{"Authorization": "Bearer $TOKEN"}`; variables are named, their values never stored) and `env`.
+        mcp_options: `rounds` of calls before an answer, `timeout` of each call in seconds, `characters` of a result.
         store: Where results are kept: a folder, a file, or the URL of a database.
         fresh: Start over, whatever finished before.
         retry_failed: Repeat episodes that infrastructure failed.

@@ -22,13 +22,15 @@ from mesocosm.core.ports import Agent, Model, Parts
 from mesocosm.core.ports import Benchmark as BenchmarkPort
 from mesocosm.core.reading import nearest
 from mesocosm.core.redact import Redactor, secret_values
-from mesocosm.core.registry import AGENTS, MODELS, SOURCES, fold
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, fold, option_roles
 from mesocosm.core.run import AgentSettings, BenchmarkRef, RunSpec, Selection
 from mesocosm.core.secret import is_secret
 from mesocosm.datasets.opening import is_hub_id
 from mesocosm.datasets.reading import format_of
 from mesocosm.engine.opening import NoModel, open_parts
 from mesocosm.http.target import visible
+from mesocosm.mcp.address import ServerAddress
+from mesocosm.mcp.offer import ToolOffer, offered_to
 
 T = TypeVar("T")
 Source = Any
@@ -68,6 +70,8 @@ class Arguments:
     limits: Limits = UNLIMITED
     name: str = ""
     tags: Sequence[str] = ()
+    mcp: Sequence[str | Mapping[str, Any]] = ()
+    mcp_options: Mapping[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise UsageError for values that cannot be meant."""
@@ -92,6 +96,19 @@ class Arguments:
                 "results; a model takes its key from the environment"
             )
         self._check_only()
+
+    def offer(self) -> ToolOffer | None:
+        """Ask the MCP servers which tools they offer, and return that; None without servers. Raises UsageError."""
+        from mesocosm.mcp.offer import pin
+
+        if not self.mcp:
+            if self.mcp_options:
+                raise UsageError("mcp_options= is for the servers in mcp=, and there are none")
+            return None
+        unknown = sorted(set(self.mcp_options) - {"rounds", "timeout", "characters"})
+        if unknown:
+            raise UsageError(f"mcp_options= has no {unknown[0]!r}; it has rounds, timeout and characters")
+        return pin(mcp_addresses(self.mcp), **self.mcp_options)
 
     def _check_only(self) -> None:
         if self.only is None:
@@ -152,8 +169,23 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "limits": (Limits, "mesocosm.Limits(…)"),
     "only": ((Sequence, range, type(None)), "a list of numbers or ids"),
     "tags": (Sequence, "a list of words"),
+    "mcp": ((list, tuple), 'a list of servers, each "stdio:COMMAND" or a URL'),
+    "mcp_options": (Mapping, "a mapping from name to value"),
 }
 """What arguments are, and the words for it: a value of another kind would make a record that cannot be read again."""
+
+
+def mcp_addresses(given: Sequence[str | Mapping[str, Any]]) -> list[ServerAddress]:
+    """Return the MCP servers of a call: texts, or mappings with server, headers and env. Raises UsageError."""
+    found = []
+    for one in given:
+        try:
+            address = msgspec.convert({"server": one} if isinstance(one, str) else dict(one), ServerAddress)
+        except (msgspec.ValidationError, TypeError, ValueError) as error:
+            raise UsageError(f'mcp= holds no server: {error}; write "stdio:COMMAND" or a URL') from error
+        address.check()
+        found.append(address)
+    return found
 
 
 def _shown(value: T) -> T:
@@ -212,7 +244,7 @@ def which_model() -> str:
 
 
 def _defined(what: Any, given: Arguments) -> Work | None:
-    if isinstance(what, str) and "@" in what and what.partition("@")[0].endswith(".py"):
+    if isinstance(what, str) and "@" in what and what.partition("@")[0].endswith(".py") and not _of_source(what):
         from mesocosm.core.registry import import_reference
 
         place, _, name = what.partition("@")
@@ -279,8 +311,11 @@ def _answered_work(
     }
     # They are for readers: what is asked is in `prompt`, and counts by its digest.
     options = _shown({key: value for key, value in options.items() if value})
+    if agent is not None and given.mcp:
+        raise UsageError("mcp= gives a model tools; an agent that is a function calls its own")
+    offer = given.offer()
     called = (
-        AgentSettings("chat")
+        offered_to(AgentSettings("chat"), offer)
         if agent is None
         else AgentSettings(
             "function", {"name": agent.name, **({"timeout": given.timeout} if given.timeout else {})}, agent.name
@@ -304,7 +339,7 @@ def _answered_work(
         scored_by_agent=agent is not None,
     )
     answering = AnsweringAgent(
-        prompt, agent.function if agent is not None else None, None if agent is None else given.timeout
+        prompt, agent.function if agent is not None else None, None if agent is None else given.timeout, offer=offer
     )
 
     def parts(spec: RunSpec) -> Parts:
@@ -385,6 +420,14 @@ def installed_sources() -> dict[str, str]:
     return {fold(entry.name): entry.name for entry in SOURCES.entries() if entry.name not in _OWN_KINDS}
 
 
+def _of_source(what: str) -> bool:
+    return (
+        ":" in what
+        and not Path(what.partition("@")[0]).exists()
+        and fold(what.partition(":")[0]) in installed_sources()
+    )
+
+
 def _sourced(scheme: str, name: str, given: Arguments) -> Work:
     """Return the work for what a source has by a name. Raises UnknownName if no package brings the source."""
     installed = installed_sources()
@@ -397,7 +440,27 @@ def _sourced(scheme: str, name: str, given: Arguments) -> Work:
             f"no source is called {scheme!r}{hint} A source comes with a package that has {scheme!r} among its entry "
             "points mesocosm.sources: install it beside mesocosm; `mesocosm plugins` lists what is found"
         )
-    return _played(BenchmarkRef(found, name, dict(given.params)), replace(given, params={}))
+    options, agent = _agent_option(found, given.params, given.agent)
+    return _played(BenchmarkRef(found, name, options), replace(given, params={}, agent=agent))
+
+
+def _agent_option(kind: str, params: Mapping[str, Any], agent: Any) -> tuple[dict[str, Any], Any]:
+    """Return the options of a source, and the agent of the engine: one of the source's own is an option."""
+    options, own = dict(params), option_roles(kind).agent
+    if not own or not isinstance(agent, str) or agent in {entry.name for entry in AGENTS.entries()}:
+        return options, agent
+    return {own: agent, **options}, None
+
+
+def asks_no_model(what: str, params: Mapping[str, Any], agent: str | None = None) -> bool:
+    """Return whether `what` is a source, `SCHEME:NAME`, whose benchmark asks no model. Raises UsageError."""
+    scheme, _, name = what.partition(":")
+    found = installed_sources().get(fold(scheme))
+    if found is None or not name:
+        return False
+    options, _ = _agent_option(found, params, agent)
+    opened: BenchmarkPort = SOURCES.get(found)(BenchmarkRef(found, name, options))
+    return opened.info.offline
 
 
 def _importable(text: str) -> bool:
@@ -456,18 +519,22 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
     _no_rows_arguments(given, ref.source)
     if given.params:
         raise UsageError(f"{ref.source} has no parameters, and params= has {', '.join(given.params)}")
-    called = chosen_model(given)
     opened = benchmark if benchmark is not None else SOURCES.get(ref.kind)(ref)
-    model = given.model_settings(called, max_tokens=opened.info.max_tokens or MAX_TOKENS)
-    name = given.agent if isinstance(given.agent, str) else opened.info.agent or "loop"
+    info = opened.info
+    alone = info.offline and given.model is None
+    called = "builtin/empty" if alone else chosen_model(given)
+    model = given.model_settings(called, max_tokens=info.max_tokens or MAX_TOKENS)
+    own = info.agent or "loop"
+    name = given.agent if isinstance(given.agent, str) else own
     # The options that `run local` records too, so that its run is the same experiment.
     options = dict(USUAL) if (name, ref.kind) == ("loop", "environment") else {}
     if given.system:
         options["system_prompt"] = given.system
-    agent = AgentSettings(name, options)
+    label = "" if isinstance(given.agent, str) else info.agent_label
+    agent = offered_to(AgentSettings(name, options, label), given.offer())
     only = _seeds(given)
     count = given.limit
-    own_tasks = opened.count(Selection()) != _default_seeds()
+    own_tasks = own != "loop" or opened.count(Selection()) != _default_seeds()
     if count is None and only is None and not own_tasks:
         count = SEEDS
     limits = given.limits.stored()
@@ -539,6 +606,7 @@ def _benchmark(name: str, given: Arguments, folder: Path | None = None) -> Work:
 
         output = Path("benchmark_results") / "programs" / new_id()
     spec = benchmark_spec(known, settings, chosen_model(given), agent=label, output=output)
+    spec = msgspec.structs.replace(spec, agent=offered_to(spec.agent, given.offer()))
     model = given.model_settings(spec.model.name, spec.model.temperature, spec.model.max_tokens)
     limits = given.limits.stored()
     if given.timeout is not None:
@@ -559,6 +627,8 @@ def _configured(path: Path, given: Arguments) -> Work:
     from mesocosm.rollouts.spec import SpecOverrides, run_spec
 
     _no_rows_arguments(given, f"the configuration {path}")
+    if given.mcp:
+        raise UsageError(f"the configuration {path} runs a workflow, which has its own tools; leave mcp= out")
     overrides: dict[str, Any] = {}
     if given.trials != 1:
         overrides["evaluation.n"] = given.trials

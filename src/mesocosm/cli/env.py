@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from mesocosm.client.client import Client
     from mesocosm.server.schemas.environment import EnvironmentDetail
 
-TREE = {"test": ("mesocosm.cli.env_test:test", "Test the adapter of this folder: start, reset, step, close.")}
+TREE = {
+    "test": ("mesocosm.cli.env_test:test", "Test the adapter of this folder: start, reset, step, close."),
+    "serve": ("mesocosm.cli.env_serve:serve", "Serve an environment to programs of others: OpenEnv, MCP."),
+}
 EVERY_S = 1.0
 OVER = frozenset({"ready", "failed"})
 SEAM = 400

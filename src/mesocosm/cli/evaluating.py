@@ -20,6 +20,7 @@ from mesocosm.cli.command import (
     view_option,
 )
 from mesocosm.cli.gate_options import GateFlags, gate_options, runs_markdown
+from mesocosm.cli.mcp_options import mcp_arguments, mcp_options
 from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def evaluation_options(command: C) -> C:
         click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tags of the run."),
         click.option("--fresh", is_flag=True, help="Start over, whatever finished before."),
         click.option("--retry-failed", is_flag=True, help="Repeat what infrastructure failed."),
+        mcp_options,
         click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=f"Anything else: {SETTINGS}."),
         click.option("--quiet", is_flag=True, help="Do not show progress."),
         view_option,
@@ -142,6 +144,7 @@ def arguments_of(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, st
             further[name] = value
     if further:
         found["model_args"] = further
+    found |= mcp_arguments(given)
     written = {}
     if limits:
         found["limits"] = limits

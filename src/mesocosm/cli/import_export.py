@@ -1,6 +1,5 @@
-"""`mesocosm export` and `mesocosm import`: write runs to files, and read them into the store."""
+"""`mesocosm export`: write runs to files."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,9 +8,10 @@ import click
 from mesocosm.cli.command import MesocosmCommand, options, plural
 from mesocosm.cli.render import answer, emit
 from mesocosm.cli.results import command_store, find_run
-from mesocosm.core.failure import UnknownName, UsageError
+from mesocosm.core.failure import UsageError
 
 if TYPE_CHECKING:
+    from mesocosm.core.run import Run
     from mesocosm.store import Store
 
 
@@ -22,14 +22,21 @@ TABLES = frozenset({".parquet", ".csv", ".jsonl"})
 @click.command(cls=MesocosmCommand)
 @click.argument("run_ids", nargs=-1, required=True, metavar="RUN...")
 @click.option(
-    "-o", "--output", metavar="FILE", help="Bundle to write, usually NAME.zip; or NAME.parquet, .csv, .jsonl."
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Bundle to write, usually NAME.zip; or NAME.eval, .parquet, .csv, .jsonl; a directory for ATIF.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["bundle", "samples", "inspect", "atif"]), help="Format  [by the name]."
 )
 @click.option("--site", metavar="DIR", help="Directory to write a static site to.")
-def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> None:
+def export(run_ids: tuple[str, ...], output: str | None, form: str | None, site: str | None) -> None:
     """Write runs with all recorded data to one bundle, or to a static site for any web server.
 
     With a name that ends in .parquet, .csv or .jsonl, the samples of one run are written as a table: one line per
-    episode with its scores, labels, tokens, cost, time, failure, prompt and answer.
+    episode with its scores, labels, tokens, cost, time, failure, prompt and answer. NAME.eval is a log of Inspect.
+    With `--format atif`, each episode is a trajectory (ATIF 1.7) in a directory.
 
     `mesocosm import` imports a bundle. A site is the viewer with the selected runs and nothing else: it needs no server
     process, works under any URL (such as GitHub Pages), and contains no paths of this machine.
@@ -38,27 +45,72 @@ def export(run_ids: tuple[str, ...], output: str | None, site: str | None) -> No
     mesocosm export last -o run.zip
     mesocosm export 01a1f2 01a1f3 --site public
     mesocosm export last -o samples.parquet
+    mesocosm export last -o run.eval
+    mesocosm export last --format atif -o trajectories
     """
     if (output is None) == (site is None):
         raise UsageError("name either a bundle to write (-o NAME.zip) or the directory of a site (--site DIR)")
     store = command_store()
     found = list(dict.fromkeys(find_run(store, run_id).id for run_id in run_ids))
     if site is not None:
+        if form is not None:
+            raise UsageError("--format is for files (-o), and a site has only one")
         _export_site(store, found, Path(site))
-    elif output is not None and Path(output).suffix.lower() in TABLES:
-        _export_samples(store, found, Path(output))
     elif output is not None:
-        _export_bundle(store, found, output)
+        writers = {"samples": _export_samples, "inspect": _export_log, "atif": _export_trajectories}
+        form = form or _form_of(Path(output))
+        if form in writers:
+            writers[form](store, found, Path(output))
+        else:
+            _export_bundle(store, found, output)
+
+
+def _form_of(output: Path) -> str:
+    """Return the format that the name of a file says."""
+    suffix = output.suffix.lower()
+    return "samples" if suffix in TABLES else "inspect" if suffix == ".eval" else "bundle"
+
+
+def _only(store: "Store", found: list[str], output: Path) -> "Run":
+    """Return the run to export. Raises UsageError for several."""
+    if len(found) != 1:
+        raise UsageError(
+            f"{output} takes the samples of one run, these are {len(found)}; export each into its own file"
+        )
+    return store.runs.get(found[0])
+
+
+def _export_log(store: "Store", found: list[str], output: Path) -> None:
+    from mesocosm.interop.inspect_log import stored_files, write_log
+
+    run = _only(store, found, output)
+    count = write_log(run, store, stored_files(store.artifacts.of_run(run.id), store.blobs), output)
+    words = f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)"
+    answer(words, {"output": str(output), "runs": found, "samples": count})
+    _say_rest(run.counts.planned - count, run.counts.planned)
+
+
+def _export_trajectories(store: "Store", found: list[str], output: Path) -> None:
+    from mesocosm.interop.atif import write_trajectories
+
+    run = _only(store, found, output)
+    written, without = write_trajectories(run, store, output)
+    words = f"Wrote {output} ({written:,} {'trajectory' if written == 1 else 'trajectories'})"
+    answer(words, {"output": str(output), "runs": found, "trajectories": written, "without_steps": without})
+    if without and not options().json:
+        click.echo(f"{plural(without, 'episode')} without any step, and not in it", err=True)
+    _say_rest(run.counts.planned - written - without, run.counts.planned)
+
+
+def _say_rest(count: int, planned: int) -> None:
+    if count > 0 and not options().json:
+        click.echo(f"{plural(count, 'sample')} of {planned:,} not finished, and not in the file", err=True)
 
 
 def _export_samples(store: "Store", found: list[str], output: Path) -> None:
     from mesocosm.interop.samples import write_samples
 
-    if len(found) != 1:
-        raise UsageError(
-            f"{output} takes the samples of one run, these are {len(found)}; export each into its own file"
-        )
-    run = store.runs.get(found[0])
+    run = _only(store, found, output)
     count = write_samples(run, store, output)
     words = f"Wrote {output} ({plural(count, 'sample')}, {output.stat().st_size:,} bytes)"
     answer(words, {"output": str(output), "runs": found, "samples": count})
@@ -94,57 +146,3 @@ def _export_site(store: "Store", found: list[str], site: Path) -> None:
         f"  {shlex.join(['python3', '-m', 'http.server', '--bind', '127.0.0.1', '--directory', str(site), '8000'])}"
     )
     click.echo("  http://127.0.0.1:8000/")
-
-
-@click.command(cls=MesocosmCommand)
-@click.argument("file")
-def import_(file: str) -> None:
-    """Import the runs of a bundle, or the run of a replay JSON file. Importing twice changes nothing."""
-    from mesocosm.interop.replayed import is_replay
-
-    path = Path(file)
-    taken = _import_replay(path) if is_replay(path) else _import_bundle(path)
-    if options().json:
-        emit({"runs": [{"run_id": run_id, "new_episodes": new} for run_id, new in taken]})
-        return
-    for run_id, new in taken:
-        click.echo(f"imported run {run_id}: {plural(new, 'new episode')}")
-        click.echo(f"  mesocosm run show {run_id}")
-
-
-def _import_replay(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.engine.imported import measured
-    from mesocosm.interop.replayed import read_replay
-
-    replay = read_replay(path)
-    run = measured(replay.run, [entry.episode for entry in replay.entries])
-    store = command_store(create=True)
-    with suppress(UnknownName):
-        here = store.runs.get(run.id)
-        if here.id == run.id and here.signature != run.signature:
-            click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
-            return [(here.id, 0)]
-    return [(run.id, store.bundles.insert(run, replay.entries))]
-
-
-def _import_bundle(path: Path) -> list[tuple[str, int]]:
-    from mesocosm.engine.imported import measured
-    from mesocosm.interop.bundle import Bundle
-    from mesocosm.interop.places import settled
-    from mesocosm.store.blobs import Artifact
-
-    taken = []
-    with Bundle(path) as bundle:
-        bundle.check()
-        store = command_store(create=True)
-        for run_id in bundle.head.runs:
-            artifacts = [
-                Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
-                for item in bundle.artifacts(run_id)
-            ]
-            run = measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
-            new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
-            taken.append((run_id, new))
-        for grouped in bundle.groups():
-            store.groups.insert(grouped.group, grouped.outcomes)
-    return taken

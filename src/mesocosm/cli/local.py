@@ -32,9 +32,6 @@ OWN = (
 )
 """The options in the short help."""
 
-_AS_WHAT = {"--episodes": "--limit"}
-"""Options that `run WHAT` has by another name."""
-
 _SEEDS = re.compile(r"(-?[0-9]+)(?:-(-?[0-9]+))?")
 
 
@@ -97,7 +94,7 @@ def parse_seeds(context: click.Context, parameter: click.Parameter, values: tupl
 
 
 class LocalCommand(MesocosmCommand):
-    """The command; a TOML file makes it `eval run-local`, `gym:ID` and the like `run WHAT`; they have other flags."""
+    """The command; a TOML file makes it `eval run-local`, which has different flags."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -107,12 +104,6 @@ class LocalCommand(MesocosmCommand):
             from mesocosm.cli.eval.run_local import run_local
 
             return run_local.make_context(info_name, args, parent, **extra)
-        from mesocosm.cli.what import named_sources, run_what
-
-        if named_sources(args):
-            split = [word.partition("=") for word in args]
-            words = [_AS_WHAT.get(name, name) + equals + value for name, equals, value in split]
-            return run_what.make_context(info_name, words, parent, **extra)
         return super().make_context(info_name, args, parent, **extra)
 
 

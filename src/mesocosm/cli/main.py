@@ -30,7 +30,7 @@ TREE: Tree = {
     ),
     "search": ("mesocosm.cli.search:search", "Find what was said in all runs, and how often it passed"),
     "view": ("mesocosm.cli.view:view", "Open the results in the browser"),
-    "import": ("mesocosm.cli.import_export:import_", "Import runs from bundles and replay files.", FILES),
+    "import": ("mesocosm.cli.importing:import_", "Import runs from bundles, logs and trajectories.", FILES),
     "export": ("mesocosm.cli.import_export:export", "Export runs to a lossless bundle or a static site.", FILES),
     "dataset": ("mesocosm.cli.dataset:dataset", "Inspect datasets: preview, validate, statistics.", FILES),
     "serve": ("mesocosm.cli.serve:serve", "Run a server and its workers.", PLATFORM),
@@ -68,6 +68,7 @@ TREE: Tree = {
         "Register a domain from a Python file; for repositories use env submit.",
         MORE,
     ),
+    "sandbox": ("mesocosm.cli.sandbox:sandbox", "List and remove containers that runs of task folders left.", MORE),
     "slurm": ("mesocosm.cli.slurm:slurm", "Play runs on the nodes of a Slurm cluster.", MORE),
     "validate": (
         "mesocosm.cli.validate:validate",
@@ -75,6 +76,7 @@ TREE: Tree = {
         MORE,
     ),
     "check": ("mesocosm.cli.check:check", "Play an environment and compare its manifest with the results.", MORE),
+    "parity": ("mesocosm.cli.parity:parity", "Compare our scores with those of a framework's own runner.", MORE),
     "verify": ("mesocosm.cli.verify:verify", "Check stored runs against their checksums and report damage.", MORE),
     "gate": ("mesocosm.cli.gate:gate", "Run a command, compare its runs with a baseline, and pass or fail.", MORE),
     "chaos": (

@@ -51,7 +51,14 @@ class RunCommands(RemoteGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a command, or the one that runs what is named."""
+        """Find a command, or the one that runs what is named; `local gym:ID` is `gym:ID`."""
+        if args[:1] == ["local"]:
+            from mesocosm.cli.sources import named_sources, words_of_local
+
+            if named_sources(args[1:]):
+                from mesocosm.cli.what import run_what
+
+                return args[0], run_what, words_of_local(args[1:])
         if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
             from mesocosm.cli.what import command_of
 

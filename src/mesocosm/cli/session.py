@@ -109,6 +109,11 @@ def resume_run(run_id: str, settings: session.SessionOptions, limits: Mapping[st
     store = open_results(chosen, create=False)
     try:
         run = find_run(store, run_id)
+        if run.kind == "imported" and run.spec.benchmark.kind == "imported":
+            raise UsageError(
+                f"run {run.id} was imported from a file of another program ({run.provenance.get('imported_from')}) and "
+                "cannot be continued here; continue it there, and import the file again"
+            )
         if run.info:
             chosen.part(GateFlags).check_metrics(lambda: [msgspec.convert(run.info, BenchmarkInfo)])
         allowed = float(limits.get("max_missing", run.spec.limits.max_missing))

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from mesocosm.engine.results import Passes
     from mesocosm.store import Store
 
+MOST_STATED = 12
+"""Maximum number of numbers of an imported file that are listed."""
 LONGEST = 300
 """Maximum characters of a question or an answer in a list."""
 MOST_SEEDS = 12
@@ -216,6 +218,7 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
         *([["played on", places]] if (places := _places(run)) else []),
         *(["scan", line] for line in _scans(run)),
         *(["fork", line] for line in _fork(run)),
+        *([["in the file", told]] if (told := _stated(run)) else []),
         ["started", f"{when(run.started_at)}, took {duration(worked(run))}"],
         ["tokens", f"{tokens(run.usage.total)} in {run.usage.calls:,} calls, {money(run.usage.cost_usd)}"],
         ["signature", f"{run.signature} (attempt {run.attempt})"],
@@ -256,6 +259,14 @@ def _fork(run: Run) -> Iterator[str]:
     if isinstance(found, dict):
         edited = ", with another action there" if found.get("edited") else ""
         yield f"of episode {found.get('episode')} (run {found.get('run')}) at step {found.get('step')}{edited}"
+
+
+def _stated(run: Run) -> str:
+    """Return the numbers that the file of an imported run states, as it states them."""
+    found = run.provenance.get("headline")
+    stated = found.items() if isinstance(found, dict) else ()
+    words = [f"{name} {number(value) if isinstance(value, int | float) else '–'}" for name, value in stated]
+    return ", ".join(words[:MOST_STATED]) + (", …" if len(words) > MOST_STATED else "")
 
 
 def _places(run: Run) -> str:

@@ -1,6 +1,6 @@
 """`mesocosm run WHAT`: recognise what is named, and run it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import click
 from mesocosm.cli.command import MesocosmCommand
 from mesocosm.cli.evaluating import EvaluateCall, arguments_of, evaluation_options, models_of, play
 from mesocosm.cli.local import parse_seeds
+from mesocosm.cli.sources import named_sources, needing_none, parameters_of
 from mesocosm.core.failure import UsageError
 
 _REMOTE = ("--remote", "--on")
@@ -40,41 +41,20 @@ def run_what(what: str, **given: Any) -> int:
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """
-    from mesocosm.cli.reachable_models import which_model
-
     models = models_of(given)
-    if not models:
-        raise UsageError(which_model())
     arguments, written = arguments_of(given)
     if given["agent"]:
         arguments["agent"] = given["agent"]
     params = parameters_of(given)
     if params:
         arguments["params"] = params
+    models = models or needing_none(what, params, given["agent"])
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
     if len(set(models)) < len(models):
         raise UsageError("two of these models are the same; leave one out")
     calls = [EvaluateCall(what, {**arguments, "model": model}, model, written) for model in models]
     return play(calls, given, "episode")
-
-
-def parameters_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that flags set, with the interpreter among them. Raises UsageError."""
-    from mesocosm.cli.settings import read_parameters
-
-    return {**read_parameters(given["params"]), **({"python": given["python"]} if given["python"] else {})}
-
-
-def named_sources(words: Sequence[str]) -> list[str]:
-    """Return those of `words` that name a benchmark of a source, such as `gym:Taxi-v3`."""
-    from mesocosm.api.experiments import installed_sources
-    from mesocosm.core.registry import fold
-
-    if not any(":" in word for word in words):
-        return []
-    known = installed_sources()
-    return [word for word in words if word.partition(":")[2] and fold(word.partition(":")[0]) in known]
 
 
 def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
@@ -85,6 +65,8 @@ def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:
     what, rest = words[0], list(words[1:])
     named = {word.partition("=")[0] for word in rest}
     path = Path(what)
+    if named_sources([what]):
+        return run_what, [what, *rest]
     if named & set(_REMOTE) and "@" in what and not what.partition("@")[0].endswith(".py"):
         return _remote(what, rest)
     if path.suffix == ".toml":

@@ -32,8 +32,9 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     signature, so that a change can be attributed. `malformed` is how to handle a reply without a valid action. `files`
     are the digests, by name, of the files that `digest` covers; they show which file has changed. `view` is how people
     are shown its observations (None: as their content suggests). `agent` is the agent that plays it unless another one
-    is named; empty for the step loop. `max_tokens` is the limit of one reply where the user says none. One that needs
-    `logprobs` asks how probable given texts are; the words say what else to do with a model that cannot tell.
+    is named; empty for the step loop. `agent_label` is shown for it instead of its name. `max_tokens` is the limit of
+    one reply where the user says none. One that needs `logprobs` asks how probable given texts are; the words say what
+    else to do with a model that cannot tell.
     """
 
     id: str
@@ -62,6 +63,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     files: dict[str, str] = {}
     view: View | None = None
     agent: str = ""
+    agent_label: str = ""
     max_tokens: int | None = None
     logprobs: str = ""
 

@@ -125,13 +125,15 @@ class OptionRoles:
     `secrets` is the option that lists names of variables with secrets, `variables` the option with a table of
     variables, which may have secret values; empty for none. `local` options (`table.key` inside of another one) only
     say where files are, how this machine runs episodes or for whom, so they do not distinguish runs. `kept` options
-    are paths of files that a run leaves outside the store.
+    are paths of files that a run leaves outside the store. `agent` is the option that takes an agent of the source's
+    own, one that is not installed here.
     """
 
     secrets: str = ""
     variables: str = ""
     local: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
+    agent: str = ""
 
 
 def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:

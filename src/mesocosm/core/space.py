@@ -6,7 +6,7 @@ A space is a leaf (`SpaceSpec`) or a `CompositeSpace` of named spaces. When JSON
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -262,6 +262,13 @@ def _warnings(raw: Mapping[str, Any], leaf: SpaceSpec, path: str) -> Iterator[Pr
     elif raw.get("schema") is not None and not leaf.schema_ref and "schema_ref" not in raw:
         message = f"is no JSON Schema, so any object is allowed: {format_value(raw['schema'])}"
         yield Problem(join(path, "schema"), message, "write the schema as an object", "warning")
+
+
+def narrowed(space: Any, legal: Sequence[str]) -> Any:
+    """Return the part of an action space that is `legal` now: the space itself if nothing is said, or it is no leaf."""
+    if not legal or not isinstance(space, SpaceSpec):
+        return space
+    return SpaceSpec.model_construct(type=SpaceType.DISCRETE, enum_values=list(legal), description=space.description)
 
 
 def json_schema(space: Space) -> dict[str, Any]:

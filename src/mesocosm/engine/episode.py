@@ -12,7 +12,16 @@ from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import AsksJudge, Benchmark, Environment, ExecutorSession, JudgeModel, Planned, Repeats
+from mesocosm.core.ports import (
+    AsksJudge,
+    Benchmark,
+    Environment,
+    ExecutorSession,
+    JudgeModel,
+    Opposed,
+    Planned,
+    Repeats,
+)
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task
@@ -100,6 +109,8 @@ class Player:
         try:
             environment = await self._environment(task, episode.id, episode.trial)
             context.enter(environment)
+            if isinstance(environment, Opposed):
+                environment.oppose(EpisodeJudge(context, self._judged_by))
             await self._play(context)
             context.unanswered()
             if not context.over:

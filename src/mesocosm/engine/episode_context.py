@@ -32,6 +32,7 @@ from mesocosm.core.proxy import (
     ProxyCall,
 )
 from mesocosm.core.run import Limits
+from mesocosm.core.space import narrowed
 from mesocosm.core.task import Task
 from mesocosm.core.thought import split_thought
 from mesocosm.core.usage import Usage
@@ -139,6 +140,7 @@ class EpisodeContext:
         self._warned = warned
         self._environment: Environment | None = None
         self._observation: Any = None
+        self._legal: tuple[str, ...] = ()
         self._cap = _least(self.info.max_steps, limits.episode_steps)
         self._noted: set[str] = set()
         self._asked: Counter[bytes] = Counter()
@@ -312,7 +314,7 @@ class EpisodeContext:
             self.task.id,
             self.trial,
             self._episode.steps,
-            self.action_space,
+            narrowed(self.action_space, self._legal),
             self._observation,
             self.task.input,
             self._oracle,
@@ -555,7 +557,7 @@ class EpisodeContext:
 
     def _observe(self, observation: Observation) -> None:
         with boundary(Cause.ENVIRONMENT_INVALID, "taking in an observation"):
-            self._observation = observation.data
+            self._observation, self._legal = observation.data, observation.legal
             payload: dict[str, Any] = {"data": self._recorder.reference(observation.data, observation.content_type)}
             if observation.content_type != "application/json":
                 payload["content_type"] = observation.content_type

@@ -13,8 +13,8 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.message import Image, Message
 from mesocosm.core.ports import Journal
-from mesocosm.core.redact import BLOB, FACTS, Redactor
-from mesocosm.core.score import Score
+from mesocosm.core.redact import Redactor
+from mesocosm.core.row_redaction import CONTENT, clean_row
 
 CHUNK_EVENTS = 128
 CHUNK_BYTES = 64 * 1024
@@ -22,7 +22,6 @@ BLOB_BYTES = 16 * 1024
 """Content of at least this size is stored once by digest; for less, the reference would cost more than it saves."""
 
 _encode = msgspec.json.Encoder().encode
-_CONTENT = ("input", "target", "reference", "answer", "why", "mistake")
 
 
 class Recorder:
@@ -158,7 +157,7 @@ class Recorder:
         self.written = True
 
     def _row(self) -> Episode:
-        return _clean(msgspec.structs.replace(self.episode, events=self._seq), self._redactor)
+        return clean_row(msgspec.structs.replace(self.episode, events=self._seq), self._redactor)
 
     def _take(self) -> list[Chunk]:
         if not self._lines:
@@ -193,30 +192,9 @@ def redacted(entry: Entry, redactor: Redactor) -> Entry:
         for old, new in names.items():
             raw = raw.replace(old, new)
         chunks.append(chunk if raw == chunk.raw else replace(chunk, raw=raw))
-    row = _clean(entry.episode, redactor)
-    for name in _CONTENT if names else ():
+    row = clean_row(entry.episode, redactor)
+    for name in CONTENT if names else ():
         value = getattr(row, name)
         if is_reference(value) and (named := names.get(value["$blob"].encode())):
             setattr(row, name, {**value, "$blob": named.decode()})
     return Entry(row, chunks, blobs)
-
-
-def _clean(row: Episode, redactor: Redactor) -> Episode:
-    """Remove secrets from a row in place, and return it."""
-    if row.terminal_info:
-        row.terminal_info = redactor.value(row.terminal_info, FACTS)
-    if row.labels:
-        row.labels = redactor.value(row.labels)
-    if row.failure is not None:
-        row.failure = redactor.value(row.failure)
-    for name in _CONTENT:
-        if (value := getattr(row, name)) not in (None, ""):
-            setattr(row, name, redactor.value(value, BLOB))
-    if any(score.explanation for score in row.scores):
-        row.scores = tuple(_explained(score, redactor) for score in row.scores)
-    return row
-
-
-def _explained(score: Score, redactor: Redactor) -> Score:
-    clean = redactor.text(score.explanation)
-    return score if clean == score.explanation else msgspec.structs.replace(score, explanation=clean)

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +26,7 @@ EXIT_S = 1.0
 """Seconds to wait for a process to exit after its connection failed."""
 
 LINES = 20
+_HINT = "\nAn adapter serves until it is stopped: does it call serve(…) when it is run as a script?"
 
 
 class ServerPlace(Protocol):
@@ -68,24 +69,55 @@ async def launch(
     Raise RunAborted, with the last lines that it wrote, if it cannot be started, exits, listens on another port, or
     does not respond within `seconds`.
     """
+
+    def command(port: int) -> Sequence[str]:
+        return [python or sys.executable, adapter.name, "--port", str(port)]
+
+    try:
+        return await launch_command(adapter.name, command, adapter.parent, place, client, seconds=seconds)
+    except RunAborted as error:
+        ends = isinstance(error.__cause__, EndedEarly) and error.__cause__.code == 0
+        raise RunAborted(f"{adapter}: {error}{_HINT if ends else ''}") from error
+
+
+class EndedEarly(EpisodeError):
+    """A server did not come up; `code` is the exit code of its process, None if that still ran."""
+
+    def __init__(self, error: EpisodeError, code: int | None) -> None:
+        super().__init__(error.cause, str(error), detail=error.detail, stderr=error.stderr)
+        self.code = code
+
+
+async def launch_command(
+    name: str,
+    command: Callable[[int], Sequence[str]],
+    cwd: Path,
+    place: ServerPlace,
+    client: HttpClient,
+    *,
+    seconds: float = 30.0,
+) -> Launched:
+    """Start the command for a free port in `cwd` and return it, called `name`, once GET /health succeeds.
+
+    Raise RunAborted as `launch` does; its cause is EndedEarly if the process was started.
+    """
     for left in reversed(range(TRIES)):
         port = free_port()
-        command = [python or sys.executable, adapter.name, "--port", str(port)]
         try:
-            process = await place.start(command, cwd=adapter.parent, port=port)
+            process = await place.start(command(port), cwd=cwd, port=port)
         except EpisodeError as error:
-            raise RunAborted(f"{adapter}: {error}") from error
+            raise RunAborted(str(error)) from error
         try:
             await _answering(process, port, client, seconds)
         except EpisodeError as error:
             await process.stop()
             if not left or not any(sign in error.stderr.lower() for sign in TAKEN):
-                raise RunAborted(f"{adapter}: {error}{_hint(process)}") from error
+                raise RunAborted(str(error)) from EndedEarly(error, process.returncode)
         except BaseException:
             await process.stop()
             raise
         else:
-            return Launched(adapter.name, process, f"http://127.0.0.1:{port}")
+            return Launched(name, process, f"http://127.0.0.1:{port}")
     raise AssertionError("the last try returns or raises")
 
 
@@ -122,9 +154,3 @@ async def _stray(process: ForeignProcess, port: int, client: HttpClient) -> int:
                 continue
             if response.status == 200:
                 return other
-
-
-def _hint(process: ForeignProcess) -> str:
-    if process.returncode != 0:
-        return ""
-    return "\nAn adapter serves until it is stopped: does it call serve(…) when it is run as a script?"

@@ -22,9 +22,9 @@ from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
-from mesocosm.guests.interpreter import GuestPython, python_for
+from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
-from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask
+from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask, OriginalSample
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -168,6 +168,8 @@ class GuestBenchmark:
             raise Incompatible(self.info.id, lacking)
         if self.python.how == "found":
             notice(f"{self.kind.title} runs in {self.python.path}")
+        for words in self.described.notices:
+            notice(words)
 
     async def environment(self, task: Task, episode_id: str) -> Environment:
         """Return the environment of the first repetition of a task."""
@@ -206,6 +208,21 @@ class GuestBenchmark:
         for guest in guests:
             if guest is not None:
                 await guest.close()
+
+    def original(self, base_url: str, key: str, model: str, limit: int | None, trials: int) -> list[OriginalSample]:
+        """Let the framework's own runner play the first `limit` tasks with the model at an address. Blocks.
+
+        Raises UsageError if the source cannot be loaded, EpisodeError if the runner fails or there is none.
+        """
+        found: list[OriginalSample] = []
+
+        def heard(event: Mapping[str, Any]) -> None:
+            found.append(msgspec.convert(event["sample"], OriginalSample))
+
+        _ = self.described
+        asked = {"base_url": base_url, "key": key, "model": model, "limit": limit, "trials": trials}
+        self._started().tell("original", heard, **asked)
+        return found
 
     async def ready(self) -> Guest:
         """Return the guest with its source loaded; a dead one is started again. Raises EpisodeError, RunAborted."""
@@ -377,18 +394,3 @@ def _redacted(error: EpisodeError, redactor: Redactor) -> EpisodeError:
 
 def _last_words(error: EpisodeError) -> str:
     return f"; it said last:\n{error.stderr}" if error.stderr else ""
-
-
-def open_guest(kind: GuestKind, ref: BenchmarkRef) -> GuestBenchmark:
-    """Return the benchmark that a reference names. Raises UsageError, Incompatible."""
-    python = ref.options.get(PYTHON, "")
-    if not isinstance(python, str):
-        raise UsageError(f"python={python!r} is no path of an interpreter")
-    if not ref.source:
-        raise UsageError(f"which one? Write {kind.name}:{kind.source}")
-    found = python_for(kind, python)
-    if kind.stepped:
-        from mesocosm.guests.stepped import SteppedGuest
-
-        return SteppedGuest(kind, ref, found)
-    return GuestBenchmark(kind, ref, found)

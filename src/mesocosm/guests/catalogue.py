@@ -4,7 +4,9 @@ A framework is asked once for each version of its packages; the answer is kept i
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -15,6 +17,7 @@ from mesocosm.core.ids import digest
 from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
+from mesocosm.guests.names import FILE, kept, known_names, named_entries
 from mesocosm.guests.process import Guest, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -26,14 +29,14 @@ FORM = 1
 def entries_of(kind: GuestKind, notice: Callable[[str], None], python: str = "") -> Sequence[CatalogueEntry]:
     """Return what a framework offers here. Raises Incompatible if it is not here, UsageError, EpisodeError."""
     found = python_for(kind, python)
-    facts = facts_of(found.path, kind.imports)
-    if facts is None or not facts.packages:
-        raise Incompatible(kind.title, [f"{found.path} has no {' and '.join(kind.imports)}"])
-    path = _folder() / f"{kind.name}-{digest([FORM, found.path, facts.packages])[:16]}.json"
+    path = _folder() / f"{kind.name}-{digest([FORM, found.path, _installed(found.path)])[:16]}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[CatalogueEntry])
     except (OSError, msgspec.DecodeError):
         notice(f"reading what {kind.title} offers")
+    facts = facts_of(found.path, kind.imports)
+    if facts is None or not facts.packages:
+        raise Incompatible(kind.title, [f"{found.path} has no {' and '.join(kind.imports)}"])
     entries = _asked(kind, found.path)
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -80,14 +83,17 @@ def kept_entries() -> Iterator[tuple[GuestKind, list[CatalogueEntry]]]:
         files = sorted(_folder().glob(f"{kind.name}-*.json"), key=lambda file: file.stat().st_mtime)
         for file in reversed(files):
             try:
-                yield kind, msgspec.json.decode(file.read_bytes(), type=list[CatalogueEntry])
+                yield kind, _read(file, file.stat().st_mtime_ns)
             except (OSError, msgspec.DecodeError):
                 continue
             break
 
 
 def all_entries(notice: Callable[[str], None]) -> tuple[list[CatalogueEntry], list[GuestKind]]:
-    """Return what all frameworks offer that are here, and those that are not. A broken one is reported and left out."""
+    """Return what all frameworks offer, and which frameworks are not here: of those only names are known.
+
+    A broken one is reported and left out.
+    """
     found: list[CatalogueEntry] = []
     lacking: list[GuestKind] = []
     for kind in KINDS.values():
@@ -95,6 +101,7 @@ def all_entries(notice: Callable[[str], None]) -> tuple[list[CatalogueEntry], li
             found += entries_of(kind, notice)
         except Incompatible:
             lacking.append(kind)
+            found += named_entries(kind)
         except (MesocosmError, EpisodeError) as error:
             notice(f"{kind.title} does not say what it offers: {error}")
     return found, lacking
@@ -116,6 +123,19 @@ def matching(entries: Sequence[CatalogueEntry], words: Sequence[str]) -> list[Ca
     return [entry for _, entry in sorted(ranked, key=lambda one: one[0])]
 
 
+def _installed(python: str) -> list[int]:
+    """Return what changes when packages are installed for an interpreter: the times of its folders of packages."""
+    lib = Path(python).parent.parent / "lib"
+    return sorted(place.stat().st_mtime_ns for place in lib.glob("python3*/site-packages"))
+
+
+@lru_cache(maxsize=16)
+def _read(file: Path, changed: int) -> list[CatalogueEntry]:
+    """Return the entries in a file that was changed at a time, which is part of what is remembered."""
+    del changed
+    return msgspec.json.decode(file.read_bytes(), type=list[CatalogueEntry])
+
+
 def _folder() -> Path:
     return guests_folder() / "catalogue"
 
@@ -133,3 +153,15 @@ def _asked(kind: GuestKind, python: str) -> list[CatalogueEntry]:
     finally:
         guest.end()
     return found
+
+
+def main() -> None:
+    """Write the names anew from the frameworks that are installed here; those that are not keep theirs."""
+    entries, lacking = all_entries(lambda message: print(message, file=sys.stderr))
+    missing = {kind.name for kind in lacking}
+    before = [name for name in known_names() if name.partition(":")[0] in missing]
+    FILE.write_text("\n".join(sorted({*kept(entries), *before})) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

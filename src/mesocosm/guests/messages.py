@@ -10,14 +10,19 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `describe` | `source`, `args` | `Described` |
 | `tasks` | | events `{"task": GuestTask}`, then nothing |
 | `play` | those of `reset`, `base_url`, `key`, `model`, `judge`, `seconds`, `sampling` | `Ended` |
-| `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}` |
+| `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}`, see below |
 | `step` | `episode`, `action` | `{"observation", "reward", "terminated", "truncated", "info"}` |
 | `oracle` | `episode` | `{"action"}` |
 | `whole` | `infos`, those of all scored episodes | a list of WholeNumber, for a guest that `Described.whole` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
+| `original` | `base_url`, `key`, `model`, `limit`, `trials` | events `{"sample": OriginalSample}`, then nothing |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
 | `hello` | | `{"python": VERSION}`, once the framework has been imported |
+
+Beside an `observation` there may be its `content_type`, a `system_prompt`, and `legal`: the only actions that are
+allowed next. With `rival`, the opponent acts next, whom the judge of the run plays: its action is the next `step`, null
+for one that the guest is to draw. Numbers under `scores` of the last `info` are scores of the episode.
 """
 
 from typing import Any
@@ -57,7 +62,8 @@ class Described(msgspec.Struct, frozen=True):
     empty for a benchmark that `discovers` them. `tasks` is their number, None where any seed is a task. `needs` names
     what this machine must have (`docker`). `packages` are versions by name. `max_tokens` and `logprobs` are as in
     BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run from;
-    empty if there are none.
+    empty if there are none. The agent plays each of the `roles` in a conversation of its own; the info of a step names
+    the one that acts next under `active_role`.
     """
 
     id: str
@@ -80,7 +86,9 @@ class Described(msgspec.Struct, frozen=True):
     max_tokens: int | None = None
     logprobs: str = ""
     whole: str = ""
+    roles: tuple[str, ...] = ()
     card: dict[str, Any] = {}
+    notices: tuple[str, ...] = ()
 
 
 class GuestTask(msgspec.Struct, frozen=True):
@@ -124,6 +132,15 @@ class CatalogueEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     licence: str = ""
     tags: tuple[str, ...] = ()
     missing: bool = False
+
+
+class OriginalSample(msgspec.Struct, frozen=True):
+    """What the framework's own runner made of one task: its scores, or why it `failed`."""
+
+    place: int
+    trial: int = 0
+    scores: tuple[GuestScore, ...] = ()
+    failed: str = ""
 
 
 class GuestFailure(msgspec.Struct, frozen=True):

@@ -1,9 +1,26 @@
 """The benchmark kinds of guests, as the registry opens them: `inspect:TASK`, `gym:ID` and so on."""
 
+from mesocosm.core.failure import UsageError
 from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef
-from mesocosm.guests.benchmark import PYTHON, GuestBenchmark, open_guest
-from mesocosm.guests.kinds import KINDS
+from mesocosm.guests.benchmark import PYTHON, GuestBenchmark
+from mesocosm.guests.interpreter import python_for
+from mesocosm.guests.kinds import KINDS, GuestKind
+from mesocosm.guests.stepped import SteppedGuest
+
+
+def open_guest(kind: GuestKind, ref: BenchmarkRef) -> GuestBenchmark:
+    """Return the benchmark that a reference names. Raises UsageError, Incompatible."""
+    python = ref.options.get(PYTHON, "")
+    if not isinstance(python, str):
+        raise UsageError(f"python={python!r} is no path of an interpreter")
+    if not ref.source:
+        raise UsageError(f"which one? Write {kind.name}:{kind.source}")
+    found = python_for(kind, python)
+    if kind.stepped:
+        return SteppedGuest(kind, ref, found)
+    return GuestBenchmark(kind, ref, found)
+
 
 _local = declares_options(OptionRoles(local=frozenset({PYTHON})))
 

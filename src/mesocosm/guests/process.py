@@ -107,6 +107,8 @@ class Guest:
         A cancelled call is cancelled in the guest too. Raises EpisodeError: the guest's own failure, or sandbox_failed
         if its process ended.
         """
+        if heard is None and self._talk.alive:
+            return await self._talk.ask_directly(do, fields)
         return await LOOP.do(self._talk.ask(do, fields, heard))
 
     async def close(self) -> None:
@@ -118,13 +120,47 @@ class Guest:
         LOOP.wait(self._talk.close())
 
 
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A request without an answer, and the event loop in which somebody waits for it."""
+
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    heard: Heard | None
+
+    def succeed(self, result: Any) -> None:
+        self._there(_succeed, result)
+
+    def fail(self, error: Exception) -> None:
+        self._there(_fail, error)
+
+    def _there(self, call: Callable[[asyncio.Future[Any], Any], None], value: Any) -> None:
+        # A loop that has been closed waits for nothing.
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(call, self.future, value)
+
+
+def _succeed(future: asyncio.Future[Any], result: Any) -> None:
+    if not future.done():
+        future.set_result(result)
+
+
+def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
 class _Talk(asyncio.Protocol):
-    """Our end of the socket. All of it runs in the thread of the guests."""
+    """Our end of the socket. All of it runs in the thread of the guests, but `ask_directly` and `_send`."""
 
     def __init__(self, command: GuestCommand) -> None:
         self._command = command
         self._numbers = count(1)
-        self._waiting: dict[int, tuple[asyncio.Future[Any], Heard | None]] = {}
+        self._waiting: dict[int, _Waiting] = {}
+        self._writing = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._queued = 0
+        self._lost = False
         self._rest = bytearray()
         self._process: ForeignProcess | None = None
         self._transport: asyncio.Transport | None = None
@@ -144,12 +180,23 @@ class _Talk(asyncio.Protocol):
                 await self._start()
         if not self.alive:
             raise self._gone()
+        return await self._answered(do, fields, heard)
+
+    async def ask_directly(self, do: str, fields: Mapping[str, Any]) -> Any:
+        """Ask from any event loop, without a detour through the thread of the guests: this is what a step costs."""
+        return await self._answered(do, fields, None)
+
+    async def _answered(self, do: str, fields: Mapping[str, Any], heard: Heard | None) -> Any:
         number = next(self._numbers)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = (future, heard)
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting[number] = _Waiting(loop, loop.create_future(), heard)
+        # Whoever comes after the last words were heard would wait for ever.
+        if self._lost:
+            del self._waiting[number]
+            raise self._gone()
         self._send({"id": number, "do": do, **fields})
         try:
-            return await future
+            return await waiting.future
         except asyncio.CancelledError:
             if self.alive and do != "cancel":
                 self._send({"id": 0, "do": "cancel", "of": number})
@@ -174,6 +221,7 @@ class _Talk(asyncio.Protocol):
                 ours.close()
                 raise
         ours.settimeout(0)
+        self._socket = ours
         self._transport, _ = await asyncio.get_running_loop().create_connection(lambda: self, sock=ours)
 
     async def close(self) -> None:
@@ -191,7 +239,27 @@ class _Talk(asyncio.Protocol):
             with tempfile.NamedTemporaryFile(prefix="mesocosm-", suffix=".json", delete=False) as written:
                 written.write(line)
             line = _encode({"file": written.name})
-        self._transport.write(line + b"\n")
+        data = line + b"\n"
+        with self._writing:
+            if not self._queued and not self._transport.get_write_buffer_size():
+                assert self._socket is not None
+                try:
+                    data = data[self._socket.send(data) :]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    # The connection is lost; whoever waits is told so.
+                    return
+                if not data:
+                    return
+            self._queued += 1
+        LOOP.running().call_soon_threadsafe(self._queue, data)
+
+    def _queue(self, data: bytes) -> None:
+        with self._writing:
+            self._queued -= 1
+            if self._transport is not None:
+                self._transport.write(data)
 
     # asyncio.Protocol
 
@@ -214,9 +282,9 @@ class _Talk(asyncio.Protocol):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_S):
                     await self._process.wait()
-        for future, _ in list(self._waiting.values()):
-            if not future.done():
-                future.set_exception(self._gone())
+        self._lost = True
+        for waiting in list(self._waiting.values()):
+            waiting.fail(self._gone())
 
     def _gone(self) -> EpisodeError:
         code = None if self._process is None else self._process.returncode
@@ -234,24 +302,24 @@ class _Talk(asyncio.Protocol):
                 path = Path(message["file"])
                 message = _decode(path.read_bytes())
                 path.unlink(missing_ok=True)
-            future, heard = self._waiting.get(message["id"], (None, None))
+            waiting = self._waiting.get(message["id"])
         except (OSError, TypeError, KeyError, msgspec.DecodeError) as error:
             self._log.remember(f"\nwhat the guest sent cannot be read ({error}): {line[:200]!r}\n".encode())
             if self._transport is not None:
                 self._transport.close()
             return
-        if future is None or future.done():
+        if waiting is None:
             return
         if "event" in message:
-            if heard is not None:
+            if waiting.heard is not None and not waiting.future.done():
                 try:
-                    heard(message["event"])
+                    waiting.heard(message["event"])
                 except Exception as error:  # noqa: BLE001 -- goes to whoever asked
-                    future.set_exception(error)
+                    waiting.fail(error)
         elif "failed" in message:
-            future.set_exception(self._failure(message["failed"]))
+            waiting.fail(self._failure(message["failed"]))
         else:
-            future.set_result(message.get("done"))
+            waiting.succeed(message.get("done"))
 
     def _failure(self, told: Any) -> Exception:
         try:

@@ -8,8 +8,9 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem
-from mesocosm.core.ports import Environment, Observation, Step
-from mesocosm.core.run import Selection
+from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.ports import Environment, JudgeModel, Observation, Step
+from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.space import Space, parse_space
 from mesocosm.core.task import Task
@@ -18,9 +19,14 @@ from mesocosm.environments.contract import Contract
 from mesocosm.environments.scoring import field_score, reward_score
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.guests.benchmark import GuestBenchmark
+from mesocosm.guests.interpreter import GuestPython
+from mesocosm.guests.kinds import GuestKind
+from mesocosm.guests.opponent import Opponent
 from mesocosm.guests.process import Guest
 
 REWARD = "reward"
+MORE = "scores"
+"""Key in the last info: further scores of the episode by name."""
 MEAN_REWARD = Metric("mean_reward", REWARD, primary=True)
 
 
@@ -31,6 +37,10 @@ class SteppedGuest(GuestBenchmark):
     """
 
     _agent, _kind = "", "environment"
+
+    def __init__(self, kind: GuestKind, ref: BenchmarkRef, python: GuestPython) -> None:
+        super().__init__(kind, ref, python)
+        self._lost: set[tuple[str, int]] = set()
 
     @cached_property
     def contract(self) -> Contract:
@@ -48,9 +58,12 @@ class SteppedGuest(GuestBenchmark):
         return self.contract.observation
 
     @cached_property
-    def info(self) -> Any:
+    def info(self) -> BenchmarkInfo:
         """Facts that the guest tells; the metric is the mean reward unless it declares others."""
         info = super().info
+        if self.described.roles:
+            roles = {"technique_id": "multi-agent", "params": {"roles": list(self.described.roles)}}
+            info = msgspec.structs.replace(info, vow={"techniques": [roles]})
         return info if info.metrics else msgspec.structs.replace(info, metrics=(MEAN_REWARD,), discovers=False)
 
     def count(self, selection: Selection) -> int:
@@ -69,10 +82,21 @@ class SteppedGuest(GuestBenchmark):
         """Return one score for each score name in the metrics."""
         del task
         names = dict.fromkeys(metric.score for metric in self.info.metrics)
+        info = episode.terminal_info
+        more = info.get(MORE)
+        own = [name for name in more if name not in names] if isinstance(more, Mapping) else []
         return [
-            reward_score(name, episode) if name == REWARD else field_score(name, name, episode.terminal_info)
-            for name in names
+            *(reward_score(name, episode) if name == REWARD else field_score(name, name, info) for name in names),
+            *(field_score(name, name, more) for name in own),
         ]
+
+    def deadly(self, task: Task, trial: int) -> bool:
+        """Return whether the guest has died before while it played this episode."""
+        return (task.digest(), trial) in self._lost
+
+    def lost(self, task: Task, trial: int) -> None:
+        """Note that the guest died while it played this episode."""
+        self._lost.add((task.digest(), trial))
 
     def _space(self, name: str) -> Space | None:
         declared = getattr(self.described, name)
@@ -87,7 +111,11 @@ class SteppedGuest(GuestBenchmark):
 
 
 class SteppedEpisode:
-    """One episode in the guest. Implements core.ports.Environment."""
+    """One episode in the guest. Implements core.ports.Environment and core.ports.Opposed.
+
+    If the process of the guest ends while it acts, the episode stays pending. When it is played again, it is alone in a
+    second guest; if that ends too, the episode is what ends it, and fails.
+    """
 
     def __init__(self, benchmark: SteppedGuest, task: Task, episode_id: str, trial: int) -> None:
         self._benchmark = benchmark
@@ -95,25 +123,39 @@ class SteppedEpisode:
         self._id = episode_id
         self._trial = trial
         self._guest: Guest | None = None
+        self._alone = False
+        self._rival: Opponent | None = None
+
+    def oppose(self, opponent: JudgeModel) -> None:
+        """Let this model play the opponent, where the guest asks for one."""
+        self._rival = Opponent(opponent, self._benchmark.info, self._benchmark.contract)
 
     async def reset(self) -> Observation:
         """Make the environment in the guest and start it with the seed of its task."""
-        self._guest = await self._benchmark.ready()
+        if self._benchmark.deadly(self._task, self._trial):
+            await self._benchmark.alone.acquire()
+            self._alone = True
+            self._guest = await self._benchmark.spare()
+        else:
+            self._guest = await self._benchmark.ready()
         place = None if self._benchmark.described.tasks is None else self._task.row
         told = await self._ask("reset", task=self._task.id, place=place, trial=self._trial, seed=self._task.seed)
-        return self._observation(told)
+        if told.get("rival"):
+            told = await self._opposed(told)
+        return _observation(told, dict(told.get("info") or {}))
 
     async def step(self, action: Any) -> Step:
-        """Apply one action."""
+        """Apply one action, and those of the opponent that follow it."""
         told = await self._ask("step", action=action)
+        if told.get("rival"):
+            told = await self._opposed(told)
         try:
             return Step(
-                self._observation(told),
+                _observation(told),
                 float(told.get("reward") or 0.0),
                 bool(told.get("terminated")),
                 bool(told.get("truncated")),
                 dict(told.get("info") or {}),
-                notes=self._benchmark.contract.acted(action),
             )
         except (TypeError, ValueError) as error:
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"a step of the guest cannot be read: {error}") from error
@@ -127,11 +169,28 @@ class SteppedEpisode:
     async def close(self) -> None:
         """Close the environment in the guest."""
         guest, self._guest = self._guest, None
-        if guest is not None and guest.alive:
-            try:
+        try:
+            if guest is not None and guest.alive:
                 await guest.ask("leave", episode=self._id)
-            except EpisodeError:
-                return
+        except EpisodeError:
+            return
+        finally:
+            if self._alone:
+                self._alone = False
+                self._benchmark.alone.release()
+
+    async def _opposed(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Let the opponent act until it is the agent's turn or the game is over; return what the agent sees then."""
+        if self._rival is None:
+            raise EpisodeError(Cause.ENVIRONMENT_ERROR, "the guest waits for an opponent, and nobody plays one here")
+        reward = float(told.get("reward") or 0.0)
+        while told.get("rival"):
+            seat = str((told.get("info") or {}).get("active_role", ""))
+            action = await self._rival.act(seat, _observation(told))
+            told = await self._ask("step", action=action)
+            reward += float(told.get("reward") or 0.0)
+        fouls = {"opponent_malformed": self._rival.malformed} if self._rival.malformed else {}
+        return {**told, "reward": reward, "info": {**(told.get("info") or {}), **fouls}}
 
     async def _ask(self, do: str, **fields: Any) -> Mapping[str, Any]:
         if self._guest is None:
@@ -139,20 +198,26 @@ class SteppedEpisode:
         try:
             told = await self._guest.ask(do, episode=self._id, **fields)
         except EpisodeError as error:
-            if error.cause is Cause.SANDBOX_FAILED:
-                self._benchmark.died(self._guest, error)
+            if error.cause is not Cause.SANDBOX_FAILED:
+                raise
+            if self._alone:
+                message = f"{error}, each time it played this episode"
+                raise EpisodeError(Cause.PROGRAM_FAILED, message, stderr=error.stderr) from error
+            self._benchmark.lost(self._task, self._trial)
+            self._benchmark.died(self._guest, error)
             raise
-        self._benchmark.finished()
         if not isinstance(told, Mapping):
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered {do} with {told!r:.80}")
+        if told.get("terminated") or told.get("truncated"):
+            self._benchmark.finished()
         return told
 
-    def _observation(self, told: Mapping[str, Any]) -> Observation:
-        data = told.get("observation")
-        return Observation(
-            data,
-            str(told.get("content_type") or JSON),
-            told.get("system_prompt"),
-            self._benchmark.contract.observed(data),
-            dict(told.get("info") or {}) if "reward" not in told else {},
-        )
+
+def _observation(told: Mapping[str, Any], info: dict[str, Any] | None = None) -> Observation:
+    return Observation(
+        told.get("observation"),
+        str(told.get("content_type") or JSON),
+        told.get("system_prompt"),
+        info=info or {},
+        legal=tuple(map(str, told.get("legal") or ())),
+    )

@@ -116,15 +116,16 @@ class HttpClient:
         headers: Mapping[str, str] = {},
         body: bytes | None = None,
         timeout: float,  # noqa: ASYNC109 -- as in `request`
+        resend: bool = True,
     ) -> AsyncIterator["StreamedResponse"]:
         """Send one request and yield the response as soon as its head has arrived; its body can then be read in pieces.
 
         `timeout` is the longest silence in seconds: until the head, and between two pieces. Leaving the block before
-        the end drops the connection. A dead reused connection is replaced as in `request`. Raises HttpError, also
-        inside the block.
+        the end drops the connection. A dead reused connection is replaced as in `request`, unless `resend` is False.
+        Raises HttpError, also inside the block.
         """
-        call = self._call(method, url, headers, body, timeout, repeatable=True)
-        transport = self._transport(own=None, repeatable=True)
+        call = self._call(method, url, headers, body, timeout, repeatable=resend)
+        transport = self._transport(own=None, repeatable=resend)
         try:
             async with asyncio.timeout(call.timeout):
                 response = await transport.begin(call, most_silence=call.timeout)

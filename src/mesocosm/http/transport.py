@@ -369,7 +369,7 @@ class _PublicResolver(ThreadedResolver):
 
 
 @lru_cache
-def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
+def trusted(file: str | None, folder: str | None) -> ssl.SSLContext | bool:
     """Return the TLS trust setting; aiohttp's default context ignores later changes of the variables."""
     return ssl.create_default_context() if file or folder else True
 
@@ -382,7 +382,7 @@ def _connector(state: ClientState, idle_s: float) -> _Watched:
         connector = _Direct(
             limit=0,
             keepalive_timeout=idle_s,
-            ssl=state.tls or _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+            ssl=state.tls or trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
             resolver=(_PublicResolver if state.public_only else ThreadedResolver)(),
             socket_factory=_public_socket if state.public_only else _socket,
             use_dns_cache=False,

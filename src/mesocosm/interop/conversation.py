@@ -46,6 +46,7 @@ class EpisodeSelection(Protocol):
 @dataclass(slots=True)
 class EpisodeConversation:
     """The parts of a trace that make up the conversation. `calls` are the agent's model calls, not a judge's.
+    `played` are actions, observations and rewards.
 
     Unless `whole`, only the data for the two texts is kept.
     """
@@ -57,13 +58,18 @@ class EpisodeConversation:
     answered: str = ""
     calls: list[Mapping[str, Any]] = field(default_factory=list)
     recorded: dict[int, Said] = field(default_factory=dict)
+    played: list[Event] = field(default_factory=list)
 
     def take(self, raw: bytes, blobs: BlobStore) -> None:
         """Read a piece of the trace: lines of JSON."""
         for line in raw.split(b"\n"):
             head = line[:_HEAD]
             if b'"kind":"observation"' in head:
-                self._observed(_events.decode(line).payload, blobs)
+                event = _events.decode(line)
+                self._observed(event.payload, blobs)
+                self._play(event, blobs)
+            elif b'"kind":"action"' in head or b'"kind":"step_result"' in head:
+                self._play(_events.decode(line), blobs)
             elif b'"kind":"model_call"' in head:
                 self._called(_events.decode(line))
             elif b'"kind":"message"' in head and (self.whole or not self.asked):
@@ -75,6 +81,10 @@ class EpisodeConversation:
         if self.begun is None:
             self.begun = data
         self.ended = data
+
+    def _play(self, event: Event, blobs: BlobStore) -> None:
+        if self.whole:
+            self.played.append(msgspec.structs.replace(event, payload=inline(event.payload, blobs)))
 
     def _called(self, event: Event) -> None:
         payload = event.payload
@@ -95,9 +105,8 @@ class EpisodeConversation:
 
     def messages(self, episode: Episode) -> Sequence[Said]:
         """Return the final messages of the episode, else those of its last model call with the reply."""
-        for found in (_listed(self.ended, "messages"), _listed(episode.terminal_info, "partial")):
-            if found:
-                return found
+        if found := self.stated(episode):
+            return found
         if not self.calls:
             return _listed(self.begun, "prompt")
         last = self.calls[-1]
@@ -107,6 +116,10 @@ class EpisodeConversation:
             if last.get(name):
                 answer[name] = last[name]
         return [*(self.recorded[place] for place in places if place in self.recorded), answer]
+
+    def stated(self, episode: Episode) -> Sequence[Said]:
+        """Return the messages that a rollout says it ended with; empty if it does not."""
+        return _listed(self.ended, "messages") or _listed(episode.terminal_info, "partial")
 
     def texts(self, episode: Episode) -> tuple[str, str]:
         """Return the prompt (the user's last message before the first answer) and the last answer."""

@@ -11,7 +11,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelName, ModelRequest, ModelSettings
 from mesocosm.core.proxy import GONE, JUDGE, Forwarded, ModelRecorder
-from mesocosm.proxy import sse
+from mesocosm.http import sse
 from mesocosm.proxy.api import Api, Asked, MalformedRequest
 from mesocosm.proxy.server import JSON, ProxyReply
 

@@ -10,7 +10,8 @@ from mesocosm.core.message import Image, Message, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.proxy import Protocols
 from mesocosm.core.usage import Usage
-from mesocosm.proxy import api, sse
+from mesocosm.http import sse
+from mesocosm.proxy import api
 from mesocosm.proxy.api import Asked, Calling, Fields, Known, MalformedRequest, Omitted, part, text_of
 
 _REASONS = {

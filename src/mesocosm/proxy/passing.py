@@ -18,11 +18,11 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.model import ModelReply, ModelSettings
 from mesocosm.core.proxy import GONE, JUDGE, Forwarded, ModelRecorder, Reachable, Upstream
 from mesocosm.core.usage import Usage
+from mesocosm.http import sse
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
-from mesocosm.proxy import sse
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
 from mesocosm.proxy.server import JSON, ClientDisconnected, ProxyReply, ProxyRequest
 

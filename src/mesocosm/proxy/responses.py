@@ -11,7 +11,8 @@ from mesocosm.core.message import Image, Message, Role, Text, ToolCall
 from mesocosm.core.model import ModelReply, ModelRequest, ModelSettings, Tool
 from mesocosm.core.proxy import Protocols
 from mesocosm.core.usage import Usage
-from mesocosm.proxy import api, sse
+from mesocosm.http import sse
+from mesocosm.proxy import api
 from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest, Omitted, items_of, part, text_of
 from mesocosm.proxy.completions import image, openai_error
 

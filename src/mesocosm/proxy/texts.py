@@ -8,7 +8,8 @@ import msgspec
 
 from mesocosm.core.message import Message
 from mesocosm.core.model import ModelReply, ModelSettings
-from mesocosm.proxy import api, sse
+from mesocosm.http import sse
+from mesocosm.proxy import api
 from mesocosm.proxy.api import Asked, Fields, Known, MalformedRequest, part, text_of
 from mesocosm.proxy.completions import (
     ChatAssembler,

@@ -99,7 +99,7 @@ def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLim
 
     The filter of system calls is applied if there is one for this architecture (`syscalls.py`).
     """
-    root, syscalls = os.getuid() == 0, _filter_file()
+    root, syscalls = os.getuid() == 0, filter_file()
     filtered = ["--seccomp", _FILTER] if syscalls is not None else []
     opened = ["sh", "-c", f'exec {_FILTER}<"$0" && exec "$@"', str(syscalls)] if syscalls is not None else []
     become = [
@@ -131,7 +131,7 @@ def confined(command: Sequence[str], view: FilesystemView, allowance: ProgramLim
     ]
 
 
-def _filter_file() -> Path | None:
+def filter_file() -> Path | None:
     """Return the file with the seccomp(2) filter, or None; one file serves all programs of this process."""
     scratch = _filter_folder()
     if scratch is None:

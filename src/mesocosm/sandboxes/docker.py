@@ -29,8 +29,8 @@ _OURS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
-    """A container: its image, its limits, and `own`, a private folder for its files."""
+class DockerProgram:
+    """The container of one program: its image, its limits, and `own`, a private folder for its files."""
 
     image: str
     allowance: ProgramLimits
@@ -109,9 +109,9 @@ class Container:
         return f"was killed by the engine, most likely for using more than {self.most_memory >> 20:,} MB of memory"
 
 
-def container(image: str, allowance: ProgramLimits, most_memory: int, own: Path) -> Container:
+def container(image: str, allowance: ProgramLimits, most_memory: int, own: Path) -> DockerProgram:
     """Return a container with a unique name."""
-    return Container(image, allowance, most_memory, own, f"{LABEL}-{uuid.uuid4().hex}")
+    return DockerProgram(image, allowance, most_memory, own, f"{LABEL}-{uuid.uuid4().hex}")
 
 
 def _mount(source: Path, target: Path, *, readonly: bool) -> tuple[str, str]:

@@ -68,6 +68,7 @@ class _Asked:
 class EgressProxy:
     """An HTTP proxy (CONNECT and plain requests) to the named `hosts`, by default to their ports 80 and 443.
 
+    `*.example.com` stands for every host below example.com, `*` for every host.
     Every address that a host resolves to must be public, and the connection goes to the checked address. `loopback`
     names servers of this machine that may be reached too, each as `host:port`. `most_bytes` limits the bytes in both
     directions together. `entrances` maps servers, each `host:port`, to routes with passwords that the program does not
@@ -131,7 +132,7 @@ class EgressProxy:
         if asked.refusal:
             raise OSError(asked.refusal)
         local = asked.place in self.loopback
-        if not local and asked.host not in self.hosts:
+        if not local and not self._named(asked.host):
             raise OSError(f"this host is not allowed; there are: {', '.join(sorted(self.hosts)) or 'none'}")
         if not local and asked.port not in self.ports:
             numbers = " and ".join(map(str, sorted(self.ports)))
@@ -150,6 +151,11 @@ class EgressProxy:
             except OSError as error:
                 failure = OSError(f"no connection to {address}: {error.strerror or 'no answer'}")
         raise failure
+
+    def _named(self, host: str) -> bool:
+        parents = host.split(".")
+        above = (f"*.{'.'.join(parents[place:])}" for place in range(1, len(parents)))
+        return host in self.hosts or "*" in self.hosts or any(name in self.hosts for name in above)
 
     async def _opened(self, asked: _Asked, address: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         if not asked.tls:

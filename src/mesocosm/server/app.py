@@ -54,6 +54,7 @@ NOUNS = (
         "batch_runs",
         "models",
         "techniques",
+        "frameworks",
         "leaderboards",
     ),
     *("gallery", "admin"),

@@ -92,17 +92,17 @@ class Bundles:
         run: Run,
         entries: Iterable[Entry],
         blobs: Iterable[Blob] = (),
-        artifacts: Sequence[Artifact] = (),
+        artifacts: Iterable[Artifact] = (),
         *,
         ending: Callable[[Connection], None] | None = None,
         same_scores: bool = False,
     ) -> int:
         """Insert a run with everything that belongs to it in one transaction; return the number of new episodes.
 
-        The entries of one episode must be adjacent. The call is idempotent: rows with known ids stay. A stored run with
-        fewer finished episodes gets the missing ones, and takes over the state, specification and info given here. The
-        run is not leased afterwards. `ending` is called last in the transaction. With `same_scores` a copy whose known
-        episodes are scored in another way is refused even if nothing in it is new.
+        The entries of one episode must be adjacent; `artifacts` are read after them. The call is idempotent: rows with
+        known ids stay. A stored run with fewer finished episodes gets the missing ones, and takes over the state,
+        specification and info given here. The run is not leased afterwards. `ending` is called last in the transaction.
+        With `same_scores` a copy whose known episodes are scored otherwise is refused even if nothing in it is new.
 
         Raises UsageError if the id belongs to another experiment, if both copies were continued or scored separately,
         or if checksums do not match; RunLeased while a process works on the run; and any exception of the iterables.
@@ -133,7 +133,7 @@ class Bundles:
                 raise _scored_in_two_ways(run.id, other[0])
             if there and (replaced or new):
                 _check_one_copy(connection, run.id, finished, other, replaced=replaced)
-            insert_artifacts(self._database, connection, artifacts)
+            insert_artifacts(self._database, connection, list(artifacts))
             recount(connection, run.id)
             self._seal(connection, run, given)
             refresh_index_row(connection, run.id)

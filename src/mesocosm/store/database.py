@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from pathlib import Path
+from shlex import quote as quote_word
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -32,6 +33,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from mesocosm.core.failure import InfrastructureError, UnknownName, UsageError
 from mesocosm.core.ids import APPLICATION_ID
+from mesocosm.store.foreign_database import own_file
 from mesocosm.store.migrations import migrate
 from mesocosm.store.objects import URL_VARIABLE, Objects
 from mesocosm.store.revision import DATABASE_NAME
@@ -286,7 +288,14 @@ def open_database(place: str | os.PathLike[str], *, create: bool = True, patienc
 def _open_file(path: Path, *, create: bool, patience: float) -> Database:
     if path.is_dir() or not (path.exists() or path.suffix):
         path = path / DATABASE_NAME
+    given, path = path, own_file(path)
     if not path.exists() and not create:
+        if path != given:
+            raise UnknownName(
+                f"{given} belongs to the elizaOS orchestrator, and no run of mesocosm is in {given.parent} yet; "
+                f"take its runs over with: mesocosm import {quote_word(str(given))} --results-dir "
+                f"{quote_word(str(given.parent))}"
+            )
         raise UnknownName(f"there are no results at {path}; run something first, or name the place with --results-dir")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

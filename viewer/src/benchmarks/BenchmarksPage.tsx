@@ -13,6 +13,7 @@ import styles from './BenchmarkList.module.css'
 import { CatalogueNav } from './CatalogueNav'
 import { catalogueQuery } from './catalogueQuery'
 import { LOOK_AGAIN_MS, looking } from './coverage'
+import { FrameworkBenchmarks } from './FrameworkBenchmarks'
 
 export function BenchmarksPage() {
   const { q } = useSearch({ from: '/benchmarks' })
@@ -63,6 +64,7 @@ export function BenchmarksPage() {
           }}
         />
       )}
+      {source.live && <FrameworkBenchmarks q={q ?? ''} />}
     </Page>
   )
 }

@@ -21,6 +21,7 @@ export interface FactGroup {
 }
 
 const LABELS: Record<string, string> = {
+  headline: 'Numbers in the imported file',
   max_tokens: 'Maximum tokens per reply',
   timeout_s: 'Call timeout (s)',
   env_url: 'Environment URL',

@@ -10,6 +10,7 @@ import click
 from mesocosm.cli.bench.catalogue import folders_option
 from mesocosm.cli.command import SETTINGS, Count, FiniteFloat, executor_option, models_option, options
 from mesocosm.cli.limits import chosen_limits, limit_options, same_server_option
+from mesocosm.cli.mcp_options import mcp_offer, mcp_options
 from mesocosm.core.folder import from_home
 
 PARALLEL = 4
@@ -80,6 +81,7 @@ _HOW = (
     ),
     executor_option,
     limit_options("each benchmark"),
+    mcp_options,
     click.option("--cache", metavar="FILE", default="", help="Response cache: identical calls are answered from it."),
     click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help=f"Anything else: {SETTINGS}."),
     click.option("--tag", multiple=True, metavar="TAG", help="Tags of the runs."),
@@ -146,6 +148,8 @@ def on_server(given: Mapping[str, Any]) -> bool:
             raise UsageError(f"--{name} is for runs on a server; add --remote")
     if remote and given.get("judge"):
         raise UsageError("--judge is for runs on this machine; leave it out")
+    if remote and given.get("mcp"):
+        raise UsageError("--mcp is for runs on this machine; leave it out")
     if given["workspace"] and given["solo"]:
         raise UsageError("--workspace and --solo contradict each other; leave one out")
     return remote
@@ -234,6 +238,7 @@ def request_of(given: Mapping[str, Any], **changes: Any) -> Any:
         "agent": given["agent"],
         "judge": given.get("judge", ""),
         "extra": extra,
+        "mcp": mcp_offer(given),
         "temperature": given.get("temperature"),
         "limits": Limits(**{**limits, **chosen_limits(given)}),
         "cache": str(Path(given["cache"]).resolve()) if given["cache"] else "",

@@ -22,6 +22,7 @@ from mesocosm.core.ports import AsksJudge
 from mesocosm.core.registry import SOURCES, fold
 from mesocosm.core.run import Limits, RunSpec
 from mesocosm.engine.group import GroupMember
+from mesocosm.mcp.offer import ToolOffer, offered_to
 from mesocosm.models.endpoint import PROVIDERS, configured
 
 DEFAULT_PROVIDER, DEFAULT_MODEL = "cerebras", "gemma-4-31b"
@@ -48,6 +49,7 @@ class BenchRequest:
     limits: Limits = field(default_factory=Limits)
     parallel: int = 4
     cache: str = ""
+    mcp: ToolOffer | None = None
     tags: tuple[str, ...] = ()
     run_name: str = ""
 
@@ -74,6 +76,7 @@ class BenchRequest:
             "trials": self.trials,
             "seed": self.seed,
             "temperature": self.temperature,
+            **({} if self.mcp is None else {"mcp": [server.shown for server in self.mcp.servers]}),
         }
 
 
@@ -194,6 +197,10 @@ def _member(request: BenchRequest, known: KnownBenchmark, settings: BenchmarkPar
         tags=request.tags,
         output=place,
     )
+    try:
+        spec = msgspec.structs.replace(spec, agent=offered_to(spec.agent, request.mcp))
+    except UsageError as error:
+        return replace(member, reason=str(error))
     if request.run_name:
         spec = msgspec.structs.replace(spec, name=request.run_name)
     if request.judge and _asks_judge(spec):

@@ -70,7 +70,7 @@ def run(**given: Any) -> int:
         # By name: `remote` prints its results with the functions of this module.
         found: int = import_module("mesocosm.cli.bench.remote").run_remote(given)
         return found
-    from mesocosm.cli.what import named_sources
+    from mesocosm.cli.sources import named_sources
 
     if named_sources(given["names"]):
         from mesocosm.cli.bench.sources import run_sources
@@ -328,10 +328,23 @@ def _python(request: "BenchRequest", *, judged: bool) -> str | None:
         "name": request.run_name or None,
         "model": str(name),
         "judge": request.judge if judged else None,
+        **_mcp(request),
     }
     return EvaluateCall(
         request.chosen[0], {key: value for key, value in given.items() if value not in (None, {})}
     ).python()
+
+
+def _mcp(request: "BenchRequest") -> dict[str, Any]:
+    """Return the arguments of `evaluate` for the MCP servers of a request."""
+    if request.mcp is None:
+        return {}
+    servers: list[Any] = []
+    for one in request.mcp.servers:
+        own = {"server": one.server, "headers": one.headers, "env": list(one.env)}
+        servers.append({name: value for name, value in own.items() if value} if one.headers or one.env else one.server)
+    limits = request.mcp.document()
+    return {"mcp": servers, "mcp_options": {name: limits[name] for name in limits if name != "servers"}}
 
 
 def _row(result: "MemberResult", chosen: CommonOptions) -> list[str]:

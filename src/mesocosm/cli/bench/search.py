@@ -20,8 +20,8 @@ from mesocosm.cli.render import emit, table
 def search(words: tuple[str, ...], limit: int, kinds: tuple[str, ...], *, here: bool) -> int:
     """Find benchmarks with all WORDS in their name or description; without words list all.
 
-    Nothing is downloaded: a framework that is installed tells what it offers, once for each version. Of one that is not
-    here only names are known.
+    Nothing is downloaded: a framework that is installed tells what it offers, once after each change of its packages.
+    Of one that is not here only names are known.
 
     \b
     mesocosm bench search airline
@@ -53,8 +53,10 @@ def search(words: tuple[str, ...], limit: int, kinds: tuple[str, ...], *, here: 
     if lacking:
         names = " ".join(kind.name for kind in lacking)
         click.echo(f"Not here: {names}. mesocosm guests install NAME brings one.")
-    if rows:
-        click.echo(f"Run one: mesocosm bench run {shown[0].run} -m MODEL")
+    if shown:
+        name = shown[0].run
+        first = f"mesocosm guests install {name.partition(':')[0]}\n         " if shown[0].missing else ""
+        click.echo(f"Run one: {first}mesocosm bench run {name} -m MODEL")
     return 0
 
 

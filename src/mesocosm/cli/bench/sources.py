@@ -8,7 +8,7 @@ import click
 from mesocosm.cli.bench import flags
 from mesocosm.cli.command import options
 from mesocosm.cli.evaluating import EvaluateCall, play
-from mesocosm.cli.what import named_sources, parameters_of
+from mesocosm.cli.sources import named_sources, needing_none, parameters_of
 from mesocosm.core.failure import UsageError
 
 _CANNOT = {
@@ -31,8 +31,6 @@ _LIMITS = {
 
 def run_sources(given: Mapping[str, Any]) -> int:
     """Run each named benchmark with each named model; return the worst exit code. Raises UsageError."""
-    from mesocosm.cli.reachable_models import which_model
-
     names = list(given["names"])
     others = [name for name in names if name not in named_sources(names)]
     if others:
@@ -43,8 +41,6 @@ def run_sources(given: Mapping[str, Any]) -> int:
     if options().executor != "auto":
         raise UsageError(f"{names[0]} is played in this process; leave --executor out")
     models = flags.models_of(given)
-    if not models:
-        raise UsageError(which_model())
     if len(set(models)) < len(models):
         raise UsageError("two of these models are the same; leave one out")
     if given["name"] and len(names) > 1:
@@ -54,7 +50,8 @@ def run_sources(given: Mapping[str, Any]) -> int:
         if place:
             click.echo()
         arguments, written = _arguments(given)
-        calls = [EvaluateCall(name, {**arguments, "model": model}, model, written) for model in models]
+        asked = models or needing_none(name, arguments.get("params", {}), given["agent"])
+        calls = [EvaluateCall(name, {**arguments, "model": model}, model, written) for model in asked]
         codes.append(play(calls, {**given, "fresh": given["force"], "retry_failed": given["rerun_failed"]}, "task"))
     return max(codes)
 

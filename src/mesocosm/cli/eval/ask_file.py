@@ -14,8 +14,17 @@ if TYPE_CHECKING:
 DATA = "data"
 """The key that makes a TOML file a configuration of this kind."""
 _TEXTS = ("system", "expected", "answers", "rubric", "agent", "judge", "name")
-_LISTS = {"prompt": "prompts", "grader": "graders", "model": "models", "tags": "tags", "fail_if": "fail_if"}
-_NUMBERS = ("limit", "trials", "parallel", "budget")
+_LISTS = {
+    "prompt": "prompts",
+    "grader": "graders",
+    "model": "models",
+    "tags": "tags",
+    "fail_if": "fail_if",
+    "mcp": "mcp",
+    "mcp_header": "mcp_header",
+    "mcp_env": "mcp_env",
+}
+_NUMBERS = ("limit", "trials", "parallel", "budget", "mcp_rounds", "mcp_timeout", "mcp_characters")
 KNOWN = (DATA, *_LISTS, *_TEXTS, *_NUMBERS, "set")
 
 

@@ -331,7 +331,11 @@ class Dispatcher:
             (planned,) = shard.left.values()
             what = f"the process that played this episode ended {TRIES} times: {reason}"
             kind = self._session.parts.benchmark.info.kind
-            cause = Cause.ENVIRONMENT_ERROR if kind in {"environment", "python", "hosted"} else Cause.PROGRAM_FAILED
+            cause = (
+                Cause.ENVIRONMENT_ERROR
+                if kind in {"environment", "python", "hosted", "openenv"}
+                else Cause.PROGRAM_FAILED
+            )
             self._session.ended(planned, await record_lost(self._session, planned, EpisodeError(cause, what)))
 
     # Shards

@@ -138,7 +138,7 @@ def _open_callers(session: ExecutorSession, share: PoolShare | None) -> Callers:
     model = judge = _caller(session, share, parts.model, spec.model, asked, session.served)
     if parts.judge is not None and spec.judge is not None:
         judge = _caller(session, share, parts.judge, spec.judge, judging, session.judge_served)
-    kind = "environment" if info.kind in {"hosted", "python"} else info.kind
+    kind = "environment" if info.kind in {"hosted", "python", "openenv"} else info.kind
     world = _endpoint(session, f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world, changed)
     endpoints += [asked, judging, world]
     return Callers(model, judge, world)

@@ -65,7 +65,10 @@ class _Session:
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self.send, message)
             return
-        line = json.dumps(_plain(message), ensure_ascii=False, allow_nan=False, default=_shown)
+        try:
+            line = _encode(message)
+        except (TypeError, ValueError):
+            line = _encode(_plain(message))
         data = line.encode("utf-8", "backslashreplace")
         if len(data) > LONGEST_LINE:
             file, name = tempfile.mkstemp(prefix="mesocosm-", suffix=".json")
@@ -86,32 +89,44 @@ class _Session:
             if task is not None:
                 task.cancel()
             return
-        task = self._loop.create_task(self._answer(number, do, request))
+        # What is done at once needs no task.
+        try:
+            tell = Tell(self, number)
+            method = getattr(self._framework, do, None) if do != "hello" else _hello
+            found: Any = (method or _unknown(do))(tell=tell, **request)
+            if not (inspect.isgenerator(found) or inspect.isawaitable(found)):
+                self.send({"id": number, "done": found})
+                return
+        except (Exception, SystemExit) as error:  # noqa: BLE001 -- foreign code
+            self._fail(number, error)
+            return
+        task = self._loop.create_task(self._answer(number, tell, found))
         self.tasks[number] = task
         task.add_done_callback(lambda _: self.tasks.pop(number, None))
 
-    async def _answer(self, number: int, do: str, fields: dict[str, Any]) -> None:
-        tell = Tell(self, number)
+    async def _answer(self, number: int, tell: Tell, found: Any) -> None:
         try:
-            method = getattr(self._framework, do, None) if do != "hello" else _hello
-            found: Any = (method or _unknown(do))(tell=tell, **fields)
             if inspect.isgenerator(found):
                 for event in found:
                     tell.event(cast("Mapping[str, Any]", event))
                     # What was yielded must leave before more is made.
                     await self._writer.drain()
                 found = None
-            elif inspect.isawaitable(found):
+            else:
                 found = await found
             self.send({"id": number, "done": found})
         except asyncio.CancelledError:
             self.send({"id": number, "failed": {"message": "cancelled", "cause": "cancelled", "detail": ""}})
-        except Failed as error:
-            self.send({"id": number, "failed": {"message": str(error), "cause": error.cause, "detail": error.detail}})
         except (Exception, SystemExit) as error:  # noqa: BLE001 -- foreign code
+            self._fail(number, error)
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        if isinstance(error, Failed):
+            failed = {"message": str(error), "cause": error.cause, "detail": error.detail}
+        else:
             frames = "".join(traceback.format_exception(type(error), error, error.__traceback__)[-_FRAMES:])
             failed = {"message": f"{type(error).__name__}: {error}", "cause": "environment_error", "detail": frames}
-            self.send({"id": number, "failed": failed})
+        self.send({"id": number, "failed": failed})
 
 
 def _hello(**_: Any) -> dict[str, str]:
@@ -152,6 +167,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(one) for one in value]
     return value
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_shown).encode
 
 
 def finite(value: Any) -> float | None:

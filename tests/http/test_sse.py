@@ -2,7 +2,7 @@
 
 import pytest
 
-from mesocosm.proxy.sse import DONE, Splitter, data_of, event
+from mesocosm.http.sse import DONE, Splitter, data_of, event
 
 STREAM = b"data: one\n\nevent: x\r\ndata: two\r\ndata: more\r\n\r\n: nothing\n\ndata:three\r\rdata: [DONE]\n\n"
 EVENTS = [b"data: one\n\n", b"event: x\r\ndata: two\r\ndata: more\r\n\r\n", b": nothing\n\n", b"data:three\r\r", DONE]

@@ -1,0 +1,128 @@
+"""Recorded replies, served to a framework's own runner and to ours alike.
+
+A file has a JSON object a line: `{"asked": TEXT, "reply": TEXT}`, where TEXT is the last message of a request. A
+conversation is told from others with the same last message by `"messages": [{"role", "content"}, …]` instead of
+`asked`. A reply that calls tools has `"tool_calls": [{"name": …, "arguments": {…}}]`.
+"""
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mesocosm.core.failure import InvalidInput, Problem, UsageError
+from mesocosm.core.ids import digest
+from mesocosm.testing.dialect import ScriptedAnswer
+from mesocosm.testing.model_server import ModelServer
+
+MODEL, KEY = "recorded", "recorded"
+"""Name and key under which the replies are served."""
+_SHOWN = 200
+
+
+class RecordedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call of a tool in a recorded reply."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class RecordedReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line of the file."""
+
+    reply: str = ""
+    asked: str | None = None
+    messages: list[dict[str, Any]] | None = None
+    tool_calls: list[RecordedCall] = []
+
+    @property
+    def answer(self) -> ScriptedAnswer:
+        """What the model says."""
+        calls = tuple((call.name, call.arguments) for call in self.tool_calls)
+        return ScriptedAnswer(self.reply, tool_calls=calls, finish_reason="tool_calls" if calls else "stop")
+
+
+class RecordedReplies:
+    """The replies of a file, by what was asked. `unknown` are the questions without one, in order."""
+
+    def __init__(self, replies: Mapping[str, ScriptedAnswer]) -> None:
+        self._replies = replies
+        self.unknown: list[str] = []
+        self.asked = 0
+
+    def answer(self, body: Mapping[str, Any]) -> ScriptedAnswer:
+        """Return the reply to a request; an empty one, and a note in `unknown`, if there is none."""
+        self.asked += 1
+        messages: Sequence[Mapping[str, Any]] = body.get("messages") or [{"content": body.get("prompt")}]
+        last = _text(messages[-1].get("content"))
+        found = self._replies.get(_whole(messages)) or self._replies.get(last)
+        if found is None:
+            self.unknown.append(last[:_SHOWN])
+            return ScriptedAnswer("")
+        return found
+
+
+def read_replies(path: Path) -> RecordedReplies:
+    """Read a file of replies. Raises UsageError if there is none, InvalidInput for lines that cannot be read."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    found: dict[str, ScriptedAnswer] = {}
+    problems = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            one = msgspec.json.decode(line, type=RecordedReply)
+        except msgspec.DecodeError as error:
+            problems.append(Problem(f"line {number}", str(error)))
+            continue
+        if (one.asked is None) == (one.messages is None):
+            problems.append(Problem(f"line {number}", "has not exactly one of 'asked' and 'messages'"))
+            continue
+        key = one.asked if one.asked is not None else _whole(one.messages or [])
+        if found.setdefault(key, one.answer) != one.answer:
+            problems.append(Problem(f"line {number}", "answers what an earlier line answers, in another way"))
+    if problems:
+        raise InvalidInput(str(path), problems)
+    if not found:
+        raise UsageError(f"{path} has no replies")
+    return RecordedReplies(found)
+
+
+def _whole(messages: Sequence[Mapping[str, Any]]) -> str:
+    return digest([[message.get("role"), _text(message.get("content"))] for message in messages])
+
+
+def _text(content: Any) -> str:
+    """Return the text of a message; pieces that are no text leave none."""
+    if isinstance(content, str):
+        return content
+    pieces = content if isinstance(content, list) else []
+    return "".join(str(piece.get("text", "")) for piece in pieces if isinstance(piece, dict))
+
+
+class ReplyServer:
+    """Serves replies on loopback from a thread of its own, so that blocking callers can use it."""
+
+    def __init__(self, replies: RecordedReplies) -> None:
+        self._server = ModelServer(replies.answer, keep=0)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="mesocosm-replies", daemon=True)
+
+    def __enter__(self) -> str:
+        """Start, and return the base URL for OpenAI clients."""
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._server.start(), self._loop).result()
+        return self._server.openai_url
+
+    def __exit__(self, *_: object) -> None:
+        """Stop."""
+        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

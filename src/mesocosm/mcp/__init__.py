@@ -1,0 +1,1 @@
+"""Servers of the Model Context Protocol: their addresses, a client for them, and the form of messages."""

@@ -1,0 +1,75 @@
+"""Files task.toml: good ones with every key, and ones that Harbor refuses."""
+
+GOOD = {
+    "nothing": "",
+    "old version": 'version = "1.0"\n[environment]\nmemory = "2G"\nstorage = "512M"\n',
+    "kilobytes": '[environment]\nmemory = "2048K"\n',
+    "both sizes": '[environment]\nmemory = "1G"\nmemory_mb = 1024\n',
+    "small letters": '[environment]\nmemory = "1g"\n',
+    "no internet": "[environment]\nallow_internet = false\n",
+    "internet": "[environment]\nallow_internet = true\n",
+    "internet and mode": '[environment]\nallow_internet = true\nnetwork_mode = "no-network"\n',
+    "name": '[task]\nname = "org/task"\nversion = "2"\ndescription = "A task"\nkeywords = ["a", "b"]\n'
+    'authors = [{ name = "A", email = "a@example.com" }, { name = "B" }]\n',
+    "metadata": '[metadata]\ndifficulty = "hard"\ncategory = "x"\ntags = ["a"]\n[metadata.more]\ndeep = 1\n',
+    "times": "[agent]\ntimeout_sec = 12\n[verifier]\ntimeout_sec = 34.5\n[environment]\nbuild_timeout_sec = 7\n",
+    "time as text": '[agent]\ntimeout_sec = "120"\n',
+    "user": '[agent]\nuser = "agent"\n[verifier]\nuser = 1000\n',
+    "user as digits": '[agent]\nuser = "1000"\n',
+    "limits": "[environment]\ncpus = 2.0\nmemory_mb = 100\nstorage_mb = 200\ngpus = 1\ngpu_types = ['H100']\n",
+    "half a processor": "[environment]\ncpus = 0.5\n",
+    "image": '[environment]\ndocker_image = "python:3.13-slim"\nworkdir = "/app"\n',
+    "os": '[environment]\nos = "LINUX"\n',
+    "allowlist": "[environment]\n"
+    'network_mode = "allowlist"\nallowed_hosts = ["example.com", "*.pypi.org", "10.0.0.0/8"]\n',
+    "hosts in capitals": '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = [" Example.COM. "]\n',
+    "addresses": "[environment]\n"
+    'network_mode = "allowlist"\nallowed_hosts = ["192.0.2.1", "2001:db8::1", "2001:db8::/32"]\n',
+    "phase": '[agent]\nnetwork_mode = "no-network"\n[verifier]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.b"]\n',
+    "empty allowlist": '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = []\n',
+    "environment variables": '[environment.env]\nA = "${HOME}"\nB = "${X:-y}"\nC = "plain"\n[verifier.env]\nD = "1"\n'
+    '[solution.env]\nE = "2"\n',
+    "health": '[environment.healthcheck]\ncommand = "true"\ninterval_sec = 1\nretries = 5\nstart_period_sec = 2.5\n',
+    "separate": '[verifier]\nenvironment_mode = "separate"\n',
+    "separate by environment": '[verifier.environment]\ndocker_image = "busybox"\nnetwork_mode = "no-network"\n',
+    "shared": '[verifier]\nenvironment_mode = "shared"\n',
+    "collect": "[[verifier.collect]]\n"
+    'command = "cp a b"\n[[verifier.collect]]\ncommand = "x"\nservice = "db"\ntimeout_sec = 5\n',
+    "artifacts": 'artifacts = ["/app/out", '
+    '{ source = "/x", destination = "y/z", exclude = ["*.o"], service = "main" }]\n',
+    "steps": 'multi_step_reward_strategy = "final"\n[[steps]]\nname = "one"\nmin_reward = 0.5\n'
+    "[steps.agent]\ntimeout_sec = 5\n[[steps]]\nname = 'two'\nmin_reward = { reward = 1, style = 0.5 }\n"
+    'artifacts = ["/y"]\n[steps.verifier]\nenvironment_mode = "separate"\n[steps.healthcheck]\ncommand = "true"\n',
+    "unknown": 'nonsense = 1\n[environment]\nmore = 2\n[[steps]]\nname = "one"\nodd = 3\n',
+    "source": 'source = "somewhere"\nschema_version = "1.3"\n',
+    "tool server": '[[environment.mcp_servers]]\nname = "x"\ntransport = "http"\nurl = "http://x"\n',
+    "tool command": '[[environment.mcp_servers]]\nname = "x"\ntransport = "stdio"\ncommand = "run"\nargs = ["a"]\n',
+    "skills": '[environment]\nskills_dir = "/skills"\n',
+}
+BAD = {
+    "no TOML": "a = = 1\n",
+    "name without organisation": '[task]\nname = "task"\n',
+    "name upwards": '[task]\nname = "org/.."\n',
+    "sizes differ": '[environment]\nmemory = "1G"\nmemory_mb = 5\n',
+    "no size": '[environment]\nmemory = "lots"\n',
+    "hosts without mode": '[agent]\nallowed_hosts = ["a.b"]\n',
+    "hosts in public": '[environment]\nnetwork_mode = "public"\nallowed_hosts = ["a.b"]\n',
+    "address with path": '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["http://a.b/c"]\n',
+    "port": '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.b:80"]\n',
+    "star inside": '[environment]\nnetwork_mode = "allowlist"\nallowed_hosts = ["a.*.b"]\n',
+    "mode": '[environment]\nnetwork_mode = "some"\n',
+    "system": '[environment]\nos = "plan9"\n',
+    "shared with environment": '[verifier]\nenvironment_mode = "shared"\n[verifier.environment]\ncpus = 1\n',
+    "time": '[agent]\ntimeout_sec = "soon"\n',
+    "steps alike": '[[steps]]\nname = "One"\n[[steps]]\nname = "one"\n',
+    "step upwards": '[[steps]]\nname = ".."\n',
+    "step with slash": '[[steps]]\nname = "a/b"\n',
+    "artifact upwards": 'artifacts = ["/a/../b"]\n',
+    "destination": 'artifacts = [{ source = "/a", destination = "/b" }]\n',
+    "destination of the list": 'artifacts = [{ source = "/a", destination = "manifest.json" }]\n',
+    "health without command": "[environment.healthcheck]\nretries = 1\n",
+    "endless processors": "[environment]\ncpus = inf\n",
+    "strategy": 'multi_step_reward_strategy = "best"\n',
+    "server without address": '[[environment.mcp_servers]]\nname = "x"\n',
+    "server without command": '[[environment.mcp_servers]]\nname = "x"\ntransport = "stdio"\n',
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+touch /app/begun
+sleep 600
+touch /app/ended

@@ -1,0 +1,2 @@
+#!/bin/sh
+seq 1 4 > /app/numbers.txt

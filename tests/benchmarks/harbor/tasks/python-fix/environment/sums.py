@@ -1,0 +1,2 @@
+def add(first: int, second: int) -> int:
+    return first - second

@@ -1,0 +1,2 @@
+#!/bin/sh
+chmod 444 seed.txt

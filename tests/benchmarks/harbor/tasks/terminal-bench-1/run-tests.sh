@@ -1,0 +1,3 @@
+#!/bin/sh
+[ "$STARTED" = yes ] || exit 2
+sh $TEST_DIR/check.sh

@@ -1,0 +1,39 @@
+# mypy: ignore-errors
+"""Play episodes with OpenEnv's own client; run by an interpreter that has it.
+
+`python bare_loop.py URL < episodes` reads lines of `{"seed": …, "actions": […]}`, and prints one line of JSON: the
+rewards of each episode, the number of steps, and the processor seconds that they took.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from typing import Any
+
+from openenv.core.generic_client import GenericEnvClient
+
+
+async def play(url: str, episode: dict[str, Any]) -> list[float | None]:
+    """Return the rewards of one episode."""
+    rewards = []
+    async with GenericEnvClient(base_url=url) as env:
+        await env.reset(seed=episode["seed"])
+        for action in episode["actions"]:
+            result = await env.step(action)
+            rewards.append(result.reward)
+            if result.done:
+                break
+    return rewards
+
+
+async def main() -> None:
+    """Play one after the other."""
+    episodes = [json.loads(line) for line in sys.stdin]
+    before = time.process_time()
+    rewards = [await play(sys.argv[1], episode) for episode in episodes]
+    taken = time.process_time() - before
+    print(json.dumps({"rewards": rewards, "steps": sum(map(len, rewards)), "cpu_s": taken}))
+
+
+asyncio.run(main())
