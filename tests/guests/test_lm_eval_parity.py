@@ -34,7 +34,8 @@ class Both:
         episode = self.ours[f"{task}/{doc}"]
         kept = episode.terminal_info.get("whole", {}).get("values", {})
         scores = {score.name: score.value for score in episode.scores}
-        return kept.get(key, scores.get(f"{task}/{key}"))
+        found: float | None = kept.get(key, scores.get(f"{task}/{key}"))
+        return found
 
 
 def _both(place: Path, names: tuple[str, ...], *, chat: bool, **params: Any) -> Both:
@@ -106,8 +107,8 @@ def test_the_model_is_asked_what_the_harness_asks(both: Both) -> None:
         theirs = sorted(
             {"".join(args) if args[0] or len(args) > 1 else args[0] for args in both.theirs["asked"].values()}
         )
-        ours = {body["prompt"].removeprefix("<s>") for body in both.asked if "logprobs" in body and len(body) > 3}
-        assert {text for text in theirs if text} <= ours
+        prompts = {body["prompt"].removeprefix("<s>") for body in both.asked if "logprobs" in body and len(body) > 3}
+        assert {text for text in theirs if text} <= prompts
 
 
 def test_what_ends_a_text_reaches_the_model(both: Both) -> None:

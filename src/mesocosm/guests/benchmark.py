@@ -73,6 +73,8 @@ class GuestBenchmark:
             self._ready = guest
             return msgspec.convert(told, Described)
         except EpisodeError as error:
+            self._guest = None
+            guest.end()
             raise self._unloadable(error) from error
         except msgspec.ValidationError as error:
             raise UsageError(f"{self.kind.name}:{self.source}: the guest describes it unreadably: {error}") from error

@@ -277,7 +277,8 @@ def read_logprobs(data: Any, completion: int = 0) -> Logprobs | None:
     read, said = (
         [one for one in map(foreign.finite, piece) if one is not None] for piece in (values[:begin], values[begin:])
     )
-    return Logprobs(len(said), math.fsum(said), len(read), math.fsum(read))
+    of_reply = Logprobs(len(said), math.fsum(said))
+    return msgspec.structs.replace(of_reply, read=len(read), read_total=math.fsum(read)) if read else of_reply
 
 
 def image(url: Any) -> Image:

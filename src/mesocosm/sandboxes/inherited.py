@@ -6,7 +6,7 @@ from mesocosm.core.secret import is_secret
 
 INHERITED = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
-    *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
+    *("XDG_CACHE_HOME", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT"),
 )
 """Variables that every program sees."""
 
@@ -16,12 +16,12 @@ CONNECTIONS = (
 )
 """Certificates and proxies: without them, TLS and installers fail where a company stands between."""
 
-INSTALLERS = ("UV_", "PIP_")
-"""Beginnings of variables that say where packages come from."""
+SOURCES = ("UV_", "PIP_", "HF_")
+"""Beginnings of variables that say where packages and data sets come from and are kept."""
 
 
 def inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return what a program sees of `environment`: places, language, certificates, proxies, sources of packages.
+    """Return what a program sees of `environment`: places, language, certificates, proxies, where data come from.
 
     Of the last two kinds, those with a credential in their name or value are left out.
     """
@@ -29,5 +29,5 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
     return found | {
         name: value
         for name, value in environment.items()
-        if (name in CONNECTIONS or name.startswith(INSTALLERS)) and not is_secret(name, value) and "@" not in value
+        if (name in CONNECTIONS or name.startswith(SOURCES)) and not is_secret(name, value) and "@" not in value
     }

@@ -145,7 +145,7 @@ def _boundary(tokens: Sequence[Any], text: str, length: int) -> int | None:
         return None
     whole = "".join(tokens)
     # Some servers show the token that begins every text.
-    begin = 1 if tokens and whole == tokens[0] + text else 0
+    begin = 1 if tokens[0] and whole == tokens[0] + text else 0
     if not begin and whole != text:
         return None
     for place in range(begin, len(tokens)):

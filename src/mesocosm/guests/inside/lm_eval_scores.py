@@ -118,7 +118,7 @@ class WholeValue:
         """Return the number as core.score.WholeNumber, given the values of the documents of each task."""
         known = [task for task in self.tasks if values.get(task)]
         count = sum(len(values[task]) for task in known)
-        found = {"name": self.name, "value": None, "count": count, "where": dict(self.where)}
+        found: dict[str, Any] = {"name": self.name, "value": None, "count": count, "where": dict(self.where)}
         found |= {"directed": False} if self.value.better is None else {"higher_is_better": self.value.better}
         try:
             numbers = [_aggregated(self.value, values[task]) for task in known]
@@ -153,9 +153,9 @@ def whole_values(
             combine = wanted.aggregation if callable(wanted.aggregation) else None
             if combine is None and wanted.weight_by_size and all(value.whole is None for value in chosen):
                 continue
-            where = {f"group {group}": group}
             for value in {value.key: value for value in chosen}.values():
                 having = tuple(name for name in members[group] if value.key in {one.key for one in tasks[name]})
+                where = {"task": having[0]} if len(having) == 1 else {f"group {group}": group}
                 found.append(
                     WholeValue(f"{group}/{value.key}", value, where, having, bool(wanted.weight_by_size), combine)
                 )

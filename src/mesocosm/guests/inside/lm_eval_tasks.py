@@ -14,7 +14,7 @@ from .lm_eval_index import TaskNames
 from .lm_eval_loading import (
     CHOICE,
     GENERATE,
-    Arguments,
+    LmEvalArguments,
     build_requests,
     facts_of,
     load_tasks,
@@ -63,7 +63,7 @@ class LmEval:
 
     def __init__(self) -> None:
         self._calls = ModelCalls()
-        self._arguments = Arguments()
+        self._arguments = LmEvalArguments()
         self._documents: list[_Document] = []
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}

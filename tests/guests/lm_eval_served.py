@@ -1,0 +1,53 @@
+"""lm-evaluation-harness asks a server by its own `local-completions`: `lm_eval_served.py URL KEY FOLDER TASK…`.
+
+The tokens of the server's model are bytes, as those of tests/foreign/tiny_model.py. Prints
+`{TASK: {DOC_ID: [[logprob, greedy], …]}}`.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+from lm_eval import simple_evaluate
+from lm_eval.models.openai_completions import LocalCompletionsAPI
+from lm_eval.tasks import TaskManager
+
+_BEGIN, _BYTES, _SPACE = 1, 3, 259
+"""The numbers of the token that begins a text, of that of the byte 0, and of that of a space."""
+
+
+class Bytes(LocalCompletionsAPI):  # type: ignore[misc]
+    """Completions of texts whose tokens are bytes."""
+
+    eos_string = None
+    prefix_token_id = _BEGIN
+
+    def tok_encode(self, string: Any, *_: Any, **__: Any) -> Any:
+        """Return the tokens of a text, or of several."""
+        if not isinstance(string, str):
+            return [self.tok_encode(one) for one in string]
+        return [_SPACE if byte == ord(" ") else _BYTES + byte for byte in string.encode()]
+
+    def decode_batch(self, tokens: Any) -> list[str]:
+        """Return the texts of tokens."""
+        return [bytes(ord(" ") if one == _SPACE else one - _BYTES for one in row).decode() for row in tokens]
+
+
+url, key, folder, *names = sys.argv[1:]
+os.environ["OPENAI_API_KEY"] = key
+model = Bytes(
+    base_url=f"{url}/completions", model="tiny", tokenizer_backend=None, tokenized_requests=False, max_retries=1
+)
+model.tokenizer = model
+found: Any = simple_evaluate(
+    model=model,
+    tasks=names,
+    task_manager=TaskManager(include_path=folder, include_defaults=False),
+    bootstrap_iters=0,
+)
+answers: dict[str, Any] = {}
+for task, rows in found["samples"].items():
+    for row in rows:
+        answers.setdefault(task, {})[str(row["doc_id"])] = [list(one[0]) for one in row["resps"]]
+print(json.dumps(answers))
