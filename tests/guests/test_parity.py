@@ -6,12 +6,12 @@ import pytest
 
 from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.guests.messages import GuestScore, OriginalSample
-from mesocosm.guests.parity import PlayedSample, paired, their_samples
+from mesocosm.guests.parity import GuestSample, paired, their_samples
 from mesocosm.guests.replies import read_replies
 
 
-def sample(task: str = "a", trial: int = 0, **scores: float) -> PlayedSample:
-    return PlayedSample(task, trial, scores)
+def sample(task: str = "a", trial: int = 0, **scores: float) -> GuestSample:
+    return GuestSample(task, trial, scores)
 
 
 def test_equal_scores_are_equal() -> None:

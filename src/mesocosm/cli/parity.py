@@ -12,7 +12,7 @@ from mesocosm.cli.render import emit, number, table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mesocosm.guests.parity import PlayedSample, SamplePair
+    from mesocosm.guests.parity import GuestSample, SamplePair
     from mesocosm.guests.replies import RecordedReplies
 
 DIFFERENT = 1
@@ -51,7 +51,7 @@ def parity(source: str, replies: Path, python: str, params: tuple[str, ...], lim
 
 def _theirs(
     source: str, given: "Mapping[str, Any]", address: str, limit: int | None, trials: int
-) -> "tuple[list[PlayedSample], str]":
+) -> "tuple[list[GuestSample], str]":
     """Play with the framework's own runner; return also which score comes first.
 
     Raises UsageError, Incompatible, RunAborted.
@@ -79,12 +79,10 @@ def _theirs(
         asyncio.run(guest.close())
 
 
-def _ours(
-    source: str, given: "Mapping[str, Any]", address: str, limit: int | None, trials: int
-) -> "list[PlayedSample]":
+def _ours(source: str, given: "Mapping[str, Any]", address: str, limit: int | None, trials: int) -> "list[GuestSample]":
     """Play as a run of ours, whose results are not kept."""
     from mesocosm.api.evaluate import evaluate
-    from mesocosm.guests.parity import PlayedSample
+    from mesocosm.guests.parity import GuestSample
     from mesocosm.guests.replies import MODEL
 
     click.echo(f"mesocosm plays {source}", err=True)
@@ -99,7 +97,7 @@ def _ours(
             progress=False,
         )
         return [
-            PlayedSample(episode.task, episode.trial, dict(episode.scores), episode.error) for episode in run.episodes()
+            GuestSample(episode.task, episode.trial, dict(episode.scores), episode.error) for episode in run.episodes()
         ]
 
 
@@ -138,7 +136,7 @@ def _show(pairs: "Sequence[SamplePair]", first: str) -> None:
     click.echo(f"different: {plural(unequal, 'sample')} of {len(pairs)}")
 
 
-def _cell(side: "PlayedSample | None", name: str) -> str:
+def _cell(side: "GuestSample | None", name: str) -> str:
     if side is None:
         return "not played"
     return number(side.scores.get(name)) if side.scores or not side.failed else "failed"

@@ -156,7 +156,7 @@ class AsksJudge(Protocol):
 
 
 @runtime_checkable
-class Repeats(Protocol):
+class ByTrial(Protocol):
     """A benchmark whose episodes depend on the repetition: another seat, a sample of its own."""
 
     async def environment_of(self, task: Task, episode_id: str, trial: int) -> Environment:

@@ -20,7 +20,7 @@ from mesocosm.core.ports import (
     JudgeModel,
     Opposed,
     Planned,
-    Repeats,
+    ByTrial,
 )
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
@@ -46,7 +46,7 @@ class Player:
         self._settings = run.spec.model
         self._judged_by = run.spec.judge or run.spec.model
         self._parts = parts
-        self._repeats = parts.benchmark if isinstance(parts.benchmark, Repeats) else None
+        self._repeats = parts.benchmark if isinstance(parts.benchmark, ByTrial) else None
         self._callers = callers
         self._endpoints = endpoints
         self._limits = run.spec.limits

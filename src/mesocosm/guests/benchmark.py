@@ -24,8 +24,8 @@ from mesocosm.core.score import Score, WholeNumber
 from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
-from mesocosm.guests.messages import Described, Ended, GuestScore, GuestTask, OriginalSample
-from mesocosm.guests.process import Guest, GuestCommand
+from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
+from mesocosm.guests.process import GuestProcess, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -52,9 +52,9 @@ class GuestBenchmark:
         self.source = ref.source
         self.arguments = {name: value for name, value in ref.options.items() if name != PYTHON}
         self.python = python
-        self._guest: Guest | None = None
-        self._ready: Guest | None = None
-        self._spare: Guest | None = None
+        self._guest: GuestProcess | None = None
+        self._ready: GuestProcess | None = None
+        self._spare: GuestProcess | None = None
         self._deaths: dict[int, None] = {}
         self._opening = asyncio.Lock()
         self.alone = asyncio.Lock()
@@ -224,7 +224,7 @@ class GuestBenchmark:
         self._started().tell("original", heard, **asked)
         return found
 
-    async def ready(self) -> Guest:
+    async def ready(self) -> GuestProcess:
         """Return the guest with its source loaded; a dead one is started again. Raises EpisodeError, RunAborted."""
         if self._ready is not None and self._ready.alive:
             return self._ready
@@ -234,7 +234,7 @@ class GuestBenchmark:
                 self._guest = self._ready = await self._again(dead)
             return self._ready
 
-    async def spare(self) -> Guest:
+    async def spare(self) -> GuestProcess:
         """Return the second guest, for an episode that is played alone. Raises EpisodeError, RunAborted."""
         if self._spare is None or not self._spare.alive:
             self._spare = await self._again(self._spare)
@@ -244,13 +244,13 @@ class GuestBenchmark:
         """Note that an episode ended in the guest: it works."""
         self._deaths.clear()
 
-    def died(self, guest: Guest, error: EpisodeError) -> None:
+    def died(self, guest: GuestProcess, error: EpisodeError) -> None:
         """Note that a guest died. Raises RunAborted if one after the other does without finishing an episode."""
         self._deaths[id(guest)] = None
         if len(self._deaths) >= MOST_DEATHS:
             raise RunAborted(f"{error}, and so did {len(self._deaths) - 1} before it{_last_words(error)}") from error
 
-    async def _again(self, dead: Guest | None) -> Guest:
+    async def _again(self, dead: GuestProcess | None) -> GuestProcess:
         """Return a new guest with the source loaded, which must be what it was."""
         if dead is not None:
             await dead.close()
@@ -264,15 +264,15 @@ class GuestBenchmark:
             )
         return guest
 
-    def _started(self) -> Guest:
+    def _started(self) -> GuestProcess:
         if self._guest is None:
             self._guest = self._new()
         return self._guest
 
-    def _new(self) -> Guest:
+    def _new(self) -> GuestProcess:
         variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
         title = f"of {self.kind.title}"
-        return Guest(GuestCommand(self.python.path, self.kind.module, variables, Path.cwd(), title))
+        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, Path.cwd(), title))
 
     def _unloadable(self, error: EpisodeError) -> MesocosmError:
         """Return what a failed `describe` means: almost always a wrong name."""
@@ -328,7 +328,7 @@ class GuestEpisode:
                 raise EpisodeError(Cause.PROGRAM_FAILED, what, stderr=error.stderr) from error
 
     async def _played(
-        self, guest: Guest, address: ProxyAddress, log: ProgramTrace, seconds: float | None, redactor: Redactor
+        self, guest: GuestProcess, address: ProxyAddress, log: ProgramTrace, seconds: float | None, redactor: Redactor
     ) -> Step:
         def heard(event: Mapping[str, Any]) -> None:
             log.record(Kind(event["kind"]), redactor.value(event.get("payload")))
@@ -353,13 +353,13 @@ class GuestEpisode:
             raise _redacted(error, redactor) from None
         self._benchmark.finished()
         try:
-            ended = msgspec.convert(told, Ended)
+            ended = msgspec.convert(told, GuestOutcome)
         except msgspec.ValidationError as error:
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest ended the episode unreadably: {error}") from error
         return _step(ended, redactor)
 
 
-def _step(ended: Ended, redactor: Redactor) -> Step:
+def _step(ended: GuestOutcome, redactor: Redactor) -> Step:
     late = {"reason": TIME_LIMIT} if ended.status == "timeout" else {}
     scores = msgspec.to_builtins(ended.scores)
     info = redactor.value({**ended.info, **late, ANSWER: ended.answer, SCORES: scores})

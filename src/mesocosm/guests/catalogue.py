@@ -18,7 +18,7 @@ from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
 from mesocosm.guests.names import FILE, kept, known_names, named_entries
-from mesocosm.guests.process import Guest, GuestCommand
+from mesocosm.guests.process import GuestProcess, GuestCommand
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -140,9 +140,9 @@ def _folder() -> Path:
     return guests_folder() / "catalogue"
 
 
-def _guest(kind: GuestKind, python: str) -> Guest:
+def _guest(kind: GuestKind, python: str) -> GuestProcess:
     variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
-    return Guest(GuestCommand(python, kind.module, variables, Path.cwd(), f"of {kind.title}"))
+    return GuestProcess(GuestCommand(python, kind.module, variables, Path.cwd(), f"of {kind.title}"))
 
 
 def _asked(kind: GuestKind, python: str) -> list[CatalogueEntry]:

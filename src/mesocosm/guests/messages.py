@@ -9,7 +9,7 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 |---|---|---|
 | `describe` | `source`, `args` | `Described` |
 | `tasks` | | events `{"task": GuestTask}`, then nothing |
-| `play` | those of `reset`, `base_url`, `key`, `model`, `judge`, `seconds`, `sampling` | `Ended` |
+| `play` | those of `reset`, `base_url`, `key`, `model`, `judge`, `seconds`, `sampling` | `GuestOutcome` |
 | `reset` | `episode`, `task`, `place`, `trial`, `seed` | `{"observation", "info"}`, see below |
 | `step` | `episode`, `action` | `{"observation", "reward", "terminated", "truncated", "info"}` |
 | `oracle` | `episode` | `{"action"}` |
@@ -104,10 +104,10 @@ class GuestTask(msgspec.Struct, frozen=True):
     labels: dict[str, str] = {}
 
 
-class Ended(msgspec.Struct, frozen=True):
+class GuestOutcome(msgspec.Struct, frozen=True):
     """How an episode ended that a guest played.
 
-    `status` is `completed`, `truncated` (a limit of the framework) or `timeout`; what failed is no Ended but a failure.
+    `status` is `completed`, `truncated` (a limit of the framework) or `timeout`; what failed is no GuestOutcome but a failure.
     `info` is stored with the episode.
     """
 

@@ -12,7 +12,7 @@ ROUNDING = 1e-9
 Values = Mapping[str, float]
 
 
-class PlayedSample(msgspec.Struct, frozen=True):
+class GuestSample(msgspec.Struct, frozen=True):
     """One task as one side played it: the scores that it has, and why it failed, if it did."""
 
     task: str
@@ -36,8 +36,8 @@ class SamplePair(msgspec.Struct, frozen=True):
 
     task: str
     trial: int
-    theirs: PlayedSample | None
-    ours: PlayedSample | None
+    theirs: GuestSample | None
+    ours: GuestSample | None
 
     @property
     def differences(self) -> list[ScoreDifference]:
@@ -54,10 +54,10 @@ class SamplePair(msgspec.Struct, frozen=True):
         return self.theirs is not None and self.ours is not None and not self.differences
 
 
-def their_samples(samples: Iterable[OriginalSample], tasks: Sequence[str]) -> list[PlayedSample]:
+def their_samples(samples: Iterable[OriginalSample], tasks: Sequence[str]) -> list[GuestSample]:
     """Return what the framework's own runner told; `tasks` are the ids of the tasks by their places."""
     return [
-        PlayedSample(
+        GuestSample(
             tasks[sample.place],
             sample.trial,
             {score.name: score.value for score in sample.scores if score.value is not None},
@@ -67,7 +67,7 @@ def their_samples(samples: Iterable[OriginalSample], tasks: Sequence[str]) -> li
     ]
 
 
-def paired(theirs: Iterable[PlayedSample], ours: Iterable[PlayedSample]) -> list[SamplePair]:
+def paired(theirs: Iterable[GuestSample], ours: Iterable[GuestSample]) -> list[SamplePair]:
     """Return the samples of both sides by task and trial, in the order of ours."""
     one = {(sample.task, sample.trial): sample for sample in theirs}
     other = {(sample.task, sample.trial): sample for sample in ours}

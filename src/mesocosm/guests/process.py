@@ -84,7 +84,7 @@ class GuestCommand:
     title: str
 
 
-class Guest:
+class GuestProcess:
     """A running guest. Every method may be called from any thread or event loop."""
 
     def __init__(self, command: GuestCommand) -> None:

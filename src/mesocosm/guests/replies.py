@@ -23,7 +23,7 @@ MODEL, KEY = "recorded", "recorded"
 _SHOWN = 200
 
 
-class RecordedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RepliedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A call of a tool in a recorded reply."""
 
     name: str
@@ -36,7 +36,7 @@ class RecordedReply(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reply: str = ""
     asked: str | None = None
     messages: list[dict[str, Any]] | None = None
-    tool_calls: list[RecordedCall] = []
+    tool_calls: list[RepliedCall] = []
 
     @property
     def answer(self) -> ScriptedAnswer:

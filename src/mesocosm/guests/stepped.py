@@ -21,7 +21,7 @@ from mesocosm.environments.scoring import field_score, reward_score
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.guests.benchmark import MOST_DEATHS, GuestBenchmark
 from mesocosm.guests.opponent import Opponent
-from mesocosm.guests.process import Guest
+from mesocosm.guests.process import GuestProcess
 
 REWARD = "reward"
 MORE = "scores"
@@ -110,7 +110,7 @@ class SteppedEpisode:
         self._task = task
         self._id = episode_id
         self._trial = trial
-        self._guest: Guest | None = None
+        self._guest: GuestProcess | None = None
         self._asked: list[tuple[str, dict[str, Any]]] = []
         self._told: Mapping[str, Any] = {}
         self._notes: list[str] = []
@@ -158,7 +158,7 @@ class SteppedEpisode:
         if guest is not None:
             await self._left(guest)
 
-    async def _left(self, guest: Guest) -> None:
+    async def _left(self, guest: GuestProcess) -> None:
         if guest.alive:
             with contextlib.suppress(EpisodeError):
                 await guest.ask("leave", episode=self._id)
@@ -192,7 +192,7 @@ class SteppedEpisode:
             self._benchmark.finished()
         return told
 
-    async def _asked_of(self, guest: Guest, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _asked_of(self, guest: GuestProcess, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         told = await guest.ask(do, episode=self._id, **fields)
         if not isinstance(told, Mapping):
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest answered {do} with {told!r:.80}")
@@ -225,7 +225,7 @@ class SteppedEpisode:
             return told
         raise error
 
-    async def _replayed(self, guest: Guest, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _replayed(self, guest: GuestProcess, do: str, fields: Mapping[str, Any]) -> Mapping[str, Any]:
         """Play everything so far in another guest, then ask. Raises EpisodeError if the game went on differently."""
         told: Mapping[str, Any] = {}
         for before, given in self._asked:
