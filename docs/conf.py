@@ -19,9 +19,9 @@ ROOT = Path(__file__).parents[1]
 SECTIONS = {
     "Start": "docs/getting-started docs/results docs/statistics docs/viewer docs/glossary docs/README "
     "examples/README examples/*/README",
-    "Evaluate": "docs/environments docs/benchmarks docs/built-in-benchmarks docs/bfcl-rules docs/benchmark-authors docs/frameworks "
-    "docs/inspect docs/lm-eval docs/verifiers docs/stepped-environments docs/openenv docs/harbor docs/mcp "
-    "docs/importing docs/rollouts docs/eval-configuration docs/datasets docs/graders docs/reviews docs/models "
+    "Evaluate": "docs/environments docs/benchmarks docs/built-in-benchmarks docs/bfcl-rules docs/benchmark-authors "
+    "docs/frameworks docs/inspect docs/lm-eval docs/verifiers docs/stepped-environments docs/openenv docs/harbor "
+    "docs/mcp docs/importing docs/rollouts docs/eval-configuration docs/datasets docs/graders docs/reviews docs/models "
     "docs/agents docs/executors docs/chaos docs/migrating-rollouts",
     "Serve a team": "docs/platform docs/operate",
     "Reference": (

@@ -15,8 +15,8 @@ from mesocosm.core.run import BenchmarkRef
 from mesocosm.core.sampling import sample
 from mesocosm.core.space import narrowed
 from mesocosm.core.task import Task
-from mesocosm.guests.benchmark import open_guest
 from mesocosm.guests.kinds import KINDS
+from mesocosm.guests.opening import open_guest
 from mesocosm.guests.stepped import SteppedGuest
 
 GUESTS = "MESOCOSM_TEST_GUESTS"

@@ -13,8 +13,8 @@ from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef
 from mesocosm.core.task import Task
-from mesocosm.guests.benchmark import open_guest
 from mesocosm.guests.kinds import GuestKind
+from mesocosm.guests.opening import open_guest
 from mesocosm.guests.stepped import SteppedGuest
 
 KIND = GuestKind(

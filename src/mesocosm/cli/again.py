@@ -14,7 +14,7 @@ from mesocosm.cli.results import command_store
 from mesocosm.core.failure import UsageError, legible
 
 if TYPE_CHECKING:
-    from mesocosm.interop.again import NewAnswer, RepliedCall
+    from mesocosm.interop.again import NewAnswer, RecordedCall
 
 
 @click.command(cls=MesocosmCommand)
@@ -86,7 +86,7 @@ def _spent(usage: dict[str, Any]) -> str:
     return f"{tokens(int(usage.get('prompt', 0)) + int(usage.get('completion', 0)))} tokens, {money(cost)}"
 
 
-def _document(call: "RepliedCall", answer: "NewAnswer", episode_id: str, number: int) -> dict[str, Any]:
+def _document(call: "RecordedCall", answer: "NewAnswer", episode_id: str, number: int) -> dict[str, Any]:
     reply = answer.reply
     return {
         "episode": episode_id,

@@ -15,12 +15,12 @@ from mesocosm.core.ids import new_id
 from mesocosm.core.ports import (
     AsksJudge,
     Benchmark,
+    ByTrial,
     Environment,
     ExecutorSession,
     JudgeModel,
     Opposed,
     Planned,
-    ByTrial,
 )
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score

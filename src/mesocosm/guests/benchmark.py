@@ -25,7 +25,7 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
-from mesocosm.guests.process import GuestProcess, GuestCommand
+from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 

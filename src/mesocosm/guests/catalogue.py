@@ -18,7 +18,7 @@ from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
 from mesocosm.guests.names import FILE, kept, known_names, named_entries
-from mesocosm.guests.process import GuestProcess, GuestCommand
+from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 

@@ -107,8 +107,8 @@ class GuestTask(msgspec.Struct, frozen=True):
 class GuestOutcome(msgspec.Struct, frozen=True):
     """How an episode ended that a guest played.
 
-    `status` is `completed`, `truncated` (a limit of the framework) or `timeout`; what failed is no GuestOutcome but a failure.
-    `info` is stored with the episode.
+    `status` is `completed`, `truncated` (a limit of the framework) or `timeout`; what failed is a
+    GuestFailure instead. `info` is stored with the episode.
     """
 
     status: str = "completed"

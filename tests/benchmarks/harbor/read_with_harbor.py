@@ -10,7 +10,7 @@ from harbor.models.task.task import Task
 from harbor.models.task.verifier_mode import resolve_step_verifier_mode, resolve_task_verifier_mode
 
 
-def facts(folder: Path) -> dict:
+def facts(folder: Path) -> dict[str, Any]:
     """Return what a run needs of a task."""
     task = Task(folder)
     config = task.config
@@ -43,7 +43,7 @@ def facts(folder: Path) -> dict:
     }
 
 
-def policy(given: Any) -> list:
+def policy(given: Any) -> list[Any]:
     """Return a policy as text and hosts."""
     return [given.network_mode.value, given.allowed_hosts]
 
