@@ -32,7 +32,6 @@ from mesocosm.core.proxy import (
     ProxyCall,
 )
 from mesocosm.core.run import Limits
-from mesocosm.core.space import narrowed
 from mesocosm.core.task import Task
 from mesocosm.core.thought import split_thought
 from mesocosm.core.usage import Usage
@@ -314,7 +313,7 @@ class EpisodeContext:
             self.task.id,
             self.trial,
             self._episode.steps,
-            narrowed(self.action_space, self._legal),
+            self._allowed(),
             self._observation,
             self.task.input,
             self._oracle,
@@ -340,6 +339,15 @@ class EpisodeContext:
                 f"the episode used {spent.total} tokens; its budget is {budget} (--episode-tokens raises it)",
             )
         return reply
+
+    def _allowed(self) -> Any:
+        """Return the space of the actions that are legal now."""
+        if not self._legal:
+            return self.action_space
+        # Spaces are pydantic's, which few runs need.
+        from mesocosm.core.space import narrowed
+
+        return narrowed(self.action_space, self._legal)
 
     def _use(self, usage: Usage, role: str) -> Usage:
         """Add the usage of a call to the episode; return the episode's usage."""
