@@ -13,6 +13,11 @@ from mesocosm.core.space import SpaceSpec, deviations
 SEEDS = range(4)
 TOY = ["Blackjack-v1", "FrozenLake-v1", "FrozenLake8x8-v1", "CliffWalking-v1", "CliffWalkingSlippery-v1", "Taxi-v4"]
 CLASSIC = ["CartPole-v0", "CartPole-v1", "MountainCar-v0", "MountainCarContinuous-v0", "Pendulum-v1", "Acrobot-v1"]
+BOX2D = ["LunarLander-v3", "LunarLanderContinuous-v3", "BipedalWalker-v3", "BipedalWalkerHardcore-v3", "CarRacing-v3"]
+BODIES = [
+    *("Ant-v5", "HalfCheetah-v5", "Hopper-v5", "Humanoid-v5", "HumanoidStandup-v5", "InvertedDoublePendulum-v5"),
+    *("InvertedPendulum-v5", "Pusher-v5", "Reacher-v5", "Swimmer-v5", "Walker2d-v5"),
+]
 LOOP = """
 import gymnasium, json, sys
 given, found = json.load(sys.stdin), []
@@ -26,7 +31,8 @@ for episode in given["episodes"]:
             action = int(action)
         else:
             import numpy
-            action = numpy.array([action], dtype=env.action_space.dtype)
+            values = action if isinstance(action, list) else [action]
+            action = numpy.array(values, dtype=env.action_space.dtype)
         _, reward, terminated, truncated, _ = env.step(action)
         rewards.append(float(reward))
         over = terminated or truncated
@@ -39,6 +45,14 @@ print(json.dumps(found))
 def test_equal_seeds_and_actions_give_the_rewards_of_its_own_loop(name: str) -> None:
     benchmark = stepped("gym", name)
     episodes = played(benchmark, SEEDS)
+    expected = bare(LOOP, {"id": name, "episodes": episodes})
+    assert [[[step["reward"] for step in one["steps"]], one["over"]] for one in episodes] == expected
+
+
+@pytest.mark.parametrize("name", [*BOX2D, *BODIES])
+def test_bodies_earn_the_rewards_of_its_own_loop(name: str) -> None:
+    benchmark = stepped("gym", name)
+    episodes = played(benchmark, [1], most=10)
     expected = bare(LOOP, {"id": name, "episodes": episodes})
     assert [[[step["reward"] for step in one["steps"]], one["over"]] for one in episodes] == expected
 

@@ -58,7 +58,7 @@ KINDS = {
             "Gymnasium",
             "ID",
             ("gymnasium",),
-            ("gymnasium>=1.4,<2", "pygame"),
+            ("gymnasium[toy-text,classic-control,box2d,mujoco]>=1.4,<2",),
             "gymnasium_envs",
             stepped=True,
         ),
