@@ -13,6 +13,7 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 # The frameworks whose benchmarks run here, each in a Python of its own.
 GUESTS := $(FOREIGN)/guests
 GUEST_NAMES ?= step inspect lmeval verifiers openenv mcp harbor
+GUEST_TESTS ?= tests/guests $(filter-out tests/guests/%,$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
@@ -55,7 +56,7 @@ test-bfcl: $(VENV)/.installed-test $(FOREIGN)/bfcl/.installed
 # Benchmarks of other frameworks against the frameworks themselves; GUEST_NAMES="step" installs and tests less than 3 GB.
 test-guests: $(VENV)/.installed-test $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" MESOCOSM_TEST_GUESTS="$(CURDIR)/$(GUESTS)" \
-	  $(BIN)/pytest -rs -n 2 $(or $(TESTS),$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
+	  $(BIN)/pytest -rs -n 2 $(or $(TESTS),$(GUEST_TESTS))
 
 guest-packages: $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
 

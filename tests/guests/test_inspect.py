@@ -23,7 +23,8 @@ PYTHON = str(Path(GUESTS).absolute() / "inspect" / "bin" / "python")
 TASKS = str(HERE / "inspect_parts" / "tasks.py")
 OWN = str(HERE / "inspect_parts" / "own.py")
 pytestmark = pytest.mark.skipif(
-    not GUESTS, reason="MESOCOSM_TEST_GUESTS names no folder with a Python that has Inspect"
+    not GUESTS or not Path(PYTHON).exists(),
+    reason="MESOCOSM_TEST_GUESTS names no folder with a Python that has Inspect",
 )
 
 

@@ -16,12 +16,14 @@ from mesocosm.core.ports import NetworkPolicy
 
 HERE = Path(__file__).parent
 GUESTS = os.environ.get("MESOCOSM_TEST_GUESTS", "")
-pytestmark = pytest.mark.skipif(not GUESTS, reason="MESOCOSM_TEST_GUESTS names no folder with an environment `harbor`")
+PYTHON = Path(GUESTS) / "harbor" / "bin" / "python"
+pytestmark = pytest.mark.skipif(
+    not GUESTS or not PYTHON.exists(), reason="MESOCOSM_TEST_GUESTS names no folder with an environment `harbor`"
+)
 
 
 def with_harbor(folders: list[Path]) -> list[dict[str, Any]]:
-    python = Path(GUESTS) / "harbor" / "bin" / "python"
-    words = [str(python), str(HERE / "read_with_harbor.py"), *map(str, folders)]
+    words = [str(PYTHON), str(HERE / "read_with_harbor.py"), *map(str, folders)]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
