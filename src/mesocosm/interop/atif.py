@@ -140,7 +140,7 @@ def _spoken(message: Said) -> str:
 
 
 def _played(said: EpisodeConversation, model: str) -> list[JSON]:
-    """Return a step for each action of an agent that called no model, with what it led to."""
+    """Return a step for each action of an agent that called no model, with what it led to; none without an action."""
     steps: list[JSON] = []
     for event in said.played:
         payload = event.payload if isinstance(event.payload, Mapping) else {}
@@ -159,7 +159,8 @@ def _played(said: EpisodeConversation, model: str) -> list[JSON]:
             else:
                 step = _step(len(steps) + 1, "user", {"content": shown}, model)
                 steps.append({**step, "timestamp": moment(event.at)})
-    return steps
+    # Only shown what to do, the agent did nothing.
+    return steps if any(step["source"] == "agent" for step in steps) else []
 
 
 def _text(value: Any) -> str:

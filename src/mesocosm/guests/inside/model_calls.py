@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -18,7 +18,7 @@ class ModelAddress:
     """Where one episode reaches its model: the address of its proxy up to `/v1`, its token, and the model's name."""
 
     base_url: str
-    key: str
+    key: str = field(repr=False)
     model: str
 
 

@@ -14,7 +14,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class _Reach:
     """How the clients of one episode reach its models."""
 
     base_url: str
-    key: str
+    key: str = field(repr=False)
     model: str
 
 
