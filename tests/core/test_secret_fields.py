@@ -47,6 +47,7 @@ NO_CREDENTIALS = {
     "mesocosm.rollouts.configuration.Config.secrets": "names of variables",
     "mesocosm.rollouts.opening.RolloutOptions.secrets": "names of variables",
     "mesocosm.store.environments.EnvironmentRow.holder_key": "an id",
+    "mesocosm.guests.inside.lm_eval_answers.Answers.think_end_token": "a token of a model",
     "mesocosm.guests.inside.lm_eval_loading.LmEvalArguments.prefix_token": "a token of a model",
     "mesocosm.guests.inside.lm_eval_loading.LmEvalArguments.think_end_token": "a token of a model",
     "mesocosm.interop.imports.assembly._Draft.key": "a task and its trial",
