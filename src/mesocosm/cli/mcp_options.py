@@ -55,10 +55,12 @@ def mcp_options(command: C) -> C:
 
 
 def mcp_arguments(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `evaluate` that the options mean. Raises UsageError."""
+    """Return the arguments of `evaluate` that the options mean; none for a command without them. Raises UsageError."""
+    _check_alone(given)
+    if not given.get("mcp"):
+        return {}
     from mesocosm.mcp.address import read_addresses
 
-    _check_alone(given)
     found = [
         one.server if not (one.headers or one.env) else _mapping(one)
         for one in read_addresses(given["mcp"], given["mcp_header"], given["mcp_env"])
