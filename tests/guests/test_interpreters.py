@@ -66,8 +66,8 @@ def test_certificates_proxies_and_package_sources_reach_a_program() -> None:
     given = {
         "SSL_CERT_FILE": "/certs.pem",
         "HTTPS_PROXY": "http://proxy:3128",
-        "UV_INDEX_URL": "https://mirror/simple",
-        "PIP_INDEX_URL": "https://mirror/simple",
+        "UV_INDEX_URL": "https://index.example/simple",
+        "PIP_INDEX_URL": "https://index.example/simple",
     }
     assert inherited(given) == given
 
@@ -76,9 +76,9 @@ def test_certificates_proxies_and_package_sources_reach_a_program() -> None:
     "given",
     [
         {"HTTPS_PROXY": "http://me:word@proxy:3128"},
-        {"UV_INDEX_URL": "https://token@mirror/simple"},
+        {"UV_INDEX_URL": "https://token@index.example/simple"},
         {"UV_PUBLISH_TOKEN": "abc"},
-        {"PIP_INDEX_URL": "https://me:word@mirror/simple"},
+        {"PIP_INDEX_URL": "https://me:word@index.example/simple"},
         {"OPENAI_API_KEY": "sk-1"},
         {"MY_SETTING": "1"},
     ],
