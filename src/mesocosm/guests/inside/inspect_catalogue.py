@@ -108,7 +108,7 @@ def _entry(name: str, title: str, description: str, licence: str) -> Fields:
 
 
 def _brought(package: str) -> set[str]:
-    """Return the names that the entry points of a package import: Inspect knows no others; empty if all may be known."""
+    """Return the names that the entry points of a package import, which are all that Inspect knows; empty: any."""
     names = {name for point in points() if package_of(point) == package for name in exported(point.value)}
     return set() if "*" in names else names
 
