@@ -4,6 +4,7 @@ import ast
 import contextlib
 import difflib
 import importlib
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -182,8 +183,10 @@ def _unloadable(source: str, error: BaseException) -> str:
         return unknown(source)
     if "not found" in str(error) and _registered(source) is None and not Path(source.partition("@")[0]).exists():
         return unknown(source)
-    words = str(error).strip().partition("\n")[0] or "no message"
-    return words if type(error).__name__ in {"PrerequisiteError", "SystemExit"} else f"{type(error).__name__}: {words}"
+    if type(error).__name__ in {"PrerequisiteError", "SystemExit"}:
+        # Sentences for people, with marks of its console.
+        return " ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split()).removeprefix("ERROR: ") or "no message"
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0] or 'no message'}"
 
 
 def unknown(source: str) -> str:
