@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.container import ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import (
+from mesocosm.core.container import (
     Container,
     ContainerEngine,
     ContainerImage,
@@ -18,6 +17,7 @@ from mesocosm.core.ports import (
     ContainerSpec,
     NetworkPolicy,
 )
+from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import alive, this_process
@@ -216,7 +216,7 @@ async def test_sixteen_at_once_are_apart_and_none_is_left() -> None:
 
 KILLED = """
 import asyncio, sys, tempfile
-from mesocosm.core.ports import ContainerImage, ContainerSpec, NetworkPolicy
+from mesocosm.core.container import ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 tempfile.tempdir = sys.argv[1]

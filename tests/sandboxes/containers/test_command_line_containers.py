@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.container import ContainerEngine, ContainerImage, ContainerLimits, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import ContainerEngine, ContainerImage, ContainerLimits, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 

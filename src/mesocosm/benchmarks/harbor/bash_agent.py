@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from mesocosm.benchmarks.harbor.events import RecordedContainer, output_of, shortened
+from mesocosm.core.container import CommandEnd
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, Tool
-from mesocosm.core.ports import CommandEnd
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.models import chat_completions
 from mesocosm.models.http_client import ModelHttpClient

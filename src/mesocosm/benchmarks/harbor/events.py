@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from mesocosm.core.ports import CommandEnd, Container, NetworkPolicy
+from mesocosm.core.container import CommandEnd, Container, NetworkPolicy
 from mesocosm.core.redact import Redactor
 
 MOST_SHOWN = 16_000

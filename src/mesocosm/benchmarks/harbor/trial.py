@@ -21,17 +21,16 @@ from mesocosm.benchmarks.harbor.options import BASH, CHEAT, NOP, ORACLE, HarborO
 from mesocosm.benchmarks.harbor.rewards import mean, primary
 from mesocosm.benchmarks.harbor.variables import host_values, resolved
 from mesocosm.benchmarks.harbor.verifying import TESTS, VerifierOutcome, make_logs, verify
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.ports import (
+from mesocosm.core.container import (
     Container,
     ContainerEngine,
     ContainerImage,
     ContainerLimits,
     ContainerSpec,
     NetworkPolicy,
-    Observation,
-    Step,
 )
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.ports import Observation, Step
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 

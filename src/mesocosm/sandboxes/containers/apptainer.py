@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from mesocosm.core.container import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
@@ -31,7 +31,7 @@ _PASSED = "APPTAINERENV_"
 
 
 class ApptainerContainers:
-    """Starts instances of images. Implements core.ports.ContainerEngine."""
+    """Starts instances of images. Implements core.container.ContainerEngine."""
 
     name = NAME
 
@@ -88,7 +88,7 @@ class ApptainerContainers:
 
 
 class ApptainerContainer:
-    """One instance. Implements core.ports.Container."""
+    """One instance. Implements core.container.Container."""
 
     def __init__(self, spec: ContainerSpec) -> None:
         self.name = lease.new_name()

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from mesocosm.core.container import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, available, filter_file, hand_over
@@ -50,7 +50,7 @@ _START_S = 30.0
 
 
 class BubblewrapContainers:
-    """Starts containers without images. Implements core.ports.ContainerEngine."""
+    """Starts containers without images. Implements core.container.ContainerEngine."""
 
     name = NAME
 
@@ -128,7 +128,7 @@ class BubblewrapContainers:
 
 
 class BubblewrapContainer:
-    """One container. Implements core.ports.Container."""
+    """One container. Implements core.container.Container."""
 
     def __init__(self, spec: ContainerSpec, recipe: Dockerfile) -> None:
         self.name = lease.new_name()

@@ -11,14 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from mesocosm.core.container import CommandEnd, ContainerImage, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import (
-    CommandEnd,
-    ContainerImage,
-    ContainerLease,
-    ContainerSpec,
-    NetworkPolicy,
-)
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
@@ -45,7 +39,7 @@ _LATE = frozenset({124, 137, 143})
 
 
 class CommandLineContainers:
-    """Starts containers through `docker` or `podman`. Implements core.ports.ContainerEngine."""
+    """Starts containers through `docker` or `podman`. Implements core.container.ContainerEngine."""
 
     def __init__(self, name: str, owner: LeaseOwner) -> None:
         self.name = name
@@ -133,7 +127,7 @@ class CommandLineContainers:
 
 
 class CommandLineContainer:
-    """One container. Implements core.ports.Container."""
+    """One container. Implements core.container.Container."""
 
     def __init__(self, engine: str, spec: ContainerSpec) -> None:
         self.name = lease.new_name()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from mesocosm.core.ports import ContainerLease
+from mesocosm.core.container import ContainerLease
 from mesocosm.core.run import LeaseOwner
 
 RECORD = "lease.json"

@@ -6,8 +6,8 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from mesocosm.core.container import Container
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import Container
 from mesocosm.sandboxes.containers.archive import MOST_BYTES, TooLarge, pack, unpack
 
 _COPY_S = 300.0
