@@ -18,6 +18,11 @@ class NetworkPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
     hosts: tuple[str, ...] = ()
 
 
+def is_root(user: str | int | None) -> bool:
+    """Return whether a user of a container is root; none is."""
+    return user is None or str(user) in {"root", "0"}
+
+
 class ContainerImage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where the file system of a container comes from: an image by name, else the Dockerfile of a build context."""
 

@@ -1,6 +1,7 @@
 """Protocols of all replaceable parts.
 
-See also core.proxy (models for foreign programs) and core.entry (what a journal stores).
+See also core.abilities (what parts may do besides), core.container (containers), core.proxy (models for foreign
+programs) and core.entry (what a journal stores).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -10,11 +10,11 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from mesocosm.core.container import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
+from mesocosm.core.container import CommandEnd, ContainerCommand, ContainerLease, ContainerSpec, NetworkPolicy, is_root
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes import cgroup
@@ -69,7 +69,7 @@ class BubblewrapContainers:
         found += [
             f"it runs commands as {user!r}, and the only account without an image is root"
             for user in dict.fromkeys(spec.users)
-            if str(user) not in {"root", "0"}
+            if not is_root(user)
         ]
         found += [
             f"the allowed host {host} is a range of addresses, and hosts are allowed by name here"
@@ -91,7 +91,7 @@ class BubblewrapContainers:
             for step in recipe.steps:
                 await container.follow(step)
             if spec.workdir or recipe.workdir != "/":
-                await container.exec(["mkdir", "-p", "--", container.workdir], cwd="/")
+                await container.exec(ContainerCommand(["mkdir", "-p", "--", container.workdir], cwd="/"))
         except BaseException:
             await container.stop()
             raise
@@ -119,9 +119,7 @@ class BubblewrapContainers:
 
     async def remove(self, name: str) -> None:
         """Remove the folder of a container, whose processes ended with their owner. Raises InfrastructureError."""
-        folder = next((place for place, found in lease.recorded(NAME) if found.name == name), None)
-        if folder is None:
-            raise InfrastructureError(f"there is no bubblewrap container {name}; `mesocosm sandbox list` names them")
+        folder = lease.folder_of(NAME, name)
         await asyncio.to_thread(_remove, folder)
         if folder.exists():
             raise InfrastructureError(f"{folder} of the container {name} cannot be removed; is it yours?")
@@ -201,9 +199,9 @@ class BubblewrapContainer:
     async def follow(self, step: BuildStep) -> None:
         """Follow one instruction of the Dockerfile. Raises EpisodeError with its line."""
         if step.does == "run":
-            await self.exec(["mkdir", "-p", "--", step.cwd], cwd="/")
+            await self.exec(ContainerCommand(["mkdir", "-p", "--", step.cwd], cwd="/"))
             seconds = self._spec.image.build_seconds
-            ended = await self.exec(step.argv, cwd=step.cwd, env=step.env, seconds=seconds)
+            ended = await self.exec(ContainerCommand(step.argv, cwd=step.cwd, env=step.env, seconds=seconds))
             if ended.code:
                 why = f"did not end within {seconds:g} s" if ended.late else f"ended with exit code {ended.code}"
                 raise EpisodeError(
@@ -220,29 +218,21 @@ class BubblewrapContainer:
                     target = f"{target.rstrip('/')}/{path.name}"
                 await self.put(path, target.rstrip("/") or "/")
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError."""
-        if str(user if user is not None else 0) not in {"root", "0"}:
+        if not is_root(command.user):
             raise EpisodeError(
-                Cause.ENVIRONMENT_ERROR, f"{argv[0]} is to run as {user!r}; the only account here is root"
+                Cause.ENVIRONMENT_ERROR,
+                f"{command.argv[0]} is to run as {command.user!r}; the only account here is root",
             )
         if self._process is None or self._process.returncode is not None or not self._inside:
             raise self._gone()
-        most = MOST_BYTES * 2 if is_packing(argv) else MOST_OUTPUT
+        most = MOST_BYTES * 2 if is_packing(command.argv) else MOST_OUTPUT
         rules = filter_file()
         wanted = {
-            "argv": list(argv),
-            "env": {**self._env, **self._variables(), **(env or {})},
-            "cwd": cwd or self.workdir,
+            "argv": list(command.argv),
+            "env": {**self._env, **self._variables(), **command.env},
+            "cwd": command.cwd or self.workdir,
             "filter": str(rules) if rules is not None else "",
         }
         number = os.memfd_create("wanted")
@@ -252,9 +242,9 @@ class BubblewrapContainer:
             entering = [sys.executable, "-I", "-S", _ENTER, str(self._inside), str(number)]
             ended = await run_command(
                 [*(self._group.words() if self._group is not None else ()), *entering],
-                stdin=stdin,
+                stdin=command.stdin,
                 env={"PATH": PATH},
-                seconds=seconds,
+                seconds=command.seconds,
                 most=most,
                 pass_fds=(number,),
             )

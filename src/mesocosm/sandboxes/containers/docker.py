@@ -7,17 +7,25 @@ import asyncio
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from mesocosm.core.container import CommandEnd, ContainerImage, ContainerLease, ContainerSpec, NetworkPolicy
+from mesocosm.core.container import (
+    CommandEnd,
+    ContainerCommand,
+    ContainerImage,
+    ContainerLease,
+    ContainerSpec,
+    NetworkPolicy,
+)
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.content import folder_digest
+from mesocosm.sandboxes.containers.deadline import outer_seconds, timed, with_lateness
 from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
 from mesocosm.sandboxes.containers.transfer import write_archive
 from mesocosm.sandboxes.egress_proxy import EgressProxy
@@ -34,8 +42,6 @@ _OWN_PREFIXES = ("DOCKER_", "CONTAINER", "BUILDKIT_", "BUILDAH_", "STORAGE_", "R
 _PYTHON = "python3"
 _BRIDGE = {"docker": "bridge", "podman": "podman"}
 # `docker exec` cannot end what it started, so a program inside does it.
-_TIMED = 'if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$0" "$@"; fi; exec "$@"'
-_LATE = frozenset({124, 137, 143})
 
 
 class CommandLineContainers:
@@ -186,34 +192,21 @@ class CommandLineContainer:
         self._doors = Doors(takers)
         await self._doors.open(int(ended.out.decode().strip() or 0))
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError if it has ended or the engine does not answer."""
-        passed, variables = _variables({**self._egress_variables(), **(env or {})})
-        words = [self._engine, "exec", *(["--interactive"] if stdin else []), *passed]
-        words += ["--user", str(user)] if user is not None else []
-        words += ["--workdir", cwd] if cwd else []
-        command = list(argv) if seconds is None else ["sh", "-c", _TIMED, f"{seconds:.3f}", *argv]
-        # The program inside ends it; this is for one that cannot.
-        most = None if seconds is None else seconds + 15.0
-        ended = await run_command([*words, self.name, *command], stdin=stdin, env=_own(variables), seconds=most)
+        passed, variables = _variables({**self._egress_variables(), **command.env})
+        words = [self._engine, "exec", *(["--interactive"] if command.stdin else []), *passed]
+        words += ["--user", str(command.user)] if command.user is not None else []
+        words += ["--workdir", command.cwd] if command.cwd else []
+        words += [self.name, *timed(command)]
+        ended = await run_command(words, stdin=command.stdin, env=_own(variables), seconds=outer_seconds(command))
         if ended.code in {125, 126, 127, 1, 255} and not await self._alive():
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR,
                 f"the container {self.name} has ended",
                 stderr=ended.err.decode(errors="replace"),
             )
-        if seconds is not None and ended.code in _LATE and ended.seconds >= seconds:
-            return ended._replace(late=True)
-        return ended
+        return with_lateness(ended, command)
 
     async def _alive(self) -> bool:
         ended = await _call(self._engine, "inspect", "--format", "{{.State.Running}}", self.name, check=False)
@@ -232,7 +225,7 @@ class CommandLineContainer:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
         whole = await asyncio.to_thread(source.is_dir)
         folder = target if whole else posixpath.dirname(target) or "/"
-        made = await self.exec(["mkdir", "-p", "--", folder], user=0, cwd="/", seconds=_COMMAND_S)
+        made = await self.exec(ContainerCommand(["mkdir", "-p", "--", folder], user=0, cwd="/", seconds=_COMMAND_S))
         if made.code:
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR, f"{folder} cannot be created in the container", stderr=made.err.decode()
