@@ -19,15 +19,15 @@ from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, RunAborted, UsageError
 from mesocosm.core.folder import files_below, from_home
 from mesocosm.core.foreign import finite
+from mesocosm.core.inherited import inherited
 from mesocosm.environments.adapter import RESTARTS, WINDOW_S
 from mesocosm.environments.launch import EndedEarly, Launched, ServerPlace, launch_command, quoted
 from mesocosm.http.client import HttpClient
-from mesocosm.sandboxes.inherited import inherited
+from mesocosm.sandboxes.installed import installed_python
 
 MANIFEST = "openenv.yaml"
 APP = "server.app:app"
 _ASK_S = 60.0
-_GUESTS = "MESOCOSM_GUESTS_DIR"
 _NO_PACKAGE = "attempted relative import beyond top-level package"
 _READ = """
 import importlib.util, json, sys
@@ -184,11 +184,8 @@ def _candidates(path: Path) -> Iterator[str]:
     if own.exists():
         yield str(own)
         return
-    given, data = os.environ.get(_GUESTS, ""), os.environ.get("XDG_DATA_HOME", "")
-    guests = from_home(given) if given else (Path(data) if data else Path.home() / ".local/share") / "mesocosm/guests"
-    installed = guests.absolute() / "openenv" / "bin" / "python"
-    if installed.exists():
-        yield str(installed)
+    if installed := installed_python("openenv"):
+        yield installed
     yield sys.executable
 
 
