@@ -118,7 +118,6 @@ def test_tasks_of_a_package_are_listed_without_importing_it(package: Path) -> No
 
 
 def test_a_description_file_says_more_of_a_task(package: Path) -> None:
-    pytest.importorskip("yaml")
     (package / "adding" / "eval.yaml").write_text(
         "title: Adding\ndescription: Sums of numbers.\ngroup: Mathematics\ndependency: sums\n"
         "tasks:\n  - name: first\n    dataset_samples: 12\nmetadata:\n  sandbox: [solver]\n"
