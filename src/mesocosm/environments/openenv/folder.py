@@ -5,9 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,12 +14,12 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.content import Content
-from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, RunAborted, UsageError
+from mesocosm.core.failure import InvalidInput, Problem, RunAborted, UsageError
 from mesocosm.core.folder import files_below, from_home
 from mesocosm.core.foreign import finite
 from mesocosm.core.inherited import inherited
-from mesocosm.environments.adapter import RESTARTS, WINDOW_S
-from mesocosm.environments.launch import EndedEarly, Launched, ServerPlace, launch_command, quoted
+from mesocosm.environments.launch import EndedEarly, Launched, ServerPlace, launch_command
+from mesocosm.environments.restarts import Restarts
 from mesocosm.http.client import HttpClient
 from mesocosm.sandboxes.installed import installed_python
 
@@ -231,7 +229,7 @@ class FolderServer:
         self._as_package = False
         self._host: Launched | None = None
         self._lock = asyncio.Lock()
-        self._restarts: deque[float] = deque()
+        self._restarts = Restarts("server")
         self._notice: Callable[[str], None] = lambda _: None
 
     async def open(self, notice: Callable[[str], None]) -> Launched:
@@ -251,7 +249,7 @@ class FolderServer:
                 return host
             async with self._lock:
                 if self._host is host:
-                    self._host = await self._restarted(host)
+                    self._host = await self._restarts.again(host, self._started, self._notice)
 
     def warnings(self) -> Sequence[str]:
         """Return warnings about files that changed while it ran."""
@@ -263,23 +261,6 @@ class FolderServer:
             host, self._host = self._host, None
         if host is not None:
             await host.process.stop()
-
-    async def _restarted(self, ended: Launched) -> Launched:
-        how, now = await ended.exited(), time.monotonic()
-        while self._restarts and self._restarts[0] < now - WINDOW_S:
-            self._restarts.popleft()
-        if len(self._restarts) >= RESTARTS:
-            raise RunAborted(
-                f"{how}, {RESTARTS + 1} times within {WINDOW_S:g} s, so it is not started again{quoted(ended.stderr())}"
-            )
-        self._restarts.append(now)
-        self._notice(f"{how}; starting it again")
-        await ended.process.stop()
-        try:
-            return await self._started()
-        except RunAborted as error:
-            # It started before, so the problem may be temporary.
-            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the server does not start again: {error}") from error
 
     async def _started(self) -> Launched:
         await self._content.check()

@@ -23,11 +23,10 @@ from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.dockerfile import BuildStep, Dockerfile, read_dockerfile
-from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
+from mesocosm.sandboxes.containers.doors import Doors
+from mesocosm.sandboxes.containers.egress import Egress
 from mesocosm.sandboxes.containers.transfer import get_archive, is_packing, put_archive
-from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
-from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Taker, carry
 from mesocosm.sandboxes.scratch import ScratchFolder
@@ -136,9 +135,8 @@ class BubblewrapContainer:
         self._env = {**_ENVIRONMENT, **recipe.env, **spec.env}
         self._scratch = ScratchFolder()
         self._root = self._scratch.path / "root"
-        self._policy = spec.networks[0]
-        self._proxies = {policy: EgressProxy(_hosts(policy)) for policy in spec.networks if policy.mode != "no-network"}
-        self._egress = free_port() if self._proxies else 0
+        allowed = {policy: _hosts(policy) for policy in spec.networks if policy.mode != "no-network"}
+        self._egress = Egress(allowed, spec.networks[0])
         self._group: cgroup.Cgroup | None = None
         self._process: ForeignProcess | None = None
         self._inside = 0
@@ -163,8 +161,8 @@ class BubblewrapContainer:
         await self._ready(ready)
         self._inside = _leaf(self._process.pid)
         takers: dict[int, Taker] = {port: partial(carry, port) for port in self._spec.ports}
-        if self._egress:
-            takers[self._egress] = self._serve
+        if self._egress.port:
+            takers[self._egress.port] = self._egress.serve
         if takers:
             self._doors = Doors(takers)
             await self._doors.open(self._inside)
@@ -231,7 +229,7 @@ class BubblewrapContainer:
         rules = filter_file()
         wanted = {
             "argv": list(command.argv),
-            "env": {**self._env, **self._variables(), **command.env},
+            "env": {**self._env, **self._egress.variables, **command.env},
             "cwd": command.cwd or self.workdir,
             "filter": str(rules) if rules is not None else "",
         }
@@ -260,15 +258,6 @@ class BubblewrapContainer:
             "the container has ended: all its processes were killed, from inside or by the kernel",
         )
 
-    def _variables(self) -> dict[str, str]:
-        proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        proxy = self._proxies.get(self._policy)
-        if proxy is not None:
-            await proxy.serve(reader, writer)
-
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
         await put_archive(self, source, target)
@@ -280,7 +269,7 @@ class BubblewrapContainer:
     async def admit(self, policy: NetworkPolicy) -> None:
         """Change what the proxy of the container lets through."""
         assert policy in self._spec.networks
-        self._policy = policy
+        self._egress.policy = policy
 
     async def stop(self) -> None:
         """End all processes and remove the folder."""

@@ -26,11 +26,10 @@ from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.content import folder_digest
 from mesocosm.sandboxes.containers.deadline import outer_seconds, timed, with_lateness
-from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
+from mesocosm.sandboxes.containers.doors import Doors
+from mesocosm.sandboxes.containers.egress import Egress
 from mesocosm.sandboxes.containers.transfer import write_archive
-from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
-from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Relay, Taker, carry
 
@@ -139,9 +138,8 @@ class CommandLineContainer:
         self.name = lease.new_name()
         self._engine = engine
         self._spec = spec
-        self._policy = spec.networks[0]
-        self._proxies = {policy: EgressProxy(policy.hosts) for policy in spec.networks if policy.mode == "allowlist"}
-        self._egress = free_port() if self._proxies else 0
+        allowed = {policy: policy.hosts for policy in spec.networks if policy.mode == "allowlist"}
+        self._egress = Egress(allowed, spec.networks[0])
         self._doors: Doors | None = None
         self._gate: tuple[ForeignProcess, asyncio.Task[None]] | None = None
         self._relay: Relay | None = None
@@ -162,14 +160,14 @@ class CommandLineContainer:
         if spec.workdir:
             words += ["--workdir", spec.workdir]
         takers: dict[int, Taker] = {port: partial(carry, port) for port in spec.ports}
-        if self._egress:
-            takers[self._egress] = self._serve
+        if self._egress.port:
+            takers[self._egress.port] = self._egress.serve
         if takers and os.getuid() != 0:
             self._relay = Relay(tuple(takers), takers=takers)
             words += ["--mount", f"type=bind,source={self._relay.socket},target={self._relay.socket}"]
         passed, env = _variables(spec.env)
         await _call(self._engine, *words, *passed, image, "sh", "-c", "sleep infinity", seconds=_COMMAND_S, env=env)
-        if public and self._policy.mode != "public":
+        if public and self._egress.policy.mode != "public":
             await self._network("disconnect")
         if takers:
             await self._open(takers)
@@ -194,7 +192,7 @@ class CommandLineContainer:
 
     async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError if it has ended or the engine does not answer."""
-        passed, variables = _variables({**self._egress_variables(), **command.env})
+        passed, variables = _variables({**self._egress.variables, **command.env})
         words = [self._engine, "exec", *(["--interactive"] if command.stdin else []), *passed]
         words += ["--user", str(command.user)] if command.user is not None else []
         words += ["--workdir", command.cwd] if command.cwd else []
@@ -211,15 +209,6 @@ class CommandLineContainer:
     async def _alive(self) -> bool:
         ended = await _call(self._engine, "inspect", "--format", "{{.State.Running}}", self.name, check=False)
         return ended.out.strip() == b"true"
-
-    def _egress_variables(self) -> dict[str, str]:
-        proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        proxy = self._proxies.get(self._policy)
-        if proxy is not None:
-            await proxy.serve(reader, writer)
 
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
@@ -251,7 +240,7 @@ class CommandLineContainer:
     async def admit(self, policy: NetworkPolicy) -> None:
         """Connect the container to the network of the engine, or disconnect it. Raises EpisodeError."""
         assert policy in self._spec.networks
-        was, self._policy = self._policy, policy
+        was, self._egress.policy = self._egress.policy, policy
         if (was.mode == "public") != (policy.mode == "public"):
             await self._network("connect" if policy.mode == "public" else "disconnect")
 
