@@ -14,6 +14,7 @@ from types import ModuleType
 
 import pytest
 
+from bench_common.runtime.multi_agent_loop import MultiAgentLoop
 from mesocosm.core import source
 from mesocosm.core.failure import UsageError
 from mesocosm.core.ids import digest_bytes
@@ -209,6 +210,14 @@ class Finalized:
 
     def __del__(self) -> None:
         list(range(200))
+
+
+def test_what_comes_with_mesocosm_counts_without_what_it_imports(monkeypatch: pytest.MonkeyPatch) -> None:
+    def walked(path: Path, root: Path) -> list[Path]:
+        raise AssertionError(f"{path} was read for what it imports")
+
+    monkeypatch.setattr(source, "imported_files", walked)
+    assert content_digest(MultiAgentLoop)
 
 
 def test_threads_may_make_syntax_trees_at_the_same_time() -> None:

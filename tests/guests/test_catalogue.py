@@ -31,6 +31,14 @@ def test_a_framework_is_asked_once_for_a_version() -> None:
     assert notices == ["reading what Adder offers"]
 
 
+def test_what_an_earlier_version_of_mesocosm_was_told_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    notices: list[str] = []
+    entries_of(ADDER, notices.append)
+    monkeypatch.setattr(catalogue, "_adapters", lambda: "another version")
+    entries_of(ADDER, notices.append)
+    assert notices == 2 * ["reading what Adder offers"]
+
+
 def test_a_file_that_cannot_be_read_is_made_anew() -> None:
     entries_of(ADDER, lambda _: None)
     (kept,) = (guests_folder() / "catalogue").iterdir()

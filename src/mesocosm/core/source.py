@@ -30,6 +30,9 @@ from mesocosm.core.ids import digest, digest_bytes
 PREFIX = "mesocosm_file_"
 """Prefix of the names of modules that were loaded from a file."""
 
+_OURS = Path(__file__).parents[2]
+"""The folder of this package and those that come with it."""
+
 
 _PARSING = threading.Lock()
 
@@ -323,10 +326,11 @@ def _imported_beside(module: ModuleType | None, path: Path) -> list[Path]:
     """Return the files that a module imports from its package or folder; none for installed code and mesocosm."""
     name = getattr(module, "__name__", "")
     installed = {"site-packages", "dist-packages"} & {*path.parts} or path.is_relative_to(sysconfig.get_path("stdlib"))
-    if installed or name.partition(".")[0] == "mesocosm":
-        return []
     depth = 0 if name == "__main__" else name.count(".") + (path.name == "__init__.py")
-    return imported_files(path, path.parents[depth]) if depth < len(path.parents) else []
+    # A package of this distribution lies beside mesocosm, also where it is installed from a checkout.
+    if installed or depth >= len(path.parents) or path.parents[depth] == _OURS:
+        return []
+    return imported_files(path, path.parents[depth])
 
 
 def _add(place: Path, files: dict[Path, str], name: str) -> None:

@@ -1,19 +1,19 @@
 """What can be run: the benchmarks of all frameworks that are here, by name and description.
 
-A framework is asked once for each version of its packages; the answer is kept in a file.
+A framework is asked once for each version of its packages and of mesocosm; the answer is kept in a file.
 """
 
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import msgspec
 
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.core.failure import EpisodeError, Incompatible, MesocosmError
-from mesocosm.core.ids import digest
+from mesocosm.core.ids import digest, digest_bytes
 from mesocosm.core.inherited import inherited
 from mesocosm.guests.interpreter import facts_of, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
@@ -23,14 +23,11 @@ from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.installed import guests_folder
 from mesocosm.sandboxes.telemetry import OFF
 
-FORM = 1
-"""Changes when entries of earlier versions of this module cannot be read any more."""
-
 
 def entries_of(kind: GuestKind, notice: Callable[[str], None], python: str = "") -> Sequence[CatalogueEntry]:
     """Return what a framework offers here. Raises Incompatible if it is not here, UsageError, EpisodeError."""
     found = python_for(kind, python)
-    path = _folder() / f"{kind.name}-{digest([FORM, found.path, _installed(found.path)])[:16]}.json"
+    path = _folder() / f"{kind.name}-{digest([found.path, _installed(found.path), _adapters()])[:16]}.json"
     try:
         return msgspec.json.decode(path.read_bytes(), type=list[CatalogueEntry])
     except (OSError, msgspec.DecodeError):
@@ -128,6 +125,12 @@ def _installed(python: str) -> list[int]:
     """Return what changes when packages are installed for an interpreter: the times of its folders of packages."""
     lib = Path(python).parent.parent / "lib"
     return sorted(place.stat().st_mtime_ns for place in lib.glob("python3*/site-packages"))
+
+
+@cache
+def _adapters() -> str:
+    """Return the digest of the code that asks frameworks: another version of it may tell more."""
+    return digest([digest_bytes(file.read_bytes()) for file in sorted((Path(__file__).parent / "inside").glob("*.py"))])
 
 
 @lru_cache(maxsize=16)

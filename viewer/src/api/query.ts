@@ -1,12 +1,28 @@
 /** Documents as queries of TanStack Query, keyed by their path and what was asked. */
-import { QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
+import { QueryCache, QueryClient, queryOptions, useQuery } from '@tanstack/react-query'
 import { get } from './client'
 import { ApiError } from './error'
 import type { Answer, Arguments, PathsWith } from './types'
 
-/** The cache of the page. Failures that asking again cannot heal are shown at once. */
+/** After how long a document is asked for again that a server did not answer, in ms. */
+export const AGAIN_MS = 3_000
+
+/**
+ * The cache of the page. Failures that asking again cannot heal are shown at once. What the server did not answer is
+ * shown too, and asked for again while it is in sight: the page says that it reconnects by itself.
+ */
 export function openCache(): QueryClient {
-  return new QueryClient({
+  const queryCache = new QueryCache({
+    onError: (error, query) => {
+      if (!(error instanceof ApiError && error.status === 0)) return
+      setTimeout(() => {
+        const filter = { queryKey: query.queryKey, exact: true, type: 'active' } as const
+        void cache.refetchQueries({ ...filter, predicate: ({ state }) => state.error === error })
+      }, AGAIN_MS)
+    },
+  })
+  const cache = new QueryClient({
+    queryCache,
     defaultOptions: {
       queries: {
         staleTime: 5_000,
@@ -15,6 +31,7 @@ export function openCache(): QueryClient {
       },
     },
   })
+  return cache
 }
 
 /** Options of a query for a document: for `useQuery`, `prefetchQuery`, `setQueryData`, `invalidateQueries`. */

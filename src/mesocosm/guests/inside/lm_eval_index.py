@@ -11,7 +11,10 @@ from typing import Any
 
 _HEADING = re.compile(r"^#\s+(.+?)\s*$", re.MULTILINE)
 _PAPER = re.compile(r"^\s*(?:Paper )?Title:\s*`?([^`\n]+?)`?\s*$", re.MULTILINE)
-_FORM = 2
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_FILES = frozenset({"json", "csv", "text", "parquet", "arrow"})
+"""What `datasets` reads from files, as the name of a data set."""
+_FORM = 3
 """The form of the kept file; another one is made anew."""
 
 
@@ -193,12 +196,17 @@ class _Reader:
         if known is None:
             try:
                 text = (folder / "README.md").read_text(errors="replace")[:4000]
-                heading, paper = _HEADING.search(text), _PAPER.search(text)
-                known = ": ".join(dict.fromkeys(found[1].strip("`* ") for found in (heading, paper) if found))
+                heading, paper = _plain(_HEADING.search(text)), _plain(_PAPER.search(text))
+                known = paper if heading in paper else ": ".join(filter(None, (heading, paper)))
             except OSError:
                 known = "" if folder in {root, root.parent} else self._title(folder.parent, root)
             self._titles[folder] = known
         return known
+
+
+def _plain(found: re.Match[str] | None) -> str:
+    """Return a title without marks of Markdown."""
+    return "" if found is None else _LINK.sub(r"\1", found[1]).strip("`* ")
 
 
 def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,10 +225,10 @@ def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
     facts += [] if form in {"generate_until", ""} else ["logprobs"]
     return {
         "id": f"lm-eval/{name}",
-        "title": about.get("title") or form or kind,
+        "title": about.get("title") or name,
         "description": "; ".join(word for word in words if word),
         "tasks": None,
-        "needs": [],
+        "needs": [] if about.get("dataset_path") in _FILES else ["download"],
         "licence": "",
         # What the model must be able to do is no need of the machine.
         "tags": list(dict.fromkeys([kind, *facts, *(entry["tags"] if kind == "task" else ())])),

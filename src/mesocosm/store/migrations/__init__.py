@@ -3,11 +3,14 @@
 import logging
 import sqlite3
 import time
+from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, create_mock_engine, inspect, text
+from sqlalchemy.engine.mock import MockConnection
 
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.store import tenancy  # noqa: F401  # its tables belong to `metadata`
@@ -80,7 +83,11 @@ def configuration(scripts: Path = SCRIPTS) -> "Config":
 
 def _create(connection: Connection, head: str) -> None:
     """Create the tables that the code declares; a test checks that all migrations together create the same."""
-    metadata.create_all(connection, checkfirst=False)
+    if connection.dialect.name == "sqlite":
+        for statement in _tables():
+            connection.exec_driver_sql(statement)
+    else:
+        metadata.create_all(connection, checkfirst=False)
     create_views(connection)
     # As Alembic creates it.
     connection.exec_driver_sql(
@@ -88,6 +95,16 @@ def _create(connection: Connection, head: str) -> None:
         f"CONSTRAINT {VERSION_TABLE}_pkc PRIMARY KEY (version_num))"
     )
     connection.execute(text(f"INSERT INTO {VERSION_TABLE} VALUES (:head)"), {"head": head})  # noqa: S608
+
+
+@cache
+def _tables() -> Sequence[str]:
+    """Return the statements that create all tables in a SQLite file: to compile them takes longer than to run them."""
+    compiled: list[str] = []
+    engine: MockConnection
+    engine = create_mock_engine("sqlite://", lambda sql, *_, **__: compiled.append(str(sql.compile(engine))))
+    metadata.create_all(engine, checkfirst=False)
+    return compiled
 
 
 def upgrade(connection: Connection, config: "Config") -> None:
