@@ -1,6 +1,6 @@
 """What an episode of an lm-evaluation-harness task costs, beside one in its own runner; see perf.guest_cost.
 
-MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval
+MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval [texts|choices]
 """
 
 import json
@@ -59,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, model_server() as url:
         _write(Path(folder))
         cost = SampleCost(Path(folder), FEW, MANY, VARIABLES)
-        for form in FORMS:
+        for form in sys.argv[1:] or FORMS:
             _compare(cost, form, python, url)
 
 
