@@ -58,6 +58,9 @@ class SampleCost:
 
     def compare(self, what: str, *, ours: Runner, theirs: Runner) -> None:
         """Print the milliseconds of a sample in both runners, and their difference beside its budget."""
+        for runner in (theirs, ours):
+            # The first run fills caches.
+            self._spent(runner(self.few))
         each: dict[str, list[float]] = {"theirs": [], "ours": []}
         for _ in range(ROUNDS):
             for side, runner in (("theirs", theirs), ("ours", ours)):
