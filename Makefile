@@ -12,7 +12,8 @@ python_of = $(or $(firstword $(wildcard $(HOME)/.pyenv/versions/$1.*/bin/python3
 OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),$(FOREIGN)/osmosis/$(python)/.installed))
 # The frameworks whose benchmarks run here, each in a Python of its own.
 GUESTS := $(FOREIGN)/guests
-GUEST_NAMES ?= step inspect lmeval verifiers openenv mcp harbor
+# Beside them a server of llama.cpp, which is compiled, so only where there is a compiler.
+GUEST_NAMES ?= step inspect lmeval verifiers openenv mcp harbor $(if $(shell command -v c++),llamacpp)
 GUEST_TESTS ?= tests/guests $(filter-out tests/guests/%,$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
@@ -162,7 +163,7 @@ lock:
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/$$name.txt; \
 	done
 
-	for name in step inspect lmeval verifiers openenv mcp harbor; do \
+	for name in step inspect lmeval verifiers openenv mcp harbor llamacpp; do \
 	  $(BIN)/uv pip compile requirements/guests/$$name.in --universal --python-version $$( [ $$name = harbor ] && echo 3.12 || echo 3.11 ) \
 	    --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet -o requirements/guests/$$name.txt; \
 	done

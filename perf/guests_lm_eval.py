@@ -1,24 +1,26 @@
-"""What an episode of an lm-evaluation-harness task costs, beside one of its own runner against the same model server.
+"""What an episode of an lm-evaluation-harness task costs, beside one in its own runner; see perf.guest_cost.
 
-Processor time of all processes of a run, without the model server. Two sizes, so that what a start costs falls out; the
-two runners alternate, because a shared machine is noisy. `MESOCOSM_TEST_GUESTS` names the environments of the guests.
-
-    MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval
+MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval [texts|choices]
 """
 
 import json
-import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
 
-from perf.machine import ROOT, machine, started
+from perf.guest_cost import SampleCost, interpreter, model_server
+from perf.machine import ROOT, machine
 
-FEW, MANY, ROUNDS = 100, 1100, 3
+FEW, MANY = 100, 1100
 FORMS = {
     "texts": ("generate_until", "[{metric: exact_match, aggregation: mean, higher_is_better: true}]"),
     "choices": ("multiple_choice", "[{metric: acc, aggregation: mean, higher_is_better: true}]"),
+}
+VARIABLES = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TQDM_DISABLE": "1",
+    "OPENAI_API_KEY": "sk-perf-0123456789",
 }
 _TASK = """task: perf_{name}
 dataset_path: json
@@ -50,78 +52,27 @@ def _write(folder: Path) -> None:
         (folder / f"perf_{name}.yaml").write_text(text)
 
 
-def _spent(command: list[str], folder: Path) -> float:
-    """Return the processor time in seconds of a command with all that it starts."""
-    offline = {
-        "HF_HUB_OFFLINE": "1",
-        "HF_DATASETS_OFFLINE": "1",
-        "TQDM_DISABLE": "1",
-        "OPENAI_API_KEY": "sk-perf-0123456789",
-    }
-    variables = {**os.environ, **offline, "MESOCOSM_RESULTS_DIR": str(folder / "results")}
-    log = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    actions = [(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)]
-    os.chdir(folder)
-    process = os.posix_spawn(command[0], command, variables, file_actions=actions)
-    _, status, usage = os.wait4(process, 0)
-    os.close(log)
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{(folder / 'log').read_text()[-3000:]}")
-    return usage.ru_utime + usage.ru_stime
-
-
-def _ours(python: str, folder: Path, url: str, count: int, name: str) -> list[str]:
-    params = [f"python={python}", "include_path=.", f"limit={count}"]
-    flags = [word for one in params for word in ("-P", one)]
-    source = f"lm-eval:perf_{name}"
-    return [
-        sys.executable,
-        "-m",
-        "mesocosm",
-        "run",
-        source,
-        "-m",
-        f"openai/m@{url}/v1",
-        "--fresh",
-        "--parallel",
-        "16",
-        *flags,
-    ]
-
-
-def _theirs(python: str, folder: Path, url: str, count: int, name: str) -> list[str]:
-    del folder
-    return [python, str(ROOT / "perf" / "lm_eval_runner.py"), url, str(count), name]
-
-
 def main() -> None:
-    """Print the cost of an episode of each form, and what ours adds."""
-    python = str(Path(os.environ["MESOCOSM_TEST_GUESTS"]) / "lmeval" / "bin" / "python")
+    """Print the cost of an episode of each form in both."""
+    python = interpreter("lmeval")
     print(machine())
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _write(folder)
-        server = started(0, "mesocosm.testing.model_server", "--port", "0", "--answer", "7")
-        assert server.stdout is not None
-        url = server.stdout.readline().split()[-1]
-        try:
-            for form in FORMS:
-                _compare(form, python, folder, url)
-        finally:
-            os.chdir(ROOT)
-            server.kill()
-            server.wait()
+    with tempfile.TemporaryDirectory() as folder, model_server() as url:
+        _write(Path(folder))
+        cost = SampleCost(Path(folder), FEW, MANY, VARIABLES)
+        for form in sys.argv[1:] or FORMS:
+            _compare(cost, form, python, url)
 
 
-def _compare(form: str, python: str, folder: Path, url: str) -> None:
-    each: dict[str, list[float]] = {"ours": [], "theirs": []}
-    for _ in range(ROUNDS):
-        for who, command in (("ours", _ours), ("theirs", _theirs)):
-            few, many = (_spent(command(python, folder, url, count, form), folder) for count in (FEW, MANY))
-            each[who].append(1000 * (many - few) / (MANY - FEW))
-    ours, theirs = (statistics.median(each[who]) for who in ("ours", "theirs"))
-    print(f"{form}: ours {ours:.2f} ms an episode, its own runner {theirs:.2f} ms, ours adds {ours - theirs:.2f} ms")
-    print(f"  ours {[round(one, 2) for one in each['ours']]}, theirs {[round(one, 2) for one in each['theirs']]}")
+def _compare(cost: SampleCost, form: str, python: str, url: str) -> None:
+    def ours(count: int) -> list[str]:
+        settings = ["-P", f"python={python}", "-P", "include_path=.", "-P", f"limit={count}"]
+        words = ["run", f"lm-eval:perf_{form}", "-m", f"openai/m@{url}/v1", "--fresh", "--parallel", "16"]
+        return [sys.executable, "-m", "mesocosm", *words, *settings]
+
+    def theirs(count: int) -> list[str]:
+        return [python, str(ROOT / "perf" / "lm_eval_runner.py"), url, str(count), form]
+
+    cost.compare(form, ours=ours, theirs=theirs)
 
 
 if __name__ == "__main__":

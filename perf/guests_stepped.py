@@ -15,6 +15,7 @@ from mesocosm.core.task import Task
 from mesocosm.guests.benchmark import open_guest
 from mesocosm.guests.kinds import KINDS
 from mesocosm.guests.stepped import SteppedGuest
+from perf.guest_cost import interpreter
 
 ENVIRONMENT = "CartPole-v1"
 STEPS = 10_000
@@ -38,13 +39,9 @@ print((time.process_time() - began) / steps * 1000)
 """
 
 
-def _python() -> str:
-    return str(Path(os.environ["MESOCOSM_TEST_GUESTS"]) / "step" / "bin" / "python")
-
-
 def _bare() -> float:
     """Return milliseconds of processor time a step of the library's own loop."""
-    command = [_python(), "-c", BARE, ENVIRONMENT, str(STEPS)]
+    command = [interpreter("step"), "-c", BARE, ENVIRONMENT, str(STEPS)]
     return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
@@ -70,7 +67,7 @@ async def _play(benchmark: SteppedGuest) -> int:
 
 def _ours() -> float:
     """Return milliseconds of processor time a step, of this process and of the guest."""
-    benchmark = open_guest(KINDS["gym"], BenchmarkRef("gym", ENVIRONMENT, {"python": _python()}))
+    benchmark = open_guest(KINDS["gym"], BenchmarkRef("gym", ENVIRONMENT, {"python": interpreter("step")}))
     assert isinstance(benchmark, SteppedGuest)
     assert benchmark.contract.action is not None
     process = benchmark._started()._talk._process  # noqa: SLF001 -- there is no other way to its id

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 from sqlalchemy import event
-from sqlalchemy.engine import Engine
 
 from mesocosm.core.failure import UsageError
 from mesocosm.core.run import Run
@@ -59,11 +58,12 @@ async def test_a_run_that_could_not_be_stored_is_still_read_as_before(lab: "Lab"
 
     asked = msgspec.structs.replace(run.spec, name="with another threshold")
     half = Metric("half", primary.score, "pass_rate", threshold=0.5)
-    event.listen(Engine, "commit", cut_off)
+    engine = lab.store.database.engine
+    event.listen(engine, "commit", cut_off)
     try:
         with pytest.raises(KeyboardInterrupt):
             remeasure(run, [primary, half], lab.store, asked)
     finally:
-        event.remove(Engine, "commit", cut_off)
+        event.remove(engine, "commit", cut_off)
     assert lab.store.runs.get(run.id) == run
     assert remeasure(run, [primary, half], lab.store, asked).spec == asked

@@ -12,6 +12,7 @@ from tests.environments.conftest import RUNS
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.environments import adapter as adapters
+from mesocosm.environments import restarts
 from mesocosm.environments.adapter import Adapter, AdapterSettings
 from mesocosm.environments.client import HttpEnvironment
 from mesocosm.environments.manifest import content_files, load_manifest, watched_content
@@ -227,7 +228,7 @@ async def test_an_episode_that_has_not_begun_moves_to_the_new_process(
 async def test_an_adapter_that_crashes_again_and_again_ends_the_run(
     repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapters, "RESTARTS", 1)
+    monkeypatch.setattr(restarts, "MOST", 1)
     adapter = await opened(repository())
     await crash(client, adapter)
     await crash(client, adapter)
@@ -239,8 +240,8 @@ async def test_an_adapter_that_crashes_again_and_again_ends_the_run(
 async def test_crashes_long_ago_are_forgiven(
     repository: Repository, opened: Open, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapters, "RESTARTS", 1)
-    monkeypatch.setattr(adapters, "WINDOW_S", 0.0)
+    monkeypatch.setattr(restarts, "MOST", 1)
+    monkeypatch.setattr(restarts, "WINDOW_S", 0.0)
     adapter = await opened(repository())
     for _ in range(2):
         await crash(client, adapter)

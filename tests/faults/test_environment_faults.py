@@ -17,7 +17,7 @@ from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Observer, Progress
 from mesocosm.core.run import BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.engine import session
-from mesocosm.environments import adapter
+from mesocosm.environments import restarts
 from mesocosm.interop.replay import all_episodes
 from mesocosm.store import Store, open_store
 
@@ -174,7 +174,7 @@ async def test_garbage_is_kept_as_evidence(store: Store, environment: Path) -> N
 async def test_an_adapter_that_crashes_again_and_again_ends_the_run_with_the_rest_owed(
     store: Store, environment: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapter, "RESTARTS", 3)
+    monkeypatch.setattr(restarts, "MOST", 3)
     run = await asyncio.wait_for(session.run(spec(environment, [1] * 20), store), 120)
     assert (run.status, run.counts.failed) == (RunStatus.FAILED, 0)
     assert "adapter.py ended with exit code 3, 4 times within" in run.error

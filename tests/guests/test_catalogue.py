@@ -9,10 +9,12 @@ from tests.guests.conftest import ADDER
 
 from mesocosm.guests import catalogue
 from mesocosm.guests.catalogue import entries_of, matching, own_entries
-from mesocosm.guests.interpreter import guests_folder
+from mesocosm.guests.installable import INSTALLABLE
 from mesocosm.guests.kinds import KINDS
 from mesocosm.guests.messages import CatalogueEntry
 from mesocosm.guests.names import FILE, kept, named_entries
+from mesocosm.sandboxes.installed import guests_folder
+from mesocosm.store import open_store
 
 ENTRIES = [
     CatalogueEntry("hard_sums", "adder:hard_sums", "Hard sums", tags=("numbers",)),
@@ -94,6 +96,16 @@ def test_bench_run_plays_a_benchmark_of_a_framework() -> None:
     assert again["run"]["counts"]["completed"] == 2
 
 
+@pytest.mark.parametrize("words", [("--timeout", "600"), ("--set", "evaluation.timeout_s=600")])
+def test_a_time_limit_of_bench_run_is_that_of_the_benchmark(words: tuple[str, str], place: Path) -> None:
+    assert invoke("bench", "run", "adder:sums", "-m", "builtin/empty", "-n", "1", *words).code == 0
+    store = open_store(place / "results")
+    (run_id,) = store.runs.ids()
+    limits = store.runs.get(run_id).spec.limits
+    store.close()
+    assert [limits.run_seconds, limits.episode_seconds] == [600.0, None]
+
+
 def test_run_local_plays_an_environment_of_a_framework() -> None:
     played = invoke("--json", "run", "local", "counter:up", "-m", "builtin/oracle", "--episodes", "3").document
     assert [played["run"]["status"], played["run"]["counts"]["completed"]] == ["finished", 3]
@@ -125,10 +137,15 @@ def test_without_bounds_validate_does_not_say_what_is_free() -> None:
 def test_guests_that_are_not_here_are_listed_with_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     listed = invoke("guests", "list")
-    assert [name for name in KINDS if name not in listed.out] == []
+    assert [name for name in INSTALLABLE if name not in listed.out] == []
     assert "mesocosm guests install NAME" in listed.out
 
 
 def test_check_tells_a_framework_that_does_not_start() -> None:
     checked = invoke("guests", "check", "skyrl", "--python", "/bin/true")
     assert checked.code == 1
+
+
+def test_check_tells_what_openenv_lacks() -> None:
+    checked = invoke("guests", "check", "openenv", "--python", "/bin/true")
+    assert [checked.code, checked.out] == [1, "openenv: /bin/true lacks openenv, uvicorn, yaml\n"]

@@ -127,7 +127,6 @@ def test_tasks_that_the_entry_points_of_a_package_leave_out_are_not_offered(
 
 
 def test_a_description_file_says_more_of_a_task(package: Path) -> None:
-    pytest.importorskip("yaml")
     (package / "adding" / "eval.yaml").write_text(
         "title: Adding\ndescription: Sums of numbers.\ngroup: Mathematics\ndependency: sums\n"
         "tasks:\n  - name: first\n    dataset_samples: 12\nmetadata:\n  sandbox: [solver]\n"

@@ -1,14 +1,15 @@
-"""Which Python a guest runs in, and what it sees of our variables."""
+"""Which Python a guest runs in."""
 
 import sys
 from pathlib import Path
 
 import pytest
 
-from mesocosm.core.failure import Incompatible, UsageError
-from mesocosm.guests.interpreter import MARK, facts_of, guests_folder, python_for
-from mesocosm.guests.kinds import KINDS, GuestKind
-from mesocosm.sandboxes.inherited import inherited
+from mesocosm.core.failure import Incompatible, UnknownName, UsageError
+from mesocosm.guests.installable import INSTALLABLE, OPENENV, installable
+from mesocosm.guests.interpreter import facts_of, python_for
+from mesocosm.guests.kinds import GuestKind
+from mesocosm.sandboxes.installed import MARK, guests_folder
 
 NOWHERE = GuestKind("nowhere", "Nowhere", "X", ("no_such_module_here",), ("nothing",), "nowhere")
 HERE = GuestKind("here", "Here", "X", ("json",), ("nothing",), "here")
@@ -59,29 +60,10 @@ def test_an_interpreter_says_which_packages_it_has() -> None:
 
 
 def test_every_framework_has_a_name_of_its_own() -> None:
-    assert [name for name, kind in KINDS.items() if kind.name != name] == []
+    assert [name for name, kind in INSTALLABLE.items() if kind.name != name] == []
 
 
-def test_certificates_proxies_and_package_sources_reach_a_program() -> None:
-    given = {
-        "SSL_CERT_FILE": "/certs.pem",
-        "HTTPS_PROXY": "http://proxy:3128",
-        "UV_INDEX_URL": "https://index.example/simple",
-        "PIP_INDEX_URL": "https://index.example/simple",
-    }
-    assert inherited(given) == given
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"HTTPS_PROXY": "http://me:word@proxy:3128"},
-        {"UV_INDEX_URL": "https://token@index.example/simple"},
-        {"UV_PUBLISH_TOKEN": "abc"},
-        {"PIP_INDEX_URL": "https://me:word@index.example/simple"},
-        {"OPENAI_API_KEY": "sk-1"},
-        {"MY_SETTING": "1"},
-    ],
-)
-def test_credentials_and_other_variables_do_not(given: dict[str, str]) -> None:
-    assert inherited(given) == {}
+def test_what_openenv_needs_can_be_installed_as_guests_can() -> None:
+    assert installable("openenv") is OPENENV
+    with pytest.raises(UnknownName, match="no framework is called 'openenvy'; did you mean 'openenv'"):
+        installable("openenvy")

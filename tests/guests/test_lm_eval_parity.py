@@ -111,8 +111,7 @@ def test_the_model_is_asked_what_the_harness_asks(both: Both) -> None:
         assert {text for text in theirs if text} <= prompts
 
 
+@pytest.mark.parametrize("both", ["texts"], indirect=True)
 def test_what_ends_a_text_reaches_the_model(both: Both) -> None:
-    if "lm_vote" not in both.theirs["samples"]:
-        pytest.skip("no texts are asked for here")
     stops = {json.dumps(body.get("stop")) for body in both.asked}
     assert stops == {'["\\n\\n", "Question:"]', '["\\n"]', "null"}

@@ -51,8 +51,6 @@ def test_equal_seeds_and_actions_give_the_rewards_of_its_own_loop(name: str) -> 
 
 @pytest.mark.parametrize("name", OF_RLCARD)
 def test_card_games_give_the_rewards_of_their_own_loop(name: str) -> None:
-    if not bare("import importlib.util as u, json; print(json.dumps(u.find_spec('rlcard') is not None))", None):
-        pytest.skip("the interpreter has no rlcard")
     _same_as_its_loop(name, most=60)
 
 

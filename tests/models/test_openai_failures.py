@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from mesocosm.core.abilities import Warns
 from mesocosm.core.failure import Cause, EpisodeError, UsageError
 from mesocosm.core.model import ModelRequest
-from mesocosm.core.ports import Model, Warns
+from mesocosm.core.ports import Model
 from mesocosm.testing.fault import CLOSE, CUT, EMPTY_BODY, EMPTY_TEXT, GARBAGE, HANG, Fault
 from mesocosm.testing.model_server import ModelServer
 

@@ -1,9 +1,10 @@
 """Read runs from files: bundles and replay files."""
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mesocosm.api.places import store_at
 from mesocosm.api.results import Run, Runs
@@ -11,6 +12,17 @@ from mesocosm.core.failure import UnknownName
 
 if TYPE_CHECKING:
     from mesocosm.store import Store
+
+
+class ReadRun(NamedTuple):
+    """A run that was read from a file, and how many of its episodes are new.
+
+    One that is `recorded` was here with its full record, to which the file adds nothing.
+    """
+
+    run_id: str
+    new: int
+    recorded: bool = False
 
 
 def import_runs(path: str | os.PathLike[str], *, store: str | os.PathLike[str] | None = None) -> Runs:
@@ -22,19 +34,16 @@ def import_runs(path: str | os.PathLike[str], *, store: str | os.PathLike[str] |
     >>> import_runs(bundle, store="elsewhere")[0].score == run.score
     True
     """
-    opened = store_at(store)
-    taken = import_file(Path(path), opened)
-    return Runs([Run(opened, opened.runs.get(run_id)) for run_id, _ in taken])
-
-
-def import_file(path: Path, store: "Store") -> list[tuple[str, int]]:
-    """Import the runs of a file; return the id of each, and the number of its episodes that were new."""
     from mesocosm.interop.replayed import is_replay
 
-    return _import_replay(path, store) if is_replay(path) else _import_bundle(path, store)
+    opened, file = store_at(store), Path(path)
+    results = Path("benchmark_results") if "://" in opened.place else Path(opened.place).parent
+    found = import_replay(file, opened) if is_replay(file) else import_bundle(file, opened, results)
+    return Runs([Run(opened, opened.runs.get(one.run_id)) for one in list(found)])
 
 
-def _import_replay(path: Path, store: "Store") -> list[tuple[str, int]]:
+def import_replay(path: Path, store: "Store") -> Iterator[ReadRun]:
+    """Store the run of a replay file, and yield it. Raises as `import_runs`."""
     from mesocosm.engine.imported import measured
     from mesocosm.interop.replayed import read_replay
 
@@ -43,19 +52,21 @@ def _import_replay(path: Path, store: "Store") -> list[tuple[str, int]]:
     with suppress(UnknownName):
         here = store.runs.get(run.id)
         if here.id == run.id and here.signature != run.signature:
-            # It is here with its full record, to which the replay adds nothing.
-            return [(here.id, 0)]
-    return [(run.id, store.bundles.insert(run, replay.entries))]
+            yield ReadRun(here.id, 0, recorded=True)
+            return
+    yield ReadRun(run.id, store.bundles.insert(run, replay.entries))
 
 
-def _import_bundle(path: Path, store: "Store") -> list[tuple[str, int]]:
+def import_bundle(path: Path, store: "Store", results: Path) -> Iterator[ReadRun]:
+    """Store the runs of a bundle, and yield each once it is stored. Raises as `import_runs`.
+
+    Options of a run that name files are kept only where those are below `results`.
+    """
     from mesocosm.engine.imported import measured
     from mesocosm.interop.bundle import Bundle
     from mesocosm.interop.places import settled
     from mesocosm.store.blobs import Artifact
 
-    taken = []
-    results = Path("benchmark_results") if "://" in store.place else Path(store.place).parent
     with Bundle(path) as bundle:
         bundle.check()
         for run_id in bundle.head.runs:
@@ -65,7 +76,6 @@ def _import_bundle(path: Path, store: "Store") -> list[tuple[str, int]]:
             ]
             run = measured(settled(bundle.run(run_id), results), bundle.episodes(run_id))
             new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
-            taken.append((run_id, new))
+            yield ReadRun(run_id, new)
         for grouped in bundle.groups():
             store.groups.insert(grouped.group, grouped.outcomes)
-    return taken

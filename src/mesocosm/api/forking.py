@@ -13,6 +13,7 @@ import msgspec
 
 from mesocosm.api.experiments import Arguments, settled_model
 from mesocosm.api.running import Work
+from mesocosm.core.abilities import AsksJudge, HoldsSecrets
 from mesocosm.core.entry import whole
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
@@ -21,19 +22,7 @@ from mesocosm.core.ids import canonical_json, digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest
-from mesocosm.core.ports import (
-    Agent,
-    AsksJudge,
-    Benchmark,
-    Context,
-    Environment,
-    HoldsSecrets,
-    JudgeModel,
-    Model,
-    Observation,
-    Parts,
-    Step,
-)
+from mesocosm.core.ports import Agent, Benchmark, Context, Environment, JudgeModel, Model, Observation, Parts, Step
 from mesocosm.core.proxy import Program
 from mesocosm.core.registry import AGENTS, MODELS, SOURCES
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, Selection

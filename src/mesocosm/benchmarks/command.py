@@ -36,7 +36,7 @@ _NAMED = 3
 
 
 class CommandBenchmark:
-    """Runs the program of a descriptor. Implements core.ports.Benchmark and core.ports.Growing.
+    """Runs the program of a descriptor. Implements core.ports.Benchmark and core.abilities.Growing.
 
     Each run of the program gets its own directory below `setup.output`, which belongs to one run of ours. If that is
     None, a temporary directory is used; items then cannot be found when the run is resumed or graded again. Raises

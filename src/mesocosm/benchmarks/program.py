@@ -20,11 +20,11 @@ from mesocosm.benchmarks.output import Output
 from mesocosm.benchmarks.placeholders import UnsetPlaceholder, fill, text
 from mesocosm.core.content import Content
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
+from mesocosm.core.inherited import inherited
 from mesocosm.core.ports import Observation, Process, Step
 from mesocosm.core.proxy import AskedCall, ProgramTrace, ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.sandboxes.bubblewrap import BubblewrapSandbox, python_folders
-from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.plain import PlainSandbox
 from mesocosm.sandboxes.process import ForeignProcess
 from mesocosm.sandboxes.telemetry import OFF

@@ -1,11 +1,14 @@
 """`mesocosm guests`: the frameworks whose benchmarks run here, each in a Python of its own."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mesocosm.cli.command import MesocosmCommand, MesocosmGroup, Tree, options, plural
 from mesocosm.cli.render import answer, emit, table
+
+if TYPE_CHECKING:
+    from mesocosm.guests.kinds import GuestKind
 
 _HERE = "mesocosm.cli.guests"
 TREE: Tree = {
@@ -30,11 +33,11 @@ def guests() -> None:
 def list_() -> None:
     """List the frameworks, which Python has them, and how their benchmarks are named."""
     from mesocosm.core.failure import Incompatible
+    from mesocosm.guests.installable import INSTALLABLE
     from mesocosm.guests.interpreter import facts_of, python_for
-    from mesocosm.guests.kinds import KINDS
 
     rows, items = [], []
-    for kind in KINDS.values():
+    for kind in INSTALLABLE.values():
         facts, found = None, None
         try:
             found = python_for(kind)
@@ -79,10 +82,10 @@ def install(names: tuple[str, ...], python: str) -> int:
     Packages come from where pip is set to take them. An environment that is there already is replaced.
     """
     from mesocosm.guests import installation
-    from mesocosm.guests.kinds import guest_kind
+    from mesocosm.guests.installable import installable
 
     made = {}
-    for kind in [guest_kind(name) for name in names]:
+    for kind in [installable(name) for name in names]:
         made[kind.name] = str(installation.install(kind, python, _notice))
     answer("\n".join(f"{name}: {path}" for name, path in made.items()), {"installed": made})
     return 0
@@ -95,11 +98,14 @@ def check(names: tuple[str, ...], python: str) -> int:
     """Start the frameworks NAMES [all that are here] and see that they answer. Exit 1 if one does not."""
     from mesocosm.core.failure import EpisodeError, Incompatible, MesocosmError
     from mesocosm.guests.catalogue import entries_of, said_hello
-    from mesocosm.guests.kinds import KINDS, guest_kind
+    from mesocosm.guests.installable import INSTALLABLE, installable
 
     items: list[dict[str, Any]] = []
-    for kind in [guest_kind(name) for name in names] or list(KINDS.values()):
+    for kind in [installable(name) for name in names] or list(INSTALLABLE.values()):
         try:
+            if not kind.module:
+                items.append(_looked_at(kind, python))
+                continue
             version = said_hello(kind, python)
             offered = len(entries_of(kind, _notice, python))
             items.append({"name": kind.name, "ok": True, "python": version, "benchmarks": offered})
@@ -113,11 +119,30 @@ def check(names: tuple[str, ...], python: str) -> int:
         emit({"items": items, "next": None})
     else:
         for item in items:
-            fine = f"answers, Python {item['python']}, {plural(item['benchmarks'], 'benchmark')}" if item["ok"] else ""
-            click.echo(f"{item['name']}: {fine or item['error']}")
+            click.echo(f"{item['name']}: {_said(item)}")
         if not items:
             click.echo("no framework is here; mesocosm guests install NAME installs one")
     return 0 if all(item["ok"] for item in items) else 1
+
+
+def _looked_at(kind: "GuestKind", python: str) -> dict[str, Any]:
+    """Return whether an interpreter has the packages of a framework that is not spoken with. Raises Incompatible."""
+    from mesocosm.guests.interpreter import facts_of, python_for
+
+    found = python_for(kind, python).path
+    facts = facts_of(found, kind.imports)
+    lacking = [name for name in kind.imports if facts is None or name not in facts.packages]
+    if facts is None or lacking:
+        return {"name": kind.name, "ok": False, "error": f"{found} lacks {', '.join(lacking)}"}
+    return {"name": kind.name, "ok": True, "python": facts.python}
+
+
+def _said(item: dict[str, Any]) -> str:
+    if not item["ok"]:
+        return str(item["error"])
+    if "benchmarks" not in item:
+        return f"is installed, Python {item['python']}"
+    return f"answers, Python {item['python']}, {plural(item['benchmarks'], 'benchmark')}"
 
 
 def _notice(message: str) -> None:

@@ -143,13 +143,19 @@ class _Import:
             self.broken.append(str(error))
 
     def _runs(self, found: "RecognisedFile") -> Iterator[TakenRun]:
+        from mesocosm.api.files import import_bundle, import_replay
         from mesocosm.core.redact import Redactor
         from mesocosm.interop.imports.recognition import read_foreign
 
         if found.form == "bundle":
-            yield from self._bundle(found.path)
+            for stored in import_bundle(found.path, self.store, options().results()):
+                yield TakenRun(stored.run_id, stored.new, str(found.path), "bundle")
         elif found.form == "replay":
-            yield from self._replay(found.path)
+            for stored in import_replay(found.path, self.store):
+                if stored.recorded:
+                    words = f"run {stored.run_id} is here with its full record; the replay adds nothing to it"
+                    click.echo(words, err=True)
+                yield TakenRun(stored.run_id, stored.new, str(found.path), "replay")
         else:
             for read in read_foreign(found, Redactor()):
                 yield self._foreign(read, found.path, found.form)
@@ -194,39 +200,6 @@ class _Import:
             here = self.store.runs.get(origin) if isinstance(origin, str) and origin else None
             return here if here is not None and here.id == origin else None
         return None
-
-    def _replay(self, path: Path) -> Iterator[TakenRun]:
-        from mesocosm.engine.imported import measured
-        from mesocosm.interop.replayed import read_replay
-
-        replay = read_replay(path)
-        run = measured(replay.run, [entry.episode for entry in replay.entries])
-        with suppress(UnknownName):
-            here = self.store.runs.get(run.id)
-            if here.id == run.id and here.signature != run.signature:
-                click.echo(f"run {here.id} is here with its full record; the replay adds nothing to it", err=True)
-                yield TakenRun(here.id, 0, str(path), "replay")
-                return
-        yield TakenRun(run.id, self.store.bundles.insert(run, replay.entries), str(path), "replay")
-
-    def _bundle(self, path: Path) -> Iterator[TakenRun]:
-        from mesocosm.engine.imported import measured
-        from mesocosm.interop.bundle import Bundle
-        from mesocosm.interop.places import settled
-        from mesocosm.store.blobs import Artifact
-
-        with Bundle(path) as bundle:
-            bundle.check()
-            for run_id in bundle.head.runs:
-                artifacts = [
-                    Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
-                    for item in bundle.artifacts(run_id)
-                ]
-                run = measured(settled(bundle.run(run_id), options().results()), bundle.episodes(run_id))
-                new = self.store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
-                yield TakenRun(run_id, new, str(path), "bundle")
-            for grouped in bundle.groups():
-                self.store.groups.insert(grouped.group, grouped.outcomes)
 
     def report(self, found: _Recognised) -> None:
         """Say what was imported and what was not. Raises UsageError if a file was broken, or nothing was imported."""

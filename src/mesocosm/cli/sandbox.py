@@ -10,7 +10,7 @@ from mesocosm.cli.render import answer, emit, table, when
 from mesocosm.core.failure import InfrastructureError
 
 if TYPE_CHECKING:
-    from mesocosm.core.ports import ContainerEngine, ContainerLease
+    from mesocosm.core.container import ContainerEngine, ContainerLease
 
 USED, LEFT, UNKNOWN = "in use", "left", "unknown"
 

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from mesocosm.cli.command import MesocosmCommand
-from mesocosm.cli.evaluating import EvaluateCall, arguments_of, evaluation_options, models_of, play
+from mesocosm.cli.evaluating import arguments_of, evaluation_options, models_of, play
 from mesocosm.cli.local import parse_seeds
-from mesocosm.cli.sources import named_sources, needing_none, parameters_of
+from mesocosm.cli.sources import calls_of, named_sources
 from mesocosm.core.failure import UsageError
 
 _REMOTE = ("--remote", "--on")
@@ -41,20 +41,10 @@ def run_what(what: str, **given: Any) -> int:
 
     The same command again continues; nothing finished runs twice. A folder that is called like a command is ./NAME.
     """
-    models = models_of(given)
     arguments, written = arguments_of(given)
-    if given["agent"]:
-        arguments["agent"] = given["agent"]
-    params = parameters_of(given)
-    if params:
-        arguments["params"] = params
-    models = models or needing_none(what, params, given["agent"])
     if given["seeds"]:
         arguments["only"] = list(given["seeds"])
-    if len(set(models)) < len(models):
-        raise UsageError("two of these models are the same; leave one out")
-    calls = [EvaluateCall(what, {**arguments, "model": model}, model, written) for model in models]
-    return play(calls, given, "episode")
+    return play(calls_of(what, given, models_of(given), (arguments, written)), given, "episode")
 
 
 def command_of(words: Sequence[str]) -> tuple[click.Command, list[str]] | None:

@@ -1,13 +1,14 @@
 """Protocols of all replaceable parts.
 
-See also core.proxy (models for foreign programs) and core.entry (what a journal stores).
+See also core.abilities (what parts may do besides), core.container (containers), core.proxy (models for foreign
+programs) and core.entry (what a journal stores).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -21,7 +22,7 @@ from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSet
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor
 from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, Selection
-from mesocosm.core.score import MetricResult, Score, WholeNumber
+from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 
@@ -143,89 +144,6 @@ class JudgeModel(Protocol):
 
     async def ask(self, request: ModelRequest) -> ModelReply:
         """Call the model; the call is recorded in the graded episode and counts against the budgets."""
-        ...
-
-
-@runtime_checkable
-class AsksJudge(Protocol):
-    """A benchmark whose graders may ask a model."""
-
-    async def grade_with(self, task: Task, episode: Episode, judge: JudgeModel) -> Sequence[Score]:
-        """Return the scores of an episode as `grade` does; called in place of it while the episode is recorded."""
-        ...
-
-
-@runtime_checkable
-class ByTrial(Protocol):
-    """A benchmark whose episodes depend on the repetition: another seat, a sample of its own."""
-
-    async def environment_of(self, task: Task, episode_id: str, trial: int) -> Environment:
-        """Return the environment of one repetition of a task; called in place of `environment`."""
-        ...
-
-
-@runtime_checkable
-class Opposed(Protocol):
-    """An environment in which a second model may play too: the run's judge, else the run's model."""
-
-    def oppose(self, opponent: JudgeModel) -> None:
-        """Take the model that plays the opponent; called before `reset`."""
-        ...
-
-
-@runtime_checkable
-class Growing(Protocol):
-    """A benchmark with `growing` in its info: it finds more tasks while it runs."""
-
-    def tasks_of(self, selection: Selection, trial: int) -> Iterator[Task]:
-        """Yield the tasks of one repetition, in place of `tasks`.
-
-        Tasks that an earlier one leads to follow it; they are looked for only when the iterator reaches them.
-        """
-        ...
-
-
-@runtime_checkable
-class MeasuresWhole(Protocol):
-    """A benchmark with numbers of a run that are no means of its episodes."""
-
-    @property
-    def has_whole(self) -> bool:
-        """Whether this benchmark has any."""
-        ...
-
-    def whole(self, infos: Iterable[Mapping[str, Any]]) -> Sequence[WholeNumber]:
-        """Return them, given the terminal infos of all scored episodes; called in a thread, before `close`.
-
-        Raises EpisodeError.
-        """
-        ...
-
-
-@runtime_checkable
-class Warns(Protocol):
-    """A benchmark or a model that can report doubts about the results of a run."""
-
-    def warnings(self) -> Sequence[str]:
-        """Return warnings for readers of the results. Called after all episodes have run; may read files."""
-        ...
-
-
-@runtime_checkable
-class HoldsSecrets(Protocol):
-    """A benchmark that gets secrets when it opens, which this process's variables do not have."""
-
-    def secrets(self) -> Collection[str]:
-        """Return the texts that must not be recorded. Called after `open`, also if that failed."""
-        ...
-
-
-@runtime_checkable
-class Pausable(Protocol):
-    """A benchmark that lends its resources to others while no episode can run."""
-
-    def pause(self, paused: bool) -> None:
-        """Report that an endpoint which the run needs does not respond, or that all of them respond again."""
         ...
 
 
@@ -356,146 +274,6 @@ class Sandbox(Protocol):
 
     async def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str] | None = None) -> Process:
         """Start `command` (without a shell) in `cwd`. Raise EpisodeError with cause sandbox_failed."""
-        ...
-
-
-NetworkMode = Literal["public", "no-network", "allowlist"]
-
-
-class NetworkPolicy(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a container may reach: everything public, nothing, or the hosts in `hosts` alone."""
-
-    mode: NetworkMode = "public"
-    hosts: tuple[str, ...] = ()
-
-
-class ContainerImage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where the file system of a container comes from: an image by name, else the Dockerfile of a build context."""
-
-    name: str = ""
-    context: Path | None = None
-    build_seconds: float = 600.0
-
-    def __str__(self) -> str:
-        return self.name or f"{self.context}/Dockerfile"
-
-
-class ContainerLimits(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Limits of a container; None is no limit. Sizes are in MiB."""
-
-    cpus: float | None = None
-    memory_mb: int | None = None
-    storage_mb: int | None = None
-    gpus: int = 0
-
-
-class ContainerSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What to start. `networks` are all policies that the container is to have, the first of them from its start.
-
-    `ports` are ports of this machine's loopback that the container can reach at the same number of its own, whatever
-    the policy. `users` are those that commands are to run as. `labels` are kept with the container, to tell whose it
-    is.
-    """
-
-    image: ContainerImage
-    limits: ContainerLimits = ContainerLimits()
-    networks: tuple[NetworkPolicy, ...] = (NetworkPolicy(),)
-    ports: tuple[int, ...] = ()
-    users: tuple[str | int, ...] = ()
-    workdir: str = ""
-    env: dict[str, str] = {}
-    labels: dict[str, str] = {}
-
-
-class CommandEnd(NamedTuple):
-    """How a command in a container ended.
-
-    `code` is its exit code, 128 + N for signal N. `out` and `err` hold the beginning and the end of what it wrote if
-    that was too much; `dropped` counts the bytes between them. `late` means that it was ended for its timeout.
-    """
-
-    code: int
-    out: bytes
-    err: bytes
-    seconds: float
-    late: bool = False
-    dropped: int = 0
-
-
-class Container(Protocol):
-    """A started container. Calls raise EpisodeError: sandbox_failed if the engine fails, else environment_error."""
-
-    name: str
-
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
-        """Run a command and wait for its end; what it leaves in the background lives on.
-
-        By default as root, or the user of the image, in the working directory of the container.
-        """
-        ...
-
-    async def put(self, source: Path, target: str) -> None:
-        """Copy a file to `target`, or the content of a folder into the folder `target`, which is created."""
-        ...
-
-    async def get(self, source: str, target: Path) -> bool:
-        """Copy a file or folder out to `target`, which must not exist; return whether it was there.
-
-        Links that lead out of it, devices and sockets are left behind.
-        """
-        ...
-
-    async def admit(self, policy: NetworkPolicy) -> None:
-        """Change what the container may reach to a policy of its spec."""
-        ...
-
-    async def stop(self) -> None:
-        """End the container with all its processes, and remove its files. Never raise."""
-        ...
-
-
-class ContainerLease(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A container that exists, as its engine or its record tells: whose it is, and since when (UNIX seconds)."""
-
-    engine: str
-    name: str
-    owner: LeaseOwner | None = None
-    labels: dict[str, str] = {}
-    since: float = 0.0
-
-
-class ContainerEngine(Protocol):
-    """Starts containers."""
-
-    name: str
-
-    def refusals(self, spec: ContainerSpec) -> Sequence[str]:
-        """Return why this engine cannot start this; empty if it can. May read files, starts nothing."""
-        ...
-
-    def doubts(self, spec: ContainerSpec) -> Sequence[str]:
-        """Return what readers of results must know of containers like this, as limits that are not enforced."""
-        ...
-
-    async def start(self, spec: ContainerSpec, notice: Callable[[str], None]) -> Container:
-        """Build the image if necessary, once for all containers, and start one. Raise EpisodeError."""
-        ...
-
-    async def leases(self) -> Sequence[ContainerLease]:
-        """Return the containers of this engine that mesocosm started on this machine. Raise InfrastructureError."""
-        ...
-
-    async def remove(self, name: str) -> None:
-        """Remove a container by name, with its files. Raise InfrastructureError."""
         ...
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from mesocosm.core.abilities import MeasuresWhole, Warns
 from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.failure import EpisodeError, MesocosmError, RunLeased, writable
-from mesocosm.core.ports import MeasuresWhole, Warns
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.run import RAN_ON, UNASKED, Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult

@@ -7,21 +7,13 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.abilities import AsksJudge, ByTrial, Opposed
 from mesocosm.core.behaviour import behaviour_of
 from mesocosm.core.episode import SCOREABLE, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, writable
 from mesocosm.core.ids import new_id
-from mesocosm.core.ports import (
-    AsksJudge,
-    Benchmark,
-    ByTrial,
-    Environment,
-    ExecutorSession,
-    JudgeModel,
-    Opposed,
-    Planned,
-)
+from mesocosm.core.ports import Benchmark, Environment, ExecutorSession, JudgeModel, Planned
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.score import MALFORMED, Score
 from mesocosm.core.task import Task

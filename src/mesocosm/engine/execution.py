@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.abilities import HoldsSecrets, Pausable
 from mesocosm.core.episode import Episode, EpisodeKey, EpisodeStatus
 from mesocosm.core.failure import OF_CODE, Cause, EpisodeError, InfrastructureError, RunAborted
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import CallBudget, HoldsSecrets, Journal, Observer, Pausable, Planned
+from mesocosm.core.ports import CallBudget, Journal, Observer, Planned
 from mesocosm.core.run import HOSTED, Run, RunStatus
 from mesocosm.engine.executors.local import KEEP_S, model_endpoints, rare_collection
 from mesocosm.engine.limits import Budget

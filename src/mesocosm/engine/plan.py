@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from mesocosm.core.abilities import Growing
 from mesocosm.core.episode import EpisodeKey
-from mesocosm.core.ports import Benchmark, Growing, Planned
+from mesocosm.core.ports import Benchmark, Planned
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric
 from mesocosm.core.task import Task

@@ -1,8 +1,6 @@
 """The server of an environment: an already running one, or one started from the manifest and kept alive."""
 
 import asyncio
-import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +10,13 @@ from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.foreign import read_json
 from mesocosm.environments.client import Host
 from mesocosm.environments.identity import named_by_health, served_class
-from mesocosm.environments.launch import Launched, ServerPlace, launch, quoted
+from mesocosm.environments.launch import Launched, ServerPlace, launch
 from mesocosm.environments.manifest import Manifest
+from mesocosm.environments.restarts import Restarts
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
 from mesocosm.http.target import visible
 from mesocosm.models.endpoint import is_loopback
-
-RESTARTS = 30
-WINDOW_S = 60.0
-"""An adapter that exits more than RESTARTS times in WINDOW_S seconds is broken and is not restarted."""
 
 PROBE_S = 5.0
 
@@ -87,7 +82,7 @@ class Adapter:
         self._lock = asyncio.Lock()
         self._tries = 0
         self._lost: EpisodeError | None = None
-        self._restarts: deque[float] = deque()
+        self._restarts = Restarts("adapter")
 
     async def open(self, notice: Callable[[str], None]) -> None:
         """Use the server at `env_url` if it responds and is not another environment, otherwise start the adapter.
@@ -127,7 +122,11 @@ class Adapter:
     async def _replaced(self, host: RunningServer | Launched) -> None:
         self._tries, self._lost = self._tries + 1, None
         try:
-            self._host = await (self._restarted(host) if isinstance(host, Launched) else self._returned(host))
+            self._host = await (
+                self._restarts.again(host, self._started, self._notice)
+                if isinstance(host, Launched)
+                else self._returned(host)
+            )
         except EpisodeError as error:
             self._lost = error
             raise
@@ -199,24 +198,6 @@ class Adapter:
     async def _unchanged(self) -> None:
         if self._content is not None:
             await self._content.check()
-
-    async def _restarted(self, ended: Launched) -> Launched:
-        how = await ended.exited()
-        now = time.monotonic()
-        while self._restarts and self._restarts[0] < now - WINDOW_S:
-            self._restarts.popleft()
-        if len(self._restarts) >= RESTARTS:
-            raise RunAborted(
-                f"{how}, {RESTARTS + 1} times within {WINDOW_S:g} s, so it is not started again{quoted(ended.stderr())}"
-            )
-        self._restarts.append(now)
-        self._notice(f"{how}; starting it again")
-        await ended.process.stop()
-        try:
-            return await self._started()
-        except RunAborted as error:
-            # It started before, so the problem may be temporary.
-            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the adapter does not start again: {error}") from error
 
     async def _returned(self, gone: RunningServer) -> RunningServer:
         """Return a server that was not started here if it responds again, otherwise raise EpisodeError."""

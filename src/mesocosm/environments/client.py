@@ -1,7 +1,6 @@
 """One episode of an environment behind HTTP: POST /reset, /step, /oracle, /close."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
@@ -21,6 +20,7 @@ from mesocosm.environments.answers import (
     read_reset,
     read_step,
 )
+from mesocosm.environments.call_time import CallTime
 from mesocosm.environments.contract import Contract
 from mesocosm.environments.payload import PayloadError, describe, encode
 from mesocosm.http.client import HttpClient, OwnConnection
@@ -292,23 +292,15 @@ class HttpEnvironment:
         return EpisodeError(cause, message, stderr=self._host.stderr())
 
 
-class _Call:
-    """One call: path, maximum seconds, seconds elapsed so far or until its end."""
+class _Call(CallTime):
+    """One call: its path, and the maximum of its seconds."""
 
-    __slots__ = ("_ended", "_started", "path", "timeout")
+    __slots__ = ("path", "timeout")
 
     def __init__(self, path: str, timeout: float) -> None:
+        super().__init__()
         self.path = path
         self.timeout = timeout
-        self._started = time.monotonic()
-        self._ended = 0.0
-
-    def end(self) -> None:
-        self._ended = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        return (self._ended or time.monotonic()) - self._started
 
 
 def _noted(observation: Observation, notes: tuple[str, ...]) -> Observation:

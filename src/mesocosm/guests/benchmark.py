@@ -15,6 +15,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, MesocosmError, RunAborted, UsageError
 from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.inherited import inherited
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import TIME_LIMIT, ProgramTrace, ProxyAddress
@@ -26,7 +27,6 @@ from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
 from mesocosm.guests.process import GuestCommand, GuestProcess
-from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 
 PYTHON = "python"

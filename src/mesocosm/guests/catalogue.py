@@ -14,12 +14,13 @@ import msgspec
 from mesocosm.benchmarks.catalogue import read_catalogue
 from mesocosm.core.failure import EpisodeError, Incompatible, MesocosmError
 from mesocosm.core.ids import digest, digest_bytes
-from mesocosm.guests.interpreter import facts_of, guests_folder, python_for
+from mesocosm.core.inherited import inherited
+from mesocosm.guests.interpreter import facts_of, python_for
 from mesocosm.guests.kinds import KINDS, GuestKind
 from mesocosm.guests.messages import CatalogueEntry
 from mesocosm.guests.names import FILE, kept, known_names, named_entries
 from mesocosm.guests.process import GuestCommand, GuestProcess
-from mesocosm.sandboxes.inherited import inherited
+from mesocosm.sandboxes.installed import guests_folder
 from mesocosm.sandboxes.telemetry import OFF
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 from secrets import token_hex
 
 from mesocosm.core.failure import InfrastructureError, UsageError
-from mesocosm.guests.interpreter import MARK, facts_of, guests_folder, named_python
+from mesocosm.guests.interpreter import facts_of, named_python
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.rollouts.processes.installation import pip_command, venv_command
 from mesocosm.rollouts.processes.requirement import Interpreter, fits, fitting
 from mesocosm.sandboxes.disk import remove
+from mesocosm.sandboxes.installed import MARK, guests_folder
 
 _TAIL = 15
 

@@ -14,11 +14,8 @@ import msgspec
 from mesocosm.core.failure import Incompatible, UsageError
 from mesocosm.core.folder import from_home
 from mesocosm.guests.kinds import GuestKind
+from mesocosm.sandboxes.installed import installed_python
 
-PLACE = "MESOCOSM_GUESTS_DIR"
-"""Variable with the folder in which guests are installed, one virtual environment each."""
-MARK = "guest.json"
-"""The file that names the complete environment in the folder of a guest."""
 _ASK_S = 30.0
 _FACTS = (
     "import importlib.util, json, platform, sys\n"
@@ -47,30 +44,11 @@ class PythonFacts(msgspec.Struct, frozen=True):
     packages: dict[str, str]
 
 
-def guests_folder() -> Path:
-    """Return the folder in which guests are installed."""
-    given = os.environ.get(PLACE, "")
-    if given:
-        return from_home(given).absolute()
-    data = os.environ.get("XDG_DATA_HOME", "")
-    return (Path(data) if data else Path.home() / ".local" / "share") / "mesocosm" / "guests"
-
-
-def installed_python(kind: GuestKind) -> str:
-    """Return the interpreter of an installed guest; empty if it is not installed, or not completely."""
-    folder = guests_folder() / kind.name
-    try:
-        program = folder / str(msgspec.json.decode((folder / MARK).read_bytes())["environment"]) / "bin" / "python"
-    except (OSError, KeyError, TypeError, msgspec.DecodeError):
-        return ""
-    return str(program) if program.exists() else ""
-
-
 def python_for(kind: GuestKind, named: str = "") -> GuestPython:
     """Return the interpreter for a guest. Raises UsageError for a named one that cannot run, Incompatible."""
     if named:
         return GuestPython(named_python(named), "named")
-    if installed := installed_python(kind):
+    if installed := installed_python(kind.name):
         return GuestPython(installed, "installed")
     if all(find_spec(name) is not None for name in kind.imports):
         return GuestPython(sys.executable, "own")

@@ -99,7 +99,7 @@ class SteppedGuest(GuestBenchmark):
 
 
 class SteppedEpisode:
-    """One episode in the guest. Implements core.ports.Environment and core.ports.Opposed.
+    """One episode in the guest. Implements core.ports.Environment and core.abilities.Opposed.
 
     If the process of the guest ends, the actions so far are played once more: alone in a second guest, which tells
     whether this episode is what ends it, then beside the others. Equal seeds and actions give the same game.

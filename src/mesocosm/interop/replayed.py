@@ -17,11 +17,12 @@ from mesocosm.core.event import Event, Kind
 from mesocosm.core.failure import RULES, Cause, Failure, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.model import LOCAL_MAX_TOKENS, ModelSettings
-from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
+from mesocosm.core.run import DOUBT, RESCORING, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import MetricResult, MetricTerms, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
 from mesocosm.interop.replay import ASKED, WORST, ReplayScoring
+from mesocosm.interop.stated import counts_of, stated_metric
 
 JSON = dict[str, Any]
 T = TypeVar("T")
@@ -159,13 +160,7 @@ def _run(document: JSON, run: JSON, run_id: str, listed: list[Episode]) -> Run:
         agent="imported",
         spec=RunSpec(source, settings, selection=Selection(count=len(listed))),
         status=_STATUS.get(str(run.get("status")), RunStatus.FAILED),
-        counts=Counts(
-            planned=planned,
-            completed=outcomes.count(EpisodeStatus.COMPLETED),
-            truncated=outcomes.count(EpisodeStatus.TRUNCATED),
-            timeout=outcomes.count(EpisodeStatus.TIMEOUT),
-            failed=outcomes.count(EpisodeStatus.FAILED),
-        ),
+        counts=counts_of(outcomes, planned),
         metrics=_metrics(run, scoring, len(listed)),
         name=str(run.get("name") or ""),
         created_at=_stamp(run.get("created_at")) or 0.0,
@@ -191,21 +186,7 @@ def _metrics(run: JSON, scoring: ReplayScoring, episodes: int) -> tuple[MetricRe
         # They are computed from the episodes, which have more information than `scores`.
         return ()
     scores = {str(name): value for name, value in (run.get("scores") or {}).items() if isinstance(value, int | float)}
-    return tuple(
-        MetricResult(
-            name,
-            "imported",
-            float(value),
-            None,
-            None,
-            "as imported",
-            episodes,
-            episodes,
-            episodes,
-            primary=len(scores) == 1,
-        )
-        for name, value in scores.items()
-    )
+    return tuple(stated_metric(name, value, episodes, primary=len(scores) == 1) for name, value in scores.items())
 
 
 def _episode(item: JSON, run_id: str, place: int) -> Episode:

@@ -11,6 +11,7 @@ from contextlib import suppress
 from itertools import count
 from typing import Any, Self
 
+from mesocosm.core.inherited import inherited
 from mesocosm.core.redact import Redactor
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress
@@ -18,12 +19,11 @@ from mesocosm.mcp.connection import MessageReader, named, reply_to
 from mesocosm.mcp.errors import McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
-INHERITED = (
-    *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TZ", "TMPDIR", "TEMP", "TMP"),
-    *("LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "SYSTEMROOT", "VIRTUAL_ENV", "NODE_PATH"),
-    *("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"),
-)
-"""Variables that every server gets; all others must be named. So no key of a model reaches a tool."""
+PACKAGES = ("VIRTUAL_ENV", "NODE_PATH")
+"""Variables that a server gets besides those of every program; all others must be named.
+
+So no key of a model reaches a tool.
+"""
 LINES = 20
 """Last lines of a server's standard error that are kept."""
 GRACE_S = 2.0
@@ -64,14 +64,14 @@ class StdioConnection:
     async def open(cls, address: ServerAddress, environment: Mapping[str, str]) -> Self:
         """Start the command of an address. Raises ServerUnreachable, UsageError."""
         words = address.words(environment)
-        given = {name: environment[name] for name in (*INHERITED, *address.env) if name in environment}
+        chosen = {name: environment[name] for name in (*PACKAGES, *address.env) if name in environment}
         try:
             process = await asyncio.create_subprocess_exec(
                 *words,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=given,
+                env=inherited(environment) | chosen,
                 start_new_session=True,
                 preexec_fn=_ends_with_parent(),
             )

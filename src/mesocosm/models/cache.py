@@ -19,12 +19,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mesocosm.core.abilities import Warns
 from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.folder import from_home
 from mesocosm.core.ids import APPLICATION_ID
 from mesocosm.core.message import ToolCall
 from mesocosm.core.model import Capabilities, ModelReply, ModelRequest, ModelSettings
-from mesocosm.core.ports import Model, Warns
+from mesocosm.core.ports import Model
 from mesocosm.core.proxy import Served
 from mesocosm.core.usage import Usage
 

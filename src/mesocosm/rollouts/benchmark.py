@@ -11,12 +11,13 @@ from zlib import crc32
 
 import msgspec
 
+from mesocosm.core.abilities import HoldsSecrets, Pausable
 from mesocosm.core.content import Content
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import Environment, HoldsSecrets, Observation, Pausable, Step
+from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import JUDGE_FAILED, ProxyAddress
 from mesocosm.core.run import Selection
 from mesocosm.core.score import Metric, Score

@@ -11,8 +11,8 @@ from tests.benchmarks.harbor.documents import BAD, GOOD
 
 from mesocosm.benchmarks.harbor.folder import TaskFolder
 from mesocosm.benchmarks.harbor.reading import read_folder
+from mesocosm.core.container import NetworkPolicy
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import NetworkPolicy
 
 HERE = Path(__file__).parent
 GUESTS = os.environ.get("MESOCOSM_TEST_GUESTS", "")

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from mesocosm.core.failure import EpisodeError, InvalidInput, RunAborted, UsageError
+from mesocosm.core.inherited import inherited
 from mesocosm.environments.openenv.description import describe_server
 from mesocosm.environments.openenv.folder import FolderServer, OpenEnvFolder, read_folder
 from mesocosm.http.client import HttpClient
 from mesocosm.http.errors import HttpError
-from mesocosm.sandboxes.inherited import inherited
+from mesocosm.sandboxes.installed import MARK
 from mesocosm.sandboxes.plain import PlainSandbox
 
 APP = """
@@ -90,9 +91,10 @@ def test_an_interpreter_without_openenv_is_refused_with_what_to_do(tmp_path: Pat
 def test_the_environments_own_interpreter_comes_before_that_of_guests(
     tmp_path: Path, python: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, guests = written(tmp_path), tmp_path / "guests" / "openenv" / "bin"
+    folder, guests = written(tmp_path), tmp_path / "guests" / "openenv" / "e1" / "bin"
     guests.mkdir(parents=True)
     (guests / "python").symlink_to(python)
+    (tmp_path / "guests" / "openenv" / MARK).write_text('{"environment": "e1"}')
     monkeypatch.setenv("MESOCOSM_GUESTS_DIR", str(tmp_path / "guests"))
     assert read_folder(str(folder)).python == str(guests / "python")
     (folder / ".venv" / "bin").mkdir(parents=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.container import ContainerCommand, ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 
@@ -44,7 +44,7 @@ async def test_an_instance_is_started_used_and_stopped(place: Path) -> None:
     engine = open_engine("apptainer", this_process())
     container = await engine.start(SPEC, lambda _: None)
     (lease,) = await engine.leases()
-    await container.exec(["ls", "-l"])
+    await container.exec(ContainerCommand(["ls", "-l"]))
     await container.stop()
     start, use, stop = calls(place)
     assert start.startswith("instance start --containall --no-home --writable-tmpfs")
@@ -68,10 +68,10 @@ async def test_an_instance_that_does_not_start_leaves_nothing(place: Path) -> No
 async def test_an_instance_that_has_ended_is_told_from_a_command_that_failed(place: Path) -> None:
     container = await open_engine("apptainer", this_process()).start(SPEC, lambda _: None)
     (place / "code").write_text("255")
-    assert (await container.exec(["odd"])).code == 255
+    assert (await container.exec(ContainerCommand(["odd"]))).code == 255
     (place / "instances").write_text('{"instances": []}')
     with pytest.raises(EpisodeError, match="has ended"):
-        await container.exec(["odd"])
+        await container.exec(ContainerCommand(["odd"]))
     await container.stop()
 
 

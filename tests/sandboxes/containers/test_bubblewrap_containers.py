@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import (
+from mesocosm.core.container import (
     Container,
+    ContainerCommand,
     ContainerEngine,
     ContainerImage,
     ContainerLimits,
     ContainerSpec,
     NetworkPolicy,
 )
+from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.sandboxes.bubblewrap import available
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import alive, this_process
@@ -42,7 +43,7 @@ async def started(**more: object) -> Container:
 
 
 async def text(container: Container, script: str, **more: object) -> str:
-    ended = await container.exec(["sh", "-c", script], seconds=60, **more)  # type: ignore[arg-type]
+    ended = await container.exec(ContainerCommand(["sh", "-c", script], seconds=60, **more))  # type: ignore[arg-type]
     return (ended.out + ended.err).decode()
 
 
@@ -61,8 +62,8 @@ async def test_the_system_cannot_be_changed_and_the_host_not_seen(tmp_path: Path
     (tmp_path / "secret").write_text("x")
     container = await started()
     try:
-        changed = await container.exec(["sh", "-c", "echo x > /usr/bin/test"])
-        seen = await container.exec(["cat", str(tmp_path / "secret")])
+        changed = await container.exec(ContainerCommand(["sh", "-c", "echo x > /usr/bin/test"]))
+        seen = await container.exec(ContainerCommand(["cat", str(tmp_path / "secret")]))
     finally:
         await container.stop()
     assert changed.code != 0
@@ -78,13 +79,13 @@ async def test_what_runs_in_the_background_lives_until_the_container_stops() -> 
         await container.stop()
     assert alive_then == "lives\n"
     with pytest.raises(EpisodeError):
-        await container.exec(["true"])
+        await container.exec(ContainerCommand(["true"]))
 
 
 async def test_a_late_command_is_ended_and_the_container_lives() -> None:
     container = await started()
     try:
-        ended = await container.exec(["sleep", "1000"], seconds=0.5)
+        ended = await container.exec(ContainerCommand(["sleep", "1000"], seconds=0.5))
         rest = await text(container, "echo here")
     finally:
         await container.stop()
@@ -95,7 +96,7 @@ async def test_a_late_command_is_ended_and_the_container_lives() -> None:
 async def test_a_program_that_is_not_there_ends_with_127() -> None:
     container = await started()
     try:
-        ended = await container.exec(["no-such-program"])
+        ended = await container.exec(ContainerCommand(["no-such-program"]))
     finally:
         await container.stop()
     assert (ended.code, ended.err) == (127, b"no-such-program: No such file or directory\n")
@@ -105,7 +106,7 @@ async def test_who_kills_everything_ends_the_container() -> None:
     container = await started()
     try:
         with pytest.raises(EpisodeError, match="the container has ended") as raised:
-            await container.exec(["sh", "-c", "kill -9 -1; sleep 1000"], seconds=60)
+            await container.exec(ContainerCommand(["sh", "-c", "kill -9 -1; sleep 1000"], seconds=60))
     finally:
         await container.stop()
     assert raised.value.cause is Cause.ENVIRONMENT_ERROR
@@ -164,8 +165,8 @@ async def test_without_a_network_only_the_doors_are_reached() -> None:
     container = await started(ports=(ports[0],))
     connecting = "exec 3<>/dev/tcp/127.0.0.1/{} && cat <&3"
     try:
-        door = await container.exec(["bash", "-c", connecting.format(ports[0])], seconds=60)
-        wall = await container.exec(["bash", "-c", connecting.format(ports[1])], seconds=60)
+        door = await container.exec(ContainerCommand(["bash", "-c", connecting.format(ports[0])], seconds=60))
+        wall = await container.exec(ContainerCommand(["bash", "-c", connecting.format(ports[1])], seconds=60))
     finally:
         await container.stop()
         server.close()
@@ -194,7 +195,7 @@ async def test_the_proxy_of_an_allowlist_refuses_other_hosts() -> None:
     opening = "exec 3<>/dev/tcp/127.0.0.1/${http_proxy##*:}"
     asking = f'{opening} && printf "CONNECT evil.test:443 HTTP/1.1\\r\\n\\r\\n" >&3 && cat <&3'
     try:
-        ended = await container.exec(["bash", "-c", asking], seconds=60)
+        ended = await container.exec(ContainerCommand(["bash", "-c", asking], seconds=60))
     finally:
         await container.stop()
     assert b"this host is not allowed" in ended.out
@@ -216,14 +217,14 @@ async def test_sixteen_at_once_are_apart_and_none_is_left() -> None:
 
 KILLED = """
 import asyncio, sys, tempfile
-from mesocosm.core.ports import ContainerImage, ContainerSpec, NetworkPolicy
+from mesocosm.core.container import ContainerCommand, ContainerImage, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 tempfile.tempdir = sys.argv[1]
 async def main():
     spec = ContainerSpec(ContainerImage("x"), networks=(NetworkPolicy("no-network"),))
     container = await open_engine("bubblewrap", this_process()).start(spec, print)
-    await container.exec(["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo x > /tmp/left"])
+    await container.exec(ContainerCommand(["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo x > /tmp/left"]))
     print(container._inside, flush=True)
     await asyncio.Event().wait()
 asyncio.run(main())

@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from mesocosm.core.container import (
+    ContainerCommand,
+    ContainerEngine,
+    ContainerImage,
+    ContainerLimits,
+    ContainerSpec,
+    NetworkPolicy,
+)
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import ContainerEngine, ContainerImage, ContainerLimits, ContainerSpec, NetworkPolicy
 from mesocosm.sandboxes.containers.engines import open_engine
 from mesocosm.store.lease_owner import this_process
 
@@ -142,7 +149,9 @@ async def test_a_command_is_run_as_a_user_in_a_folder_and_ended_in_time(
     recorded: Recorded, engine: ContainerEngine
 ) -> None:
     container = await engine.start(spec(), ignore)
-    await container.exec(["ls", "-l"], user="agent", cwd="/app", env={"GIVEN_X": "y"}, seconds=5, stdin=b"x")
+    await container.exec(
+        ContainerCommand(["ls", "-l"], user="agent", cwd="/app", env={"GIVEN_X": "y"}, seconds=5, stdin=b"x")
+    )
     *words, script, seconds, program, argument = recorded.calls[-1]
     expected = ["exec", "--interactive", "--env", "GIVEN_X", "--user", "agent", "--workdir", "/app", container.name]
     assert words == [*expected, "sh", "-c"]
@@ -156,10 +165,10 @@ async def test_a_container_that_has_ended_is_told_from_a_command_that_failed(
 ) -> None:
     container = await engine.start(spec(), ignore)
     recorded.answer({"exec": (1, ""), "inspect": (0, "true\n")})
-    assert (await container.exec(["false"])).code == 1
+    assert (await container.exec(ContainerCommand(["false"]))).code == 1
     recorded.answer({"exec": (1, ""), "inspect": (0, "false\n")})
     with pytest.raises(EpisodeError, match="has ended") as raised:
-        await container.exec(["false"])
+        await container.exec(ContainerCommand(["false"]))
     assert raised.value.cause is Cause.ENVIRONMENT_ERROR
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from mesocosm.benchmarks.harbor.events import RecordedContainer, output_of, shortened
+from mesocosm.core.container import CommandEnd, ContainerCommand
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import ModelReply, Tool
-from mesocosm.core.ports import CommandEnd
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.models import chat_completions
 from mesocosm.models.http_client import ModelHttpClient
@@ -115,12 +115,9 @@ class BashAgent:
             return Message("tool", f"not run: {words}", tool_call_id=call.id, failed=True)
         asked = arguments.get("timeout")
         seconds = float(asked) if isinstance(asked, int | float) and 0 < asked < 1e6 else _COMMAND_S
-        ended = await container.exec(
-            ["sh", "-c", _SHELL, command],
-            user=user,
-            seconds=max(min(seconds, until - time.monotonic()), 1.0),
-            shown=command,
-        )
+        seconds = max(min(seconds, until - time.monotonic()), 1.0)
+        asked_for = ContainerCommand(["sh", "-c", _SHELL, command], user=user, seconds=seconds)
+        ended = await container.exec(asked_for, shown=command)
         await asyncio.sleep(0)
         return Message("tool", told(ended), tool_call_id=call.id)
 

@@ -15,11 +15,12 @@ from mesocosm.benchmarks.harbor.rewards import REWARD, primary
 from mesocosm.benchmarks.harbor.terminal_bench import staged_context
 from mesocosm.benchmarks.harbor.trial import CAUSE, REASON, REWARDS, HarborEnvironment, TrialSetting
 from mesocosm.benchmarks.harbor.variables import host_values, lacking
+from mesocosm.core.container import ContainerEngine, ContainerImage
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.ports import ContainerEngine, ContainerImage, Environment
+from mesocosm.core.ports import Environment
 from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score

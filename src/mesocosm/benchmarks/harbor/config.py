@@ -14,8 +14,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from mesocosm.core.container import NetworkMode, NetworkPolicy
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import NetworkMode, NetworkPolicy
 
 _NAME = re.compile(r"^[a-zA-Z0-9][a-zA-Z0-9._-]*/[a-zA-Z0-9][a-zA-Z0-9._-]*$")
 _LABEL = re.compile(r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")

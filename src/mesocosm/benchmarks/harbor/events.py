@@ -1,9 +1,9 @@
 """What happens in the container of an episode, as lines of its trace."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mesocosm.core.ports import CommandEnd, Container, NetworkPolicy
+from mesocosm.core.container import CommandEnd, Container, ContainerCommand, NetworkPolicy
 from mesocosm.core.redact import Redactor
 
 MOST_SHOWN = 16_000
@@ -23,6 +23,11 @@ def output_of(ended: CommandEnd) -> str:
     return "\n".join(part.rstrip("\n") for part in parts)
 
 
+def _written(argv: Sequence[str]) -> str:
+    """Return a command as its author wrote it."""
+    return argv[2] if len(argv) == 3 and argv[1] == "-c" else " ".join(argv)
+
+
 class RecordedContainer:
     """A container whose commands are recorded: the command, its exit code, and its output up to a limit.
 
@@ -35,34 +40,24 @@ class RecordedContainer:
         self._log = log
         self._redactor = redactor
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        shown: str = "",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand, *, shown: str = "") -> CommandEnd:
         """Run a command and record it; `shown` replaces it in the trace. Raises EpisodeError."""
-        command = shown or (argv[2] if list(argv[1:2]) == ["-c"] and len(argv) == 3 else " ".join(argv))
+        said = shown or _written(command.argv)
         try:
-            ended = await self.inner.exec(argv, user=user, cwd=cwd, env=env, seconds=seconds)
+            ended = await self.inner.exec(command)
         except BaseException as error:
-            self.say(f"$ {command}\n[not run to its end: {error or type(error).__name__}]")
+            self.say(f"$ {said}\n[not run to its end: {error or type(error).__name__}]")
             raise
-        how = f"ended after its {seconds:g} s" if ended.late else f"exit code {ended.code}"
+        how = f"ended after its {command.seconds:g} s" if ended.late else f"exit code {ended.code}"
         if ended.dropped:
             how += f", {ended.dropped:,} bytes of output left out"
-        self.say(f"$ {command}\n{shortened(output_of(ended), MOST_SHOWN)}\n[{how}, {ended.seconds:.1f} s]")
+        self.say(f"$ {said}\n{shortened(output_of(ended), MOST_SHOWN)}\n[{how}, {ended.seconds:.1f} s]")
         return ended
 
-    async def quietly(
-        self, script: str, *words: str, user: str | int | None = "root", seconds: float = 60.0
-    ) -> CommandEnd:
-        """Run a script of our own, which the trace need not show, with `words` as $1 and following."""
-        return await self.inner.exec(["sh", "-c", script, "sh", *words], user=user, cwd="/", seconds=seconds)
+    async def quietly(self, script: str, *words: str) -> CommandEnd:
+        """Run a script of our own as root, which the trace need not show, with `words` as $1 and following."""
+        argv = ("sh", "-c", script, "sh", *words)
+        return await self.inner.exec(ContainerCommand(argv, user="root", cwd="/", seconds=60.0))
 
     async def put(self, source: Path, target: str) -> None:
         """Copy a file, or the content of a folder, in."""

@@ -19,8 +19,8 @@ from mesocosm.benchmarks.harbor.config import (
     hosts,
     read_config,
 )
+from mesocosm.core.container import ContainerImage, NetworkPolicy
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import ContainerImage, NetworkPolicy
 from mesocosm.sandboxes.containers.content import folder_digest
 
 CONFIG, BENCH_CONFIG = "task.toml", "task.yaml"

@@ -10,8 +10,8 @@ import msgspec
 
 from mesocosm.benchmarks.harbor.config import AgentTable, EnvironmentTable, HarborConfig, VerifierTable
 from mesocosm.benchmarks.harbor.folder import BENCH_CONFIG, Phase, TaskFolder, labels_of, text_of, without_canary
+from mesocosm.core.container import ContainerImage
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import ContainerImage
 from mesocosm.sandboxes.containers.content import folder_digest
 
 COMPOSE = "docker-compose.yaml"

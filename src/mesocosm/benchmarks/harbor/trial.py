@@ -21,17 +21,17 @@ from mesocosm.benchmarks.harbor.options import BASH, CHEAT, NOP, ORACLE, HarborO
 from mesocosm.benchmarks.harbor.rewards import mean, primary
 from mesocosm.benchmarks.harbor.variables import host_values, resolved
 from mesocosm.benchmarks.harbor.verifying import TESTS, VerifierOutcome, make_logs, verify
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted
-from mesocosm.core.ports import (
+from mesocosm.core.container import (
     Container,
+    ContainerCommand,
     ContainerEngine,
     ContainerImage,
     ContainerLimits,
     ContainerSpec,
     NetworkPolicy,
-    Observation,
-    Step,
 )
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted
+from mesocosm.core.ports import Observation, Step
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.redact import Redactor, secret_values
 
@@ -208,7 +208,7 @@ class _Trial:
             return
         started, failures = time.monotonic(), 0
         while failures < max(check.retries, 1):
-            ended = await container.exec(["sh", "-c", check.command], seconds=check.timeout_sec)
+            ended = await container.exec(ContainerCommand(["sh", "-c", check.command], seconds=check.timeout_sec))
             if ended.code == 0 and not ended.late:
                 return
             early = time.monotonic() - started < check.start_period_sec
@@ -244,13 +244,12 @@ class _Trial:
         await container.quietly("rm -rf -- /solution /logs/verifier")
         await make_logs(container)
         if phase.workdir is not None:
-            where = (await container.inner.exec(["pwd"], seconds=60.0)).out.decode().strip() or "/"
+            where = (await container.inner.exec(ContainerCommand(["pwd"], seconds=60.0))).out.decode().strip() or "/"
             await container.put(phase.workdir, where)
             if (phase.workdir / "setup.sh").is_file():
                 script = f"{where.rstrip('/')}/setup.sh"
-                ended = await container.exec(
-                    ["sh", "-c", f"chmod +x {shlex.quote(script)}; {shlex.quote(script)}"], seconds=_SETUP_S
-                )
+                words = f"chmod +x {shlex.quote(script)}; {shlex.quote(script)}"
+                ended = await container.exec(ContainerCommand(["sh", "-c", words], seconds=_SETUP_S))
                 if ended.code:
                     raise EpisodeError(
                         Cause.ENVIRONMENT_ERROR, f"setup.sh of step {phase.name} ended with exit code {ended.code}"
@@ -271,7 +270,7 @@ class _Trial:
             return
         if agent.startswith(CHEAT):
             script = CONTAINER_CHEATS[agent.removeprefix(CHEAT)].script
-            await container.exec(["sh", "-c", script], seconds=until - time.monotonic())
+            await container.exec(ContainerCommand(["sh", "-c", script], seconds=until - time.monotonic()))
             return
         await self._command(container, phase, until)
 
@@ -286,13 +285,13 @@ class _Trial:
             await container.put(phase.solution / phase.solve, f"/solution/{phase.solve}")
         script = f"/solution/{phase.solve}"
         await container.quietly('chmod +x -- "$1"', script)
-        ended = await container.exec(
+        solving = ContainerCommand(
             ["sh", "-c", f"exec {script}"],
             user=phase.agent.user,
             env={"DEBIAN_FRONTEND": "noninteractive", **resolved(self.task.config.solution.env, self.setting.host)},
             seconds=until - time.monotonic(),
-            shown=script,
         )
+        ended = await container.exec(solving, shown=script)
         self._ended("oracle", ended.code, late=ended.late)
 
     async def _command(self, container: RecordedContainer, phase: Phase, until: float) -> None:
@@ -307,8 +306,9 @@ class _Trial:
             "MESOCOSM_INSTRUCTION": phase.instruction,
             "MESOCOSM_MODEL": self.address.model,
         }
+        seconds = until - time.monotonic()
         ended = await container.exec(
-            ["sh", "-c", filled], user=phase.agent.user, env=env, seconds=until - time.monotonic(), shown=filled
+            ContainerCommand(["sh", "-c", filled], user=phase.agent.user, env=env, seconds=seconds), shown=filled
         )
         self._ended("agent", ended.code, late=ended.late)
         if ended.code in {126, 127} and not ended.late:
@@ -336,7 +336,9 @@ class _Trial:
     async def _verified(self, container: RecordedContainer, phase: Phase) -> VerifierOutcome:
         container.stage = "verifier"
         for collected in (*self.task.config.verifier.collect, *(phase.verifier.collect if phase.name else ())):
-            await container.exec(["sh", "-c", collected.command], user=collected.user, seconds=collected.timeout_sec)
+            await container.exec(
+                ContainerCommand(["sh", "-c", collected.command], user=collected.user, seconds=collected.timeout_sec)
+            )
         env = resolved({**self.task.config.verifier.env, **phase.verifier.env}, self.setting.host)
         if phase.separate is None:
             await container.admit(_settled(self.task.verifier_policy(phase)))

@@ -7,6 +7,7 @@ from pathlib import Path
 from mesocosm.benchmarks.harbor.events import RecordedContainer
 from mesocosm.benchmarks.harbor.folder import Phase
 from mesocosm.benchmarks.harbor.rewards import NoReward, read_rewards
+from mesocosm.core.container import ContainerCommand
 from mesocosm.core.failure import Cause, EpisodeError
 
 LOGS, TESTS = "/logs/verifier", "/tests"
@@ -58,10 +59,7 @@ async def verify(
         await _copy_tests(container, phase)
     await container.quietly("chmod +x /tests/test.sh")
     ended = await container.exec(
-        ["sh", "-c", _RUN],
-        user=phase.verifier.user,
-        env=env,
-        seconds=phase.verifier.timeout_sec,
+        ContainerCommand(["sh", "-c", _RUN], user=phase.verifier.user, env=env, seconds=phase.verifier.timeout_sec),
         shown=f"{TESTS}/test.sh",
     )
     if ended.late:

@@ -15,10 +15,10 @@ from mesocosm.benchmarks.parameters import BenchmarkParameters, settle
 from mesocosm.benchmarks.requirements import missing
 from mesocosm.benchmarks.spec import benchmark_agent, benchmark_spec, high_score
 from mesocosm.cli.limits import settled
+from mesocosm.core.abilities import AsksJudge
 from mesocosm.core.failure import UnknownName, UsageError
 from mesocosm.core.group import OutcomeStatus
 from mesocosm.core.model import ModelName
-from mesocosm.core.ports import AsksJudge
 from mesocosm.core.registry import SOURCES, fold
 from mesocosm.core.run import Limits, RunSpec
 from mesocosm.engine.group import GroupMember

@@ -7,8 +7,8 @@ import click
 
 from mesocosm.cli.bench import flags
 from mesocosm.cli.command import options
-from mesocosm.cli.evaluating import EvaluateCall, play
-from mesocosm.cli.sources import named_sources, needing_none, parameters_of
+from mesocosm.cli.evaluating import arguments_of, play
+from mesocosm.cli.sources import calls_of, named_sources
 from mesocosm.core.failure import UsageError
 
 _CANNOT = {
@@ -20,13 +20,18 @@ _CANNOT = {
     "outage_seconds": "--outage-seconds",
     "max_missing": "--max-missing",
 }
-_LIMITS = {
+_SETTINGS = {
     "run_tokens": "limits.tokens",
     "rpm": "limits.requests_per_minute",
     "tpm": "limits.tokens_per_minute",
     "retries": "limits.retries",
+    "seed": "evaluation.seed",
+    "temperature": "model.temperature",
+    "timeout": "limits.seconds",
 }
 """Flags and the settings that mean the same."""
+_OF_BENCH = {"evaluation.timeout_s": "limits.seconds"}
+"""Settings of `bench run` that mean a whole benchmark, and those that mean one elsewhere."""
 
 
 def run_sources(given: Mapping[str, Any]) -> int:
@@ -40,41 +45,23 @@ def run_sources(given: Mapping[str, Any]) -> int:
             raise UsageError(f"{flag} does nothing for {names[0]}; leave it out")
     if options().executor != "auto":
         raise UsageError(f"{names[0]} is played in this process; leave --executor out")
-    models = flags.models_of(given)
-    if len(set(models)) < len(models):
-        raise UsageError("two of these models are the same; leave one out")
     if given["name"] and len(names) > 1:
         raise UsageError("--name is for one run: name one benchmark, or use --tag")
+    told = [f"{key}={given[flag]}" for flag, key in _SETTINGS.items() if given.get(flag) is not None]
+    split = [text.partition("=") for text in given["settings"]]
+    asked = {
+        **given,
+        "settings": (*(_OF_BENCH.get(key.strip(), key) + equals + value for key, equals, value in split), *told),
+        "limit": given["max_examples"] or None,
+        "tags": given["tag"],
+        "budget": given.get("run_usd"),
+        "fresh": given["force"],
+        "retry_failed": given["rerun_failed"],
+    }
+    call = arguments_of(asked)
     codes = []
     for place, name in enumerate(names):
         if place:
             click.echo()
-        arguments, written = _arguments(given)
-        asked = models or needing_none(name, arguments.get("params", {}), given["agent"])
-        calls = [EvaluateCall(name, {**arguments, "model": model}, model, written) for model in asked]
-        codes.append(play(calls, {**given, "fresh": given["force"], "retry_failed": given["rerun_failed"]}, "task"))
+        codes.append(play(calls_of(name, asked, flags.models_of(given), call), asked, "task"))
     return max(codes)
-
-
-def _arguments(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the arguments of `evaluate` that the flags mean, and how they are written."""
-    from mesocosm.cli.evaluating import arguments_of
-
-    settings = [f"{key}={given[flag]}" for flag, key in _LIMITS.items() if given.get(flag) is not None]
-    asked = {
-        **given,
-        "settings": (*given["settings"], *settings),
-        "limit": given["max_examples"] or None,
-        "tags": given["tag"],
-        "budget": given.get("run_usd"),
-    }
-    found, written = arguments_of(asked)
-    for name in ("seed", "temperature", "timeout"):
-        if given.get(name) is not None:
-            found[name] = given[name]
-    if given["agent"]:
-        found["agent"] = given["agent"]
-    params = {**flags.read_extra(given["extra"]), **parameters_of(given)}
-    if params:
-        found["params"] = params
-    return found, written

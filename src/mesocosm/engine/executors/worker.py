@@ -8,9 +8,10 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 
+from mesocosm.core.abilities import HoldsSecrets
 from mesocosm.core.entry import Entry
 from mesocosm.core.episode import Episode
-from mesocosm.core.ports import CallBudget, HoldsSecrets, Journal, Parts, Planned
+from mesocosm.core.ports import CallBudget, Journal, Parts, Planned
 from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.usage import Usage
 from mesocosm.engine.executors.allowance import AllowedBudget

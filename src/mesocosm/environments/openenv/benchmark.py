@@ -10,6 +10,7 @@ from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, RunAborted, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.inherited import inherited
 from mesocosm.core.ports import Environment
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
@@ -28,7 +29,6 @@ from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.http.client import HttpClient
 from mesocosm.http.target import target, visible
 from mesocosm.http.websocket import WebSocketClient
-from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.plain import PlainSandbox
 
 KIND = "openenv"

@@ -5,9 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 import tomllib
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,18 +14,18 @@ from typing import Any
 import msgspec
 
 from mesocosm.core.content import Content
-from mesocosm.core.failure import Cause, EpisodeError, InvalidInput, Problem, RunAborted, UsageError
+from mesocosm.core.failure import InvalidInput, Problem, RunAborted, UsageError
 from mesocosm.core.folder import files_below, from_home
 from mesocosm.core.foreign import finite
-from mesocosm.environments.adapter import RESTARTS, WINDOW_S
-from mesocosm.environments.launch import EndedEarly, Launched, ServerPlace, launch_command, quoted
+from mesocosm.core.inherited import inherited
+from mesocosm.environments.launch import EndedEarly, Launched, ServerPlace, launch_command
+from mesocosm.environments.restarts import Restarts
 from mesocosm.http.client import HttpClient
-from mesocosm.sandboxes.inherited import inherited
+from mesocosm.sandboxes.installed import installed_python
 
 MANIFEST = "openenv.yaml"
 APP = "server.app:app"
 _ASK_S = 60.0
-_GUESTS = "MESOCOSM_GUESTS_DIR"
 _NO_PACKAGE = "attempted relative import beyond top-level package"
 _READ = """
 import importlib.util, json, sys
@@ -184,11 +182,8 @@ def _candidates(path: Path) -> Iterator[str]:
     if own.exists():
         yield str(own)
         return
-    given, data = os.environ.get(_GUESTS, ""), os.environ.get("XDG_DATA_HOME", "")
-    guests = from_home(given) if given else (Path(data) if data else Path.home() / ".local/share") / "mesocosm/guests"
-    installed = guests.absolute() / "openenv" / "bin" / "python"
-    if installed.exists():
-        yield str(installed)
+    if installed := installed_python("openenv"):
+        yield installed
     yield sys.executable
 
 
@@ -234,7 +229,7 @@ class FolderServer:
         self._as_package = False
         self._host: Launched | None = None
         self._lock = asyncio.Lock()
-        self._restarts: deque[float] = deque()
+        self._restarts = Restarts("server")
         self._notice: Callable[[str], None] = lambda _: None
 
     async def open(self, notice: Callable[[str], None]) -> Launched:
@@ -254,7 +249,7 @@ class FolderServer:
                 return host
             async with self._lock:
                 if self._host is host:
-                    self._host = await self._restarted(host)
+                    self._host = await self._restarts.again(host, self._started, self._notice)
 
     def warnings(self) -> Sequence[str]:
         """Return warnings about files that changed while it ran."""
@@ -266,23 +261,6 @@ class FolderServer:
             host, self._host = self._host, None
         if host is not None:
             await host.process.stop()
-
-    async def _restarted(self, ended: Launched) -> Launched:
-        how, now = await ended.exited(), time.monotonic()
-        while self._restarts and self._restarts[0] < now - WINDOW_S:
-            self._restarts.popleft()
-        if len(self._restarts) >= RESTARTS:
-            raise RunAborted(
-                f"{how}, {RESTARTS + 1} times within {WINDOW_S:g} s, so it is not started again{quoted(ended.stderr())}"
-            )
-        self._restarts.append(now)
-        self._notice(f"{how}; starting it again")
-        await ended.process.stop()
-        try:
-            return await self._started()
-        except RunAborted as error:
-            # It started before, so the problem may be temporary.
-            raise EpisodeError(Cause.ENVIRONMENT_UNREACHABLE, f"the server does not start again: {error}") from error
 
     async def _started(self) -> Launched:
         await self._content.check()

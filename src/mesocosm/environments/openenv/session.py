@@ -1,7 +1,6 @@
 """One episode of an OpenEnv environment: a session on the server's WebSocket."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
@@ -10,6 +9,7 @@ import msgspec
 from mesocosm.core.failure import Cause, EpisodeError
 from mesocosm.core.ports import Observation, Step
 from mesocosm.environments.answers import no_oracle
+from mesocosm.environments.call_time import CallTime
 from mesocosm.environments.client import Host, Timeouts
 from mesocosm.environments.openenv.actions import ActionForm
 from mesocosm.environments.openenv.frames import (
@@ -197,22 +197,14 @@ class OpenEnvSession:
         return EpisodeError(cause, message, detail=detail, stderr=self._host.stderr())
 
 
-class _Call:
-    """One message: its name, and the seconds elapsed so far or until its end."""
+class _Call(CallTime):
+    """One message, by its name."""
 
-    __slots__ = ("_ended", "_started", "name")
+    __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
+        super().__init__()
         self.name = name
-        self._started = time.monotonic()
-        self._ended = 0.0
-
-    def end(self) -> None:
-        self._ended = time.monotonic()
-
-    @property
-    def elapsed(self) -> float:
-        return (self._ended or time.monotonic()) - self._started
 
 
 def _tool_text(data: Mapping[str, Any]) -> str | None:

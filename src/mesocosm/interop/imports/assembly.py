@@ -17,11 +17,12 @@ from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.redact import Redactor
 from mesocosm.core.row_redaction import clean_row
-from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Run, RunSpec, RunStatus, Selection
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec, RunStatus, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import NOTHING, Usage
 from mesocosm.interop.imports.trace_writer import TraceWriter
+from mesocosm.interop.stated import counts_of
 
 HEADLINE = "headline"
 """Key in the provenance of an imported run: the numbers that its file states, by name."""
@@ -322,13 +323,7 @@ def _run(head: ForeignHead, run_id: str, episodes: Sequence[Episode]) -> Run:
             Selection(count=max(tasks, math.ceil(planned / trials)), trials=trials),
         ),
         status=status,
-        counts=Counts(
-            planned=planned,
-            completed=outcomes.count(EpisodeStatus.COMPLETED),
-            truncated=outcomes.count(EpisodeStatus.TRUNCATED),
-            timeout=outcomes.count(EpisodeStatus.TIMEOUT),
-            failed=outcomes.count(EpisodeStatus.FAILED),
-        ),
+        counts=counts_of(outcomes, planned),
         usage=usage,
         created_at=head.created_at,
         started_at=head.started_at or min(times, default=head.created_at),

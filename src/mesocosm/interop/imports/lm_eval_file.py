@@ -16,6 +16,7 @@ from mesocosm.core.usage import Usage
 from mesocosm.interop.imports.assembly import ForeignHead, ForeignSample, ImportedRun, assemble
 from mesocosm.interop.imports.foreign_json import read_foreign_json
 from mesocosm.interop.imports.trace_writer import TraceWriter
+from mesocosm.interop.stated import stated_metric
 
 FORM = "lm-eval"
 
@@ -277,18 +278,12 @@ def _as_imported(stated: Mapping[str, float], higher: Mapping[str, Any], episode
     names = [name for name in stated if "_stderr" not in name]
     for name in names:
         metric, _, rule = name.partition(",")
-        yield MetricResult(
+        yield stated_metric(
             named(metric, rule or "none"),
-            "imported",
-            float(stated[name]),
-            None,
-            None,
-            "as imported",
+            stated[name],
             episodes,
-            episodes,
-            episodes,
-            higher_is_better=bool(higher.get(metric, True)),
             primary=name == names[0],
+            higher_is_better=bool(higher.get(metric, True)),
         )
 
 

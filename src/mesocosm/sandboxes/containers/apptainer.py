@@ -9,29 +9,28 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from mesocosm.core.container import CommandEnd, ContainerCommand, ContainerLease, ContainerSpec, NetworkPolicy, is_root
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
+from mesocosm.sandboxes.containers.deadline import outer_seconds, timed, with_lateness
 from mesocosm.sandboxes.containers.transfer import get_archive, is_packing, put_archive
 from mesocosm.sandboxes.scratch import ScratchFolder
 
 NAME = "apptainer"
 _START_S = 3600.0
 _CALL_S = 60.0
-_TIMED = 'if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$0" "$@"; fi; exec "$@"'
-_LATE = frozenset({124, 137, 143})
 _OWN = ("PATH", "HOME", "TMPDIR", "USER", "XDG_RUNTIME_DIR")
 _PASSED = "APPTAINERENV_"
 
 
 class ApptainerContainers:
-    """Starts instances of images. Implements core.ports.ContainerEngine."""
+    """Starts instances of images. Implements core.container.ContainerEngine."""
 
     name = NAME
 
@@ -50,7 +49,7 @@ class ApptainerContainers:
         found += [
             f"it runs commands as {user!r}, and instances of apptainer run as one account"
             for user in dict.fromkeys(spec.users)
-            if str(user) not in {"root", "0"}
+            if not is_root(user)
         ]
         return found
 
@@ -76,9 +75,7 @@ class ApptainerContainers:
 
     async def remove(self, name: str) -> None:
         """Stop an instance and remove its record. Raises InfrastructureError."""
-        folder = next((place for place, found in lease.recorded(NAME) if found.name == name), None)
-        if folder is None:
-            raise InfrastructureError(f"there is no instance {name}; `mesocosm sandbox list` names them")
+        folder = lease.folder_of(NAME, name)
         listed = await _call("instance", "list", "--json", name)
         if _instances(listed.out):
             ended = await _call("instance", "stop", name)
@@ -88,7 +85,7 @@ class ApptainerContainers:
 
 
 class ApptainerContainer:
-    """One instance. Implements core.ports.Container."""
+    """One instance. Implements core.container.Container."""
 
     def __init__(self, spec: ContainerSpec) -> None:
         self.name = lease.new_name()
@@ -113,34 +110,21 @@ class ApptainerContainer:
                 stderr=said,
             )
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the instance. Raises EpisodeError if it has ended."""
-        del user
-        where = cwd or self._spec.workdir
-        command = list(argv) if seconds is None else ["sh", "-c", _TIMED, f"{seconds:.3f}", *argv]
+        where = command.cwd or self._spec.workdir
         ended = await _call(
-            *("exec", *(("--pwd", where) if where else ()), f"instance://{self.name}", *command),
-            stdin=stdin,
-            env={**self._spec.env, **(env or {})},
-            seconds=None if seconds is None else seconds + 15.0,
-            most=MOST_BYTES * 2 if is_packing(argv) else MOST_OUTPUT,
+            *("exec", *(("--pwd", where) if where else ()), f"instance://{self.name}", *timed(command)),
+            stdin=command.stdin,
+            env={**self._spec.env, **command.env},
+            seconds=outer_seconds(command),
+            most=MOST_BYTES * 2 if is_packing(command.argv) else MOST_OUTPUT,
         )
         if ended.code == 255:
             listed = await _call("instance", "list", "--json", self.name)
             if not _instances(listed.out):
                 raise EpisodeError(Cause.ENVIRONMENT_ERROR, f"the instance {self.name} has ended")
-        if seconds is not None and ended.code in _LATE and ended.seconds >= seconds:
-            return ended._replace(late=True)
-        return ended
+        return with_lateness(ended, command)
 
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""

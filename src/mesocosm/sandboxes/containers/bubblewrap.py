@@ -10,12 +10,12 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+from mesocosm.core.container import CommandEnd, ContainerCommand, ContainerLease, ContainerSpec, NetworkPolicy, is_root
 from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import CommandEnd, ContainerLease, ContainerSpec, NetworkPolicy
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes import cgroup
 from mesocosm.sandboxes.bubblewrap import ACCOUNT, available, filter_file, hand_over
@@ -23,11 +23,10 @@ from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.dockerfile import BuildStep, Dockerfile, read_dockerfile
-from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
+from mesocosm.sandboxes.containers.doors import Doors
+from mesocosm.sandboxes.containers.egress import Egress
 from mesocosm.sandboxes.containers.transfer import get_archive, is_packing, put_archive
-from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
-from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Taker, carry
 from mesocosm.sandboxes.scratch import ScratchFolder
@@ -50,7 +49,7 @@ _START_S = 30.0
 
 
 class BubblewrapContainers:
-    """Starts containers without images. Implements core.ports.ContainerEngine."""
+    """Starts containers without images. Implements core.container.ContainerEngine."""
 
     name = NAME
 
@@ -69,7 +68,7 @@ class BubblewrapContainers:
         found += [
             f"it runs commands as {user!r}, and the only account without an image is root"
             for user in dict.fromkeys(spec.users)
-            if str(user) not in {"root", "0"}
+            if not is_root(user)
         ]
         found += [
             f"the allowed host {host} is a range of addresses, and hosts are allowed by name here"
@@ -91,7 +90,7 @@ class BubblewrapContainers:
             for step in recipe.steps:
                 await container.follow(step)
             if spec.workdir or recipe.workdir != "/":
-                await container.exec(["mkdir", "-p", "--", container.workdir], cwd="/")
+                await container.exec(ContainerCommand(["mkdir", "-p", "--", container.workdir], cwd="/"))
         except BaseException:
             await container.stop()
             raise
@@ -119,16 +118,14 @@ class BubblewrapContainers:
 
     async def remove(self, name: str) -> None:
         """Remove the folder of a container, whose processes ended with their owner. Raises InfrastructureError."""
-        folder = next((place for place, found in lease.recorded(NAME) if found.name == name), None)
-        if folder is None:
-            raise InfrastructureError(f"there is no bubblewrap container {name}; `mesocosm sandbox list` names them")
+        folder = lease.folder_of(NAME, name)
         await asyncio.to_thread(_remove, folder)
         if folder.exists():
             raise InfrastructureError(f"{folder} of the container {name} cannot be removed; is it yours?")
 
 
 class BubblewrapContainer:
-    """One container. Implements core.ports.Container."""
+    """One container. Implements core.container.Container."""
 
     def __init__(self, spec: ContainerSpec, recipe: Dockerfile) -> None:
         self.name = lease.new_name()
@@ -138,9 +135,8 @@ class BubblewrapContainer:
         self._env = {**_ENVIRONMENT, **recipe.env, **spec.env}
         self._scratch = ScratchFolder()
         self._root = self._scratch.path / "root"
-        self._policy = spec.networks[0]
-        self._proxies = {policy: EgressProxy(_hosts(policy)) for policy in spec.networks if policy.mode != "no-network"}
-        self._egress = free_port() if self._proxies else 0
+        allowed = {policy: _hosts(policy) for policy in spec.networks if policy.mode != "no-network"}
+        self._egress = Egress(allowed, spec.networks[0])
         self._group: cgroup.Cgroup | None = None
         self._process: ForeignProcess | None = None
         self._inside = 0
@@ -165,8 +161,8 @@ class BubblewrapContainer:
         await self._ready(ready)
         self._inside = _leaf(self._process.pid)
         takers: dict[int, Taker] = {port: partial(carry, port) for port in self._spec.ports}
-        if self._egress:
-            takers[self._egress] = self._serve
+        if self._egress.port:
+            takers[self._egress.port] = self._egress.serve
         if takers:
             self._doors = Doors(takers)
             await self._doors.open(self._inside)
@@ -201,9 +197,9 @@ class BubblewrapContainer:
     async def follow(self, step: BuildStep) -> None:
         """Follow one instruction of the Dockerfile. Raises EpisodeError with its line."""
         if step.does == "run":
-            await self.exec(["mkdir", "-p", "--", step.cwd], cwd="/")
+            await self.exec(ContainerCommand(["mkdir", "-p", "--", step.cwd], cwd="/"))
             seconds = self._spec.image.build_seconds
-            ended = await self.exec(step.argv, cwd=step.cwd, env=step.env, seconds=seconds)
+            ended = await self.exec(ContainerCommand(step.argv, cwd=step.cwd, env=step.env, seconds=seconds))
             if ended.code:
                 why = f"did not end within {seconds:g} s" if ended.late else f"ended with exit code {ended.code}"
                 raise EpisodeError(
@@ -220,29 +216,21 @@ class BubblewrapContainer:
                     target = f"{target.rstrip('/')}/{path.name}"
                 await self.put(path, target.rstrip("/") or "/")
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError."""
-        if str(user if user is not None else 0) not in {"root", "0"}:
+        if not is_root(command.user):
             raise EpisodeError(
-                Cause.ENVIRONMENT_ERROR, f"{argv[0]} is to run as {user!r}; the only account here is root"
+                Cause.ENVIRONMENT_ERROR,
+                f"{command.argv[0]} is to run as {command.user!r}; the only account here is root",
             )
         if self._process is None or self._process.returncode is not None or not self._inside:
             raise self._gone()
-        most = MOST_BYTES * 2 if is_packing(argv) else MOST_OUTPUT
+        most = MOST_BYTES * 2 if is_packing(command.argv) else MOST_OUTPUT
         rules = filter_file()
         wanted = {
-            "argv": list(argv),
-            "env": {**self._env, **self._variables(), **(env or {})},
-            "cwd": cwd or self.workdir,
+            "argv": list(command.argv),
+            "env": {**self._env, **self._egress.variables, **command.env},
+            "cwd": command.cwd or self.workdir,
             "filter": str(rules) if rules is not None else "",
         }
         number = os.memfd_create("wanted")
@@ -252,9 +240,9 @@ class BubblewrapContainer:
             entering = [sys.executable, "-I", "-S", _ENTER, str(self._inside), str(number)]
             ended = await run_command(
                 [*(self._group.words() if self._group is not None else ()), *entering],
-                stdin=stdin,
+                stdin=command.stdin,
                 env={"PATH": PATH},
-                seconds=seconds,
+                seconds=command.seconds,
                 most=most,
                 pass_fds=(number,),
             )
@@ -270,15 +258,6 @@ class BubblewrapContainer:
             "the container has ended: all its processes were killed, from inside or by the kernel",
         )
 
-    def _variables(self) -> dict[str, str]:
-        proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        proxy = self._proxies.get(self._policy)
-        if proxy is not None:
-            await proxy.serve(reader, writer)
-
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
         await put_archive(self, source, target)
@@ -290,7 +269,7 @@ class BubblewrapContainer:
     async def admit(self, policy: NetworkPolicy) -> None:
         """Change what the proxy of the container lets through."""
         assert policy in self._spec.networks
-        self._policy = policy
+        self._egress.policy = policy
 
     async def stop(self) -> None:
         """End all processes and remove the folder."""

@@ -7,8 +7,8 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 
+from mesocosm.core.container import CommandEnd
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import CommandEnd
 from mesocosm.sandboxes.tree import below
 
 MOST_OUTPUT = 1024 * 1024

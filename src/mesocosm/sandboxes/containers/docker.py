@@ -7,28 +7,29 @@ import asyncio
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
-from mesocosm.core.ports import (
+from mesocosm.core.container import (
     CommandEnd,
+    ContainerCommand,
     ContainerImage,
     ContainerLease,
     ContainerSpec,
     NetworkPolicy,
 )
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError
 from mesocosm.core.run import LeaseOwner
 from mesocosm.sandboxes.containers import lease
 from mesocosm.sandboxes.containers.archive import MOST_BYTES
 from mesocosm.sandboxes.containers.command import MOST_OUTPUT, run_command
 from mesocosm.sandboxes.containers.content import folder_digest
-from mesocosm.sandboxes.containers.doors import LOOPBACK, Doors
+from mesocosm.sandboxes.containers.deadline import outer_seconds, timed, with_lateness
+from mesocosm.sandboxes.containers.doors import Doors
+from mesocosm.sandboxes.containers.egress import Egress
 from mesocosm.sandboxes.containers.transfer import write_archive
-from mesocosm.sandboxes.egress_proxy import EgressProxy
 from mesocosm.sandboxes.log import Log
-from mesocosm.sandboxes.port import free_port
 from mesocosm.sandboxes.process import ForeignProcess, start_process
 from mesocosm.sandboxes.relay import Relay, Taker, carry
 
@@ -40,12 +41,10 @@ _OWN_PREFIXES = ("DOCKER_", "CONTAINER", "BUILDKIT_", "BUILDAH_", "STORAGE_", "R
 _PYTHON = "python3"
 _BRIDGE = {"docker": "bridge", "podman": "podman"}
 # `docker exec` cannot end what it started, so a program inside does it.
-_TIMED = 'if command -v timeout >/dev/null 2>&1; then exec timeout -k 5 "$0" "$@"; fi; exec "$@"'
-_LATE = frozenset({124, 137, 143})
 
 
 class CommandLineContainers:
-    """Starts containers through `docker` or `podman`. Implements core.ports.ContainerEngine."""
+    """Starts containers through `docker` or `podman`. Implements core.container.ContainerEngine."""
 
     def __init__(self, name: str, owner: LeaseOwner) -> None:
         self.name = name
@@ -133,15 +132,14 @@ class CommandLineContainers:
 
 
 class CommandLineContainer:
-    """One container. Implements core.ports.Container."""
+    """One container. Implements core.container.Container."""
 
     def __init__(self, engine: str, spec: ContainerSpec) -> None:
         self.name = lease.new_name()
         self._engine = engine
         self._spec = spec
-        self._policy = spec.networks[0]
-        self._proxies = {policy: EgressProxy(policy.hosts) for policy in spec.networks if policy.mode == "allowlist"}
-        self._egress = free_port() if self._proxies else 0
+        allowed = {policy: policy.hosts for policy in spec.networks if policy.mode == "allowlist"}
+        self._egress = Egress(allowed, spec.networks[0])
         self._doors: Doors | None = None
         self._gate: tuple[ForeignProcess, asyncio.Task[None]] | None = None
         self._relay: Relay | None = None
@@ -162,14 +160,14 @@ class CommandLineContainer:
         if spec.workdir:
             words += ["--workdir", spec.workdir]
         takers: dict[int, Taker] = {port: partial(carry, port) for port in spec.ports}
-        if self._egress:
-            takers[self._egress] = self._serve
+        if self._egress.port:
+            takers[self._egress.port] = self._egress.serve
         if takers and os.getuid() != 0:
             self._relay = Relay(tuple(takers), takers=takers)
             words += ["--mount", f"type=bind,source={self._relay.socket},target={self._relay.socket}"]
         passed, env = _variables(spec.env)
         await _call(self._engine, *words, *passed, image, "sh", "-c", "sleep infinity", seconds=_COMMAND_S, env=env)
-        if public and self._policy.mode != "public":
+        if public and self._egress.policy.mode != "public":
             await self._network("disconnect")
         if takers:
             await self._open(takers)
@@ -192,53 +190,31 @@ class CommandLineContainer:
         self._doors = Doors(takers)
         await self._doors.open(int(ended.out.decode().strip() or 0))
 
-    async def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        user: str | int | None = None,
-        cwd: str = "",
-        env: Mapping[str, str] | None = None,
-        seconds: float | None = None,
-        stdin: bytes = b"",
-    ) -> CommandEnd:
+    async def exec(self, command: ContainerCommand) -> CommandEnd:
         """Run a command in the container. Raises EpisodeError if it has ended or the engine does not answer."""
-        passed, variables = _variables({**self._egress_variables(), **(env or {})})
-        words = [self._engine, "exec", *(["--interactive"] if stdin else []), *passed]
-        words += ["--user", str(user)] if user is not None else []
-        words += ["--workdir", cwd] if cwd else []
-        command = list(argv) if seconds is None else ["sh", "-c", _TIMED, f"{seconds:.3f}", *argv]
-        # The program inside ends it; this is for one that cannot.
-        most = None if seconds is None else seconds + 15.0
-        ended = await run_command([*words, self.name, *command], stdin=stdin, env=_own(variables), seconds=most)
+        passed, variables = _variables({**self._egress.variables, **command.env})
+        words = [self._engine, "exec", *(["--interactive"] if command.stdin else []), *passed]
+        words += ["--user", str(command.user)] if command.user is not None else []
+        words += ["--workdir", command.cwd] if command.cwd else []
+        words += [self.name, *timed(command)]
+        ended = await run_command(words, stdin=command.stdin, env=_own(variables), seconds=outer_seconds(command))
         if ended.code in {125, 126, 127, 1, 255} and not await self._alive():
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR,
                 f"the container {self.name} has ended",
                 stderr=ended.err.decode(errors="replace"),
             )
-        if seconds is not None and ended.code in _LATE and ended.seconds >= seconds:
-            return ended._replace(late=True)
-        return ended
+        return with_lateness(ended, command)
 
     async def _alive(self) -> bool:
         ended = await _call(self._engine, "inspect", "--format", "{{.State.Running}}", self.name, check=False)
         return ended.out.strip() == b"true"
 
-    def _egress_variables(self) -> dict[str, str]:
-        proxy = self._proxies.get(self._policy)
-        return {} if proxy is None else {**proxy.variables(self._egress), **LOOPBACK}
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        proxy = self._proxies.get(self._policy)
-        if proxy is not None:
-            await proxy.serve(reader, writer)
-
     async def put(self, source: Path, target: str) -> None:
         """Copy a file or the content of a folder in. Raises EpisodeError."""
         whole = await asyncio.to_thread(source.is_dir)
         folder = target if whole else posixpath.dirname(target) or "/"
-        made = await self.exec(["mkdir", "-p", "--", folder], user=0, cwd="/", seconds=_COMMAND_S)
+        made = await self.exec(ContainerCommand(["mkdir", "-p", "--", folder], user=0, cwd="/", seconds=_COMMAND_S))
         if made.code:
             raise EpisodeError(
                 Cause.ENVIRONMENT_ERROR, f"{folder} cannot be created in the container", stderr=made.err.decode()
@@ -264,7 +240,7 @@ class CommandLineContainer:
     async def admit(self, policy: NetworkPolicy) -> None:
         """Connect the container to the network of the engine, or disconnect it. Raises EpisodeError."""
         assert policy in self._spec.networks
-        was, self._policy = self._policy, policy
+        was, self._egress.policy = self._egress.policy, policy
         if (was.mode == "public") != (policy.mode == "public"):
             await self._network("connect" if policy.mode == "public" else "disconnect")
 

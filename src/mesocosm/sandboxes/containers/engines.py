@@ -2,8 +2,8 @@
 
 import shutil
 
+from mesocosm.core.container import ContainerEngine
 from mesocosm.core.failure import UsageError
-from mesocosm.core.ports import ContainerEngine
 from mesocosm.core.run import LeaseOwner
 
 ENGINES = ("docker", "podman", "apptainer", "bubblewrap")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from mesocosm.core.ports import ContainerLease
+from mesocosm.core.container import ContainerLease
+from mesocosm.core.failure import InfrastructureError
 from mesocosm.core.run import LeaseOwner
 
 RECORD = "lease.json"
@@ -59,3 +60,11 @@ def recorded(engine: str) -> Iterator[tuple[Path, ContainerLease]]:
             continue
         if lease.engine == engine:
             yield path.parent, lease
+
+
+def folder_of(engine: str, name: str) -> Path:
+    """Return the folder of a container. Raises InfrastructureError if there is none."""
+    for path, lease in recorded(engine):
+        if lease.name == name:
+            return path
+    raise InfrastructureError(f"there is no container {name} of {engine}; `mesocosm sandbox list` names them")

@@ -6,8 +6,8 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from mesocosm.core.container import Container, ContainerCommand
 from mesocosm.core.failure import Cause, EpisodeError
-from mesocosm.core.ports import Container
 from mesocosm.sandboxes.containers.archive import MOST_BYTES, TooLarge, pack, unpack
 
 _COPY_S = 300.0
@@ -19,7 +19,7 @@ async def put_archive(container: Container, source: Path, target: str) -> None:
     folder = target if await asyncio.to_thread(source.is_dir) else posixpath.dirname(target) or "/"
     data = await asyncio.to_thread(pack, source, posixpath.basename(target))
     script = 'mkdir -p -- "$0" && exec tar -xf - -C "$0"'
-    ended = await container.exec(["sh", "-c", script, folder], stdin=data, cwd="/", seconds=_COPY_S)
+    ended = await container.exec(ContainerCommand(["sh", "-c", script, folder], stdin=data, cwd="/", seconds=_COPY_S))
     if ended.code:
         raise EpisodeError(
             Cause.ENVIRONMENT_ERROR,
@@ -36,7 +36,7 @@ def is_packing(argv: Sequence[str]) -> bool:
 async def get_archive(container: Container, source: str, target: Path) -> bool:
     """Copy a file or folder to `target`; return whether it was there. Raises EpisodeError."""
     folder, name = posixpath.split(source.rstrip("/"))
-    ended = await container.exec(["sh", "-c", _PACK, folder or "/", name], cwd="/", seconds=_COPY_S)
+    ended = await container.exec(ContainerCommand(["sh", "-c", _PACK, folder or "/", name], cwd="/", seconds=_COPY_S))
     if ended.code == 66:
         return False
     if ended.code or ended.late or ended.dropped:

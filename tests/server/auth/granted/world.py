@@ -15,6 +15,7 @@ from mesocosm.core.ids import digest_bytes
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Run, RunSpec
 from mesocosm.core.score import Score
+from mesocosm.server import adapters
 from mesocosm.server.auth.principal import NOBODY, Kind, Principal, Role
 from mesocosm.server.permissions.grant import Grant, grant
 from mesocosm.server.refusal import Refusal
@@ -131,6 +132,8 @@ def reopened(world: World, file: Path) -> Iterator[World]:
     store = open_store(file)
     try:
         service = Service(read_settings(data_dir=world.place), store)
+        # As a server does when it starts; otherwise what is played by workers is unknown here.
+        adapters.bind(service)
         yield replace(world, service=service, local=local_service(store))
     finally:
         store.close()
