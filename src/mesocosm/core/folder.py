@@ -73,6 +73,11 @@ def from_home(path: str | Path) -> Path:
         return Path(path)
 
 
+def from_root(path: str | Path) -> str:
+    """Return a path from the root, without `~`, `.` and `..`; links stay."""
+    return os.path.abspath(from_home(path))  # noqa: PTH100 -- Path.absolute keeps `..`
+
+
 class WrittenByUs(IntEnum):
     """Whether mesocosm wrote a file: no; probably, judged by its form; or certainly, by its mark."""
 

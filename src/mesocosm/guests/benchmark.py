@@ -25,12 +25,11 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
+from mesocosm.guests.places import FOLDER, OURS, without_folders
 from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
 
-PYTHON = "python"
-"""Option of every guest: the path of its interpreter. It is not passed to the framework."""
 SCORES, ANSWER = "scores", "answer"
 """Keys in the terminal info of an episode that a guest played."""
 MOST_DEATHS = 3
@@ -50,7 +49,8 @@ class GuestBenchmark:
     def __init__(self, kind: GuestKind, ref: BenchmarkRef, python: GuestPython) -> None:
         self.kind = kind
         self.source = ref.source
-        self.arguments = {name: value for name, value in ref.options.items() if name != PYTHON}
+        self.arguments = {name: value for name, value in ref.options.items() if name not in OURS}
+        self._folder = str(ref.options.get(FOLDER, ""))
         self.python = python
         self._guest: GuestProcess | None = None
         self._ready: GuestProcess | None = None
@@ -97,7 +97,7 @@ class GuestBenchmark:
             oracle=told.oracle,
             card={
                 "framework": self.kind.title,
-                "source": f"{self.kind.name}:{self.source}",
+                "source": f"{self.kind.name}:{without_folders(self.source)}",
                 "packages": told.packages,
                 **told.card,
             },
@@ -272,7 +272,8 @@ class GuestBenchmark:
     def _new(self) -> GuestProcess:
         variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
         title = f"of {self.kind.title}"
-        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, Path.cwd(), title))
+        folder = Path(self._folder) if self._folder and Path(self._folder).is_dir() else Path.cwd()
+        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, folder, title))
 
     def _unloadable(self, error: EpisodeError) -> MesocosmError:
         """Return what a failed `describe` means: almost always a wrong name."""

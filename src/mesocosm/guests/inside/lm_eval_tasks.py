@@ -80,6 +80,7 @@ class LmEval:
         """Load the tasks and build all their requests."""
         given = self._arguments = read_arguments(args)
         tasks, groups = load_tasks(source, given)
+        source = named_source(source)
         self._documents = [
             _Document(task, *found) for task in tasks.values() for found in build_requests(task, given, _conversation)
         ]
