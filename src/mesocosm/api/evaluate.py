@@ -35,7 +35,7 @@ def evaluate(
     params: Mapping[str, Any] = {},
     limit: int | None = None,
     only: Sequence[int | str] | None = None,
-    trials: int = 1,
+    trials: int | None = None,
     seed: int | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
@@ -72,7 +72,7 @@ def evaluate(
         params: Parameters of the benchmark.
         limit: Only the first n rows, tasks or seeds.
         only: These rows (by number or id) or seeds.
-        trials: How often each.
+        trials: How often each; by default what the benchmark declares (epochs of a task of Inspect), else once.
         seed: The seed of sampling, for models and benchmarks that take one.
         temperature: What the model is asked with; by default what the benchmark declares, else 0.
         max_tokens: Limit of one reply; by default what the benchmark declares, else 4,096.

@@ -237,13 +237,15 @@ class EvaluationProgress:
 
 
 def header(run: "Run", planned: int, unit: str) -> str:
-    """Return `q · 40 rows · right answer: column answer · o5`."""
+    """Return `q · 40 rows, 4 trials each · right answer: column answer · o5`."""
     import re
 
     noted = " ".join(map(str, run.provenance.get("notes", ())))
     right = re.search(r"the right answer is column '([^']*)'", noted)
     model = run.model.partition("/")[2].partition("@")[0] or run.model
-    parts = [run.benchmark, plural(planned, unit), f"right answer: column {right[1]}" if right else "", model]
+    trials = run.spec.selection.trials
+    count = plural(planned // trials, unit) + (f", {trials} trials each" if trials > 1 else "")
+    parts = [run.benchmark, count, f"right answer: column {right[1]}" if right else "", model]
     return " · ".join(part for part in parts if part)
 
 

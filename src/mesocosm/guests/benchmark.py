@@ -14,6 +14,7 @@ from mesocosm.benchmarks.requirements import lacks
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, MesocosmError, RunAborted, UsageError
+from mesocosm.core.folder import without_folders
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Environment, Observation, Step
@@ -25,7 +26,7 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
-from mesocosm.guests.places import FOLDER, OURS, without_folders
+from mesocosm.guests.places import FOLDER, OURS
 from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.inherited import inherited
 from mesocosm.sandboxes.telemetry import OFF
@@ -106,6 +107,7 @@ class GuestBenchmark:
             agent=self._agent,
             max_tokens=told.max_tokens,
             logprobs=told.logprobs,
+            trials=told.trials,
         )
 
     _agent, _kind = "program", "command"

@@ -71,10 +71,3 @@ def skyrl_place(source: str, options: Mapping[str, Any]) -> Located:
     if isinstance(rows := found.get(ROWS), str) and rows:
         found[ROWS] = from_root(rows)
     return source, found
-
-
-def without_folders(source: str) -> str:
-    """Return a source as it is shown: a file by its name alone, since its folder is of this machine."""
-    return ",".join(
-        part.rstrip("/").rpartition("/")[2] if Path(part).is_absolute() else part for part in source.split(",")
-    )
