@@ -43,6 +43,7 @@ class GuestKind:
         """What options mean to code that handles runs of any kind."""
         return OptionRoles(local=self.local, located=self.located)
 
+
 KINDS = {
     kind.name: kind
     for kind in (

@@ -60,10 +60,10 @@ class Described(msgspec.Struct, frozen=True):
 
     `digest` covers the source, the version of its package, the arguments and the content of the data. `metrics` may be
     empty for a benchmark that `discovers` them. `tasks` is their number, None where any seed is a task. `needs` names
-    what this machine must have (`docker`). `packages` are versions by name. `max_tokens`, `logprobs` and `trials`
-    are as in BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run from;
-    empty if there are none. The agent plays each of the `roles` in a conversation of its own; the info of a step names
-    the one that acts next under `active_role`.
+    what this machine must have (`docker`). `packages` are versions by name. `max_tokens`, `logprobs` and `trials` are
+    as in BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run
+    from; empty if there are none. The agent plays each of the `roles` in a conversation of its own; the info of a step
+    names the one that acts next under `active_role`.
     """
 
     id: str

@@ -19,6 +19,7 @@ from .lm_eval_loading import (
     facts_of,
     load_tasks,
     named,
+    named_source,
     read_arguments,
     version,
 )

@@ -117,9 +117,7 @@ class Mask:
     @classmethod
     def of(cls, runs: Sequence[Run], places: Iterable[Path]) -> "Mask":
         """Return a mask for the home directory, this installation, `places`, and sources and model URLs of `runs`."""
-        sources = [
-            Path(part).parent for run in runs for part in run.spec.benchmark.source.split(",") if _is_path(part)
-        ]
+        sources = [Path(part).parent for run in runs for part in run.spec.benchmark.source.split(",") if _is_path(part)]
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - unlike Path.home() it never fails
         found = {str(path.absolute()) for path in [home, *_installed(), *sources, *places]}
         found.update(address for run in runs for address in _addresses(run))
