@@ -23,11 +23,13 @@ class UrlServer:
     """A server at `url`. It refuses with 400 what the protocol forbids.
 
     `events` answers as a stream, `key` is the bearer token that it wants, `fault` a status or a way to misbehave.
+    So many of the next requests find it `away`. A session that it does not know is an error (404).
     """
 
     events: bool = False
     key: str = ""
     fault: str = ""
+    away: int = 0
     url: str = ""
     sessions: dict[str, str] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
@@ -36,6 +38,12 @@ class UrlServer:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
+        if self.away:
+            self.away -= 1
+            return web.Response(status=503)
+        session = request.headers.get("Mcp-Session-Id", "")
+        if session and session not in self.sessions:
+            return web.Response(status=404)
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.Response(status=401)
         if problem := self._problem(request, body):
