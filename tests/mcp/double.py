@@ -38,12 +38,8 @@ class UrlServer:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        if self.away:
-            self.away -= 1
-            return web.Response(status=503)
-        session = request.headers.get("Mcp-Session-Id", "")
-        if session and session not in self.sessions:
-            return web.Response(status=404)
+        if status := self._absent(request):
+            return web.Response(status=status)
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.Response(status=401)
         if problem := self._problem(request, body):
@@ -79,6 +75,14 @@ class UrlServer:
             return web.Response()
         text = str(2 * body["params"]["arguments"].get("n", 0)) + self.key
         return await self._answer(request, body, {"content": [{"type": "text", "text": text}]})
+
+    def _absent(self, request: web.Request) -> int:
+        """Return the status of a server that is away, or that does not know the session; 0 for none."""
+        if self.away:
+            self.away -= 1
+            return 503
+        session = request.headers.get("Mcp-Session-Id", "")
+        return 404 if session and session not in self.sessions else 0
 
     def _problem(self, request: web.Request, body: dict[str, Any]) -> str:
         accepts = request.headers.get("Accept", "")

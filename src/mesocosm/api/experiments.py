@@ -553,7 +553,8 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
         return Parts(opened, _model(spec.model), made, None if spec.judge is None else _model(spec.judge))
 
     own_trials = f"{info.trials} trials of each task, as its author sets them; trials= (--trials) sets others"
-    return Work(spec, parts, notes=(own_trials,) if given.trials is None and info.trials > 1 else ())
+    notes = (own_trials,) if given.trials is None and info.trials > 1 else ()
+    return Work(spec, parts, notes=notes, named=benchmark is None)
 
 
 def _default_seeds() -> int:

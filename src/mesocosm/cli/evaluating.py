@@ -305,6 +305,8 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
     place = chosen.database() or str(chosen.results())
     progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
     how = {"fresh": given["fresh"], "retry_failed": given["retry_failed"], "store": place, "progress": progress}
+    if chosen.executor != "auto":
+        how["executor"] = chosen.executor
     made = []
     for call in calls:
         arguments = {**call.arguments, **how, "what": call.what}

@@ -38,11 +38,11 @@ def run_sources(given: Mapping[str, Any]) -> int:
     for key, flag in _CANNOT.items():
         if given.get(key) not in (None, False, "", ()):
             raise UsageError(f"{flag} does nothing for {names[0]}; leave it out")
-    if options().executor != "auto":
-        raise UsageError(f"{names[0]} is played in this process; leave --executor out")
     models = flags.models_of(given)
     if len(set(models)) < len(models):
         raise UsageError("two of these models are the same; leave one out")
+    if options().executor != "auto" and len(models) > 1:
+        raise UsageError("with --executor, name one model: runs that go at once share their budgets in this process")
     if given["name"] and len(names) > 1:
         raise UsageError("--name is for one run: name one benchmark, or use --tag")
     codes = []
