@@ -237,13 +237,15 @@ class EvaluationProgress:
 
 
 def header(run: "Run", planned: int, unit: str) -> str:
-    """Return `q · 40 rows · right answer: column answer · o5`."""
+    """Return `q · 40 rows, 4 trials each · right answer: column answer · o5`."""
     import re
 
     noted = " ".join(map(str, run.provenance.get("notes", ())))
     right = re.search(r"the right answer is column '([^']*)'", noted)
     model = run.model.partition("/")[2].partition("@")[0] or run.model
-    parts = [run.benchmark, plural(planned, unit), f"right answer: column {right[1]}" if right else "", model]
+    trials = run.spec.selection.trials
+    count = plural(planned // trials, unit) + (f", {trials} trials each" if trials > 1 else "")
+    parts = [run.benchmark, count, f"right answer: column {right[1]}" if right else "", model]
     return " · ".join(part for part in parts if part)
 
 
@@ -303,6 +305,8 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
     place = chosen.database() or str(chosen.results())
     progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
     how = {"fresh": given["fresh"], "retry_failed": given["retry_failed"], "store": place, "progress": progress}
+    if chosen.executor != "auto":
+        how["executor"] = chosen.executor
     made = []
     for call in calls:
         arguments = {**call.arguments, **how, "what": call.what}

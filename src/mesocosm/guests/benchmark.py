@@ -14,6 +14,7 @@ from mesocosm.benchmarks.requirements import lacks
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, MesocosmError, RunAborted, UsageError
+from mesocosm.core.folder import without_folders
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.inherited import inherited
 from mesocosm.core.model import ModelSettings
@@ -26,11 +27,10 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
+from mesocosm.guests.places import FOLDER, OURS
 from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.telemetry import OFF
 
-PYTHON = "python"
-"""Option of every guest: the path of its interpreter. It is not passed to the framework."""
 SCORES, ANSWER = "scores", "answer"
 """Keys in the terminal info of an episode that a guest played."""
 MOST_DEATHS = 3
@@ -50,7 +50,8 @@ class GuestBenchmark:
     def __init__(self, kind: GuestKind, ref: BenchmarkRef, python: GuestPython) -> None:
         self.kind = kind
         self.source = ref.source
-        self.arguments = {name: value for name, value in ref.options.items() if name != PYTHON}
+        self.arguments = {name: value for name, value in ref.options.items() if name not in OURS}
+        self._folder = str(ref.options.get(FOLDER, ""))
         self.python = python
         self._guest: GuestProcess | None = None
         self._ready: GuestProcess | None = None
@@ -97,7 +98,7 @@ class GuestBenchmark:
             oracle=told.oracle,
             card={
                 "framework": self.kind.title,
-                "source": f"{self.kind.name}:{self.source}",
+                "source": f"{self.kind.name}:{without_folders(self.source)}",
                 "packages": told.packages,
                 **told.card,
             },
@@ -106,6 +107,7 @@ class GuestBenchmark:
             agent=self._agent,
             max_tokens=told.max_tokens,
             logprobs=told.logprobs,
+            trials=told.trials,
         )
 
     _agent, _kind = "program", "command"
@@ -272,7 +274,8 @@ class GuestBenchmark:
     def _new(self) -> GuestProcess:
         variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
         title = f"of {self.kind.title}"
-        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, Path.cwd(), title))
+        folder = Path(self._folder) if self._folder and Path(self._folder).is_dir() else Path.cwd()
+        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, folder, title))
 
     def _unloadable(self, error: EpisodeError) -> MesocosmError:
         """Return what a failed `describe` means: almost always a wrong name."""

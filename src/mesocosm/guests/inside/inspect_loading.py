@@ -4,6 +4,7 @@ import ast
 import contextlib
 import difflib
 import importlib
+import os
 import re
 import sys
 import traceback
@@ -89,7 +90,8 @@ def load(source: str, args: Fields) -> InspectTask:
     _check_names(samples)
     metrics, scorers = metrics_of(task)
     roles = sorted({"grader", "judge", *roles, *roles_in(_files(source)), *(task.model_roles or {})})
-    return InspectTask(task, samples, [_content(one) for one in samples], metrics, scorers, roles, limits, sandbox)
+    contents = [_without_folder(_content(one), f"{_folder(source)}{os.sep}") for one in samples]
+    return InspectTask(task, samples, contents, metrics, scorers, roles, limits, sandbox)
 
 
 def _taken(source: str, args: Fields) -> tuple[list[str], Fields, str]:
@@ -256,6 +258,21 @@ def _content(sample: Any) -> Fields:
         for message in content["input"]:
             message.pop("id", None)
     return content
+
+
+def _folder(source: str) -> Path:
+    """Return the folder of a task in a file, below which Inspect finds its data."""
+    path = Path(source.partition("@")[0]).absolute()
+    return path if path.is_dir() else path.parent
+
+
+def _without_folder(value: Any, folder: str) -> Any:
+    """Return JSON with paths below the folder of a task as the task names them, wherever that folder is."""
+    if isinstance(value, dict):
+        return {name: _without_folder(item, folder) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_folder(item, folder) for item in value]
+    return value.removeprefix(folder) if isinstance(value, str) else value
 
 
 def code(source: str) -> str:

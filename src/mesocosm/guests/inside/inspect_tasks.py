@@ -89,10 +89,10 @@ class InspectTasks:
             "needs": needs(loaded),
             # Any scorer may ask a model, and none says so.
             "judged": True,
+            "trials": task.epochs or 1,
             "discovers": True,
             "description": description,
             "card": {
-                "epochs": task.epochs or 1,
                 "scorers": loaded.scorers,
                 "roles": loaded.roles,
                 "dataset": task.dataset.name,

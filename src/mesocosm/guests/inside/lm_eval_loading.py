@@ -131,7 +131,7 @@ def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dic
     manager._index = names.index()
     manager._index.update(own)
     wanted: list[Any] = []
-    for name in dict.fromkeys(part.strip() for part in source.split(",") if part.strip()):
+    for name in dict.fromkeys(_parts(source)):
         wanted += _matching(name, [*own, *names.entries], manager._index)
     try:
         loaded = manager.load(wanted)
@@ -148,6 +148,18 @@ def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dic
         _check(name, task, given)
         _configure(task, given)
     return tasks, groups
+
+
+def named_source(source: str) -> str:
+    """Return a source with the names of files alone, since their folders are of this machine."""
+    files = [Path(part).expanduser().is_file() for part in _parts(source)]
+    if not any(files):
+        return source
+    return ",".join(Path(part).stem if file else part for part, file in zip(_parts(source), files, strict=True))
+
+
+def _parts(source: str) -> list[str]:
+    return [part.strip() for part in source.split(",") if part.strip()]
 
 
 def _matching(name: str, known: list[str], index: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from .lm_eval_loading import (
     facts_of,
     load_tasks,
     named,
+    named_source,
     read_arguments,
     version,
 )
@@ -80,6 +81,7 @@ class LmEval:
         """Load the tasks and build all their requests."""
         given = self._arguments = read_arguments(args)
         tasks, groups = load_tasks(source, given)
+        source = named_source(source)
         self._documents = [
             _Document(task, *found) for task in tasks.values() for found in build_requests(task, given, _conversation)
         ]
