@@ -350,7 +350,7 @@ def _unsaid(answered: Any, *, judging: bool) -> Any:
     words = output.completion
     if judging:
         return RuntimeError(f"the judge did not answer: {words}"), call
-    output.completion = ""
+    output.completion = output.message.content = ""
     output.error = words
     return output, call
 
