@@ -24,6 +24,7 @@ from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
+from mesocosm.proxy.asking import CODES
 from mesocosm.proxy.server import JSON, ClientDisconnected, ProxyReply, ProxyRequest
 
 if TYPE_CHECKING:
@@ -336,6 +337,8 @@ class Passing:
                 refused = self._refusal(passage, named, headers, body)
                 error, cause = str(refused), refused.cause
         passage.record(said, status, error, cause)
+        if cause is Cause.CONTEXT_OVERFLOW and self.upstream.protocol == "openai":
+            body = _named(body, CODES[cause])
         await reply.send(status, body, {**_returned(headers), **passage.final})
 
     def _refusal(self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes) -> EpisodeError:
@@ -363,6 +366,21 @@ class Passing:
         """Return `body` with our key redacted; some servers repeat it in their errors."""
         key = self.upstream.key
         return body.replace(key.encode(), b"[key]") if len(key) > 4 else body
+
+
+def _named(body: bytes, code: str) -> bytes:
+    """Return the body of an error with the code that clients know, unless the server itself has given it a name.
+
+    Clients end a conversation that is too long by that code alone. Gateways and local servers tell it in other words.
+    """
+    fields = object_in(body)
+    error = fields.get("error")
+    if not isinstance(error, dict):
+        return body
+    own = error.get("code")
+    if isinstance(own, str) and own and not own.isdecimal():
+        return body
+    return _encode({**fields, "error": {**error, "code": code}})
 
 
 def _estimate(asked: Asked, reply: ModelReply) -> Usage:
