@@ -3,7 +3,7 @@
 Processor time of all processes of a run, without the model server. Two sizes, so that what a start costs falls out; the
 two runners alternate, because a shared machine is noisy. `MESOCOSM_TEST_GUESTS` names the environments of the guests.
 
-    MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval
+    MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval [texts|choices]
 """
 
 import json
@@ -105,7 +105,7 @@ def main() -> None:
         assert server.stdout is not None
         url = server.stdout.readline().split()[-1]
         try:
-            for form in FORMS:
+            for form in sys.argv[1:] or FORMS:
                 _compare(form, python, folder, url)
         finally:
             os.chdir(ROOT)

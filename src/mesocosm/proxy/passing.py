@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from mesocosm.http.transport import StreamedResponse
 
 _encode = msgspec.json.Encoder().encode
+NOTHING_WRITTEN = 1
+"""The limit of a request that only asks how probable its own text is."""
+UNMEASURED = "x-mesocosm-cause"
+"""Header of a refusal that tells the program why there is no number."""
 CHARACTERS_PER_TOKEN = 4
 """For estimating the tokens of a call if its server does not count them."""
 
@@ -336,10 +340,17 @@ class Passing:
                 refused = self._refusal(passage, named, headers, body)
                 error, cause = str(refused), refused.cause
         passage.record(said, status, error, cause)
-        await reply.send(status, body, {**_returned(headers), **passage.final})
+        final = {**passage.final, UNMEASURED: cause.value} if cause is Cause.VALUE_MISSING else passage.final
+        await reply.send(status, body, {**_returned(headers), **final})
 
     def _refusal(self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes) -> EpisodeError:
-        return self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens)
+        scored = passage.asked.scored
+        limit = NOTHING_WRITTEN if scored else self._settings.max_tokens
+        error = self._model.refusal(passage.api.path, status, headers, body, limit)
+        if scored and error.cause is Cause.CONTEXT_OVERFLOW:
+            # Nothing was asked of the model that it could have done better: there is just no number.
+            return EpisodeError(Cause.VALUE_MISSING, f"the text is too long for the model to rate it: {error}")
+        return error
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: ProxyReply) -> None:
         message = _error_text(error)

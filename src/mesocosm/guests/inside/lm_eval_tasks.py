@@ -21,6 +21,7 @@ from .lm_eval_loading import (
     named,
     read_arguments,
     version,
+    windows_of,
 )
 from .lm_eval_scores import (
     GENERATED,
@@ -33,6 +34,7 @@ from .lm_eval_scores import (
     whole_of,
     whole_values,
 )
+from .lm_eval_windows import Windows
 from .model_calls import ModelAddress, ModelCalls
 
 _PACKAGES = ("lm_eval", "datasets", "evaluate", "numpy", "sacrebleu", "scikit-learn")
@@ -64,6 +66,7 @@ class LmEval:
     def __init__(self) -> None:
         self._calls = ModelCalls()
         self._arguments = LmEvalArguments()
+        self._windows: Windows | None = None
         self._documents: list[_Document] = []
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}
@@ -79,6 +82,7 @@ class LmEval:
     def describe(self, source: str, args: Mapping[str, Any], **_: Any) -> dict[str, Any]:
         """Load the tasks and build all their requests."""
         given = self._arguments = read_arguments(args)
+        self._windows = windows_of(given)
         tasks, groups = load_tasks(source, given)
         self._documents = [
             _Document(task, *found) for task in tasks.values() for found in build_requests(task, given, _conversation)
@@ -146,7 +150,8 @@ class LmEval:
         """Ask all requests of a document, and score the answers."""
         document, given = self._documents[place], self._arguments
         address = ModelAddress(base_url, key, model)
-        answers = Answers(self._calls, address, given.api == "chat", given.prefix_token, given.think_end_token)
+        prefix, thought = given.prefix_token, given.think_end_token
+        answers = Answers(self._calls, address, given.api == "chat", prefix, thought, self._windows)
         if self._lettered(document.task):
             return await self._choose(document, answers)
         instances = [copy.copy(one) for one in document.instances]
