@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import Failed
-from .lm_eval_windows import Window, Windows
+from .lm_eval_windows import Window, Windows, written
 from .model_calls import ModelAddress, ModelCalls
 
 MAX_GEN_TOKS = 256
@@ -139,8 +139,7 @@ class Answers:
         found = choice.get("logprobs")
         found = found if isinstance(found, dict) else {}
         values, best, tokens = (found.get(name) or [] for name in ("token_logprobs", "top_logprobs", "tokens"))
-        said = answer.get("usage", {}).get("completion_tokens")
-        added = said if isinstance(said, int) and 0 <= said <= 1 else 1
+        added = written(answer)
         if not str(choice.get("text") or "").startswith(text) or len(values) <= added or len(best) != len(values):
             raise Failed(
                 "the server of the model does not tell how probable a given text is: /completions with echo and "

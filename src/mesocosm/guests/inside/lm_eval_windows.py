@@ -19,6 +19,12 @@ class Window:
     before: int
 
 
+def written(answer: Mapping[str, Any]) -> int:
+    """Return how many tokens a server wrote that was asked for one: more where a character has several, or none."""
+    said = (answer.get("usage") or {}).get("completion_tokens")
+    return said if isinstance(said, int) and not isinstance(said, bool) and said >= 0 else 1
+
+
 class Windows:
     """Makes requests of texts with the tokenizer of the model, and reads the answers.
 
@@ -77,18 +83,20 @@ class Windows:
 
     def read(self, window: Window, answer: Mapping[str, Any]) -> tuple[float, bool]:
         """Return the log-probability of the rated tokens, and whether the model would say them. Raises Failed."""
-        choices = answer.get("choices") or [{}]
-        values = ((choices[0] or {}).get("logprobs") or {}).get("token_logprobs") or []
-        if len(values) != len(window.tokens) + 1:
-            here, there = len(window.tokens), max(len(values) - 1, 0)
+        said = (answer.get("choices") or [{}])[0].get("logprobs") or {}
+        values, tops = (said.get(name) or [] for name in ("token_logprobs", "top_logprobs"))
+        here, there = len(window.tokens), len(values) - written(answer)
+        if there != here or len(tops) != len(values):
             raise Failed(
-                f"the server counts {there} tokens where tokenizer= counts {here}: it is of another model, or the "
+                f"the server counts {max(there, 0)} tokens, tokenizer= counts {here}: it is another model's, or the "
                 "server puts a token before each text (then say add_bos_token=true)",
                 "value_missing",
             )
+        # The harness takes off the last value, in the belief that the server has written one token.
+        rated = {"token_logprobs": [*values[:here], None], "top_logprobs": [*tops[:here], None]}
         try:
             total, greedy = self._model.parse_logprobs(
-                outputs=dict(answer), tokens=[list(window.tokens)], ctxlens=[window.before]
+                outputs={"choices": [{"index": 0, "logprobs": rated}]}, ctxlens=[window.before]
             )[0]
         except (TypeError, ValueError, KeyError, LookupError, AttributeError) as error:
             raise Failed(f"the server left out the log-probability of a token: {error}", "value_missing") from error
