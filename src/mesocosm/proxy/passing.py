@@ -61,6 +61,8 @@ class Passage:
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
     tries: int = 1
+    sent: Fields = field(default_factory=dict)
+    """The fields that replaced those of the program."""
 
     async def again(self, status: int, error: str, headers: Mapping[str, str]) -> bool:
         """Wait and return True if a failed attempt may be retried; otherwise return False."""
@@ -100,15 +102,17 @@ class Passage:
         latency = time.perf_counter() - self.started
         if reply is not None:
             # The prompt is recorded already.
-            reply = replace(reply, text=reply.text.removeprefix(self.asked.echoed)) if self.asked.echoed else reply
+            text = reply.text.removeprefix(self.asked.echoed)
             usage, estimated = reply.usage, not reply.usage.total
             if estimated:
-                usage = _estimate(self.asked, reply)
+                usage = _estimate(self.asked, replace(reply, text=text))
             if usage.cost_usd is None:
                 usage = self.model.priced(usage, reply.written)
             name = reply.model or self.model.upstream.model
-            reply = replace(reply, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model)
-        self.recorder.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
+            found = {"usage": usage, "latency_s": latency, "model": name, "estimated": estimated, "served": reply.model}
+            reply = replace(reply, text=text, **found)
+        call = replace(self.asked.call, sent=self.sent)
+        self.recorder.forwarded(Forwarded(call, self.asked.messages, reply, status, error, latency, cause))
 
 
 class Passing:
@@ -243,7 +247,7 @@ class Passing:
         put: Fields = {**settings, "model": self.upstream.model}
         if isinstance(effort := put.get("reasoning"), dict) and isinstance(asked.data.get("reasoning"), dict):
             put["reasoning"] = {**asked.data["reasoning"], **effort}
-        passage.asked = replace(asked, call=replace(asked.call, sent=put))
+        passage.sent = put
         if counted:
             options = asked.data.get("stream_options")
             put = {**put, "stream_options": {**(options or {}), "include_usage": True}}
@@ -331,7 +335,8 @@ class Passing:
         if status == 200:
             said = _read(passage.api, body)
         if said is not None:
-            said = replace(said, usage=said.usage.charged(headers))
+            usage = said.usage.charged(headers)
+            said = said if usage is said.usage else replace(said, usage=usage)
         else:
             error = _words(passage, status, body)
             # Gateways put errors into a 200.

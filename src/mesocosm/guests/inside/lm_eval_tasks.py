@@ -1,6 +1,7 @@
 """Tasks of lm-evaluation-harness: it builds the requests and scores the answers; models are asked through the proxy."""
 
 import copy
+import gc
 import json
 import os
 from collections import Counter
@@ -113,6 +114,8 @@ class LmEval:
         content = (
             [one.task.task_name, one.doc_id, one.doc, [i.args for i in one.instances]] for one in self._documents
         )
+        # The packages and documents stay: collections of garbage need not go through them again and again.
+        gc.freeze()
         only = next(iter(tasks.values())) if len(tasks) == 1 else None
         return {
             "id": f"lm-eval/{source}{'.generated' if lettered else ''}",
