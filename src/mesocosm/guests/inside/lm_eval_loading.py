@@ -153,15 +153,10 @@ def version() -> str:
     return versions("lm_eval").get("lm_eval", "")
 
 
-def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return tasks and groups by name, set up for the run. Raises Failed."""
-    import numpy
+def manager_of(source: str, given: LmEvalArguments) -> tuple[Any, list[Any]]:
+    """Return what knows all tasks, and what a source names among them. Raises Failed."""
     from lm_eval.tasks import TaskManager
 
-    _compile_templates_once()
-    # Some tasks shuffle their documents when they are loaded; the harness sets the same seeds.
-    random.seed(0)
-    numpy.random.seed(_SEED)
     manager = TaskManager(
         include_defaults=False,
         include_path=[str(Path(one).expanduser()) for one in given.include_path] or None,
@@ -174,6 +169,18 @@ def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dic
     wanted: list[Any] = []
     for name in dict.fromkeys(part.strip() for part in source.split(",") if part.strip()):
         wanted += _matching(name, [*own, *names.entries], manager._index)
+    return manager, wanted
+
+
+def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return tasks and groups by name, set up for the run. Raises Failed."""
+    import numpy
+
+    _compile_templates_once()
+    # Some tasks shuffle their documents when they are loaded; the harness sets the same seeds.
+    random.seed(0)
+    numpy.random.seed(_SEED)
+    manager, wanted = manager_of(source, given)
     try:
         loaded = manager.load(wanted)
     except ModuleNotFoundError as error:

@@ -24,6 +24,7 @@ from .lm_eval_loading import (
     version,
     windows_of,
 )
+from .lm_eval_original import original_rows
 from .lm_eval_scores import (
     GENERATED,
     NONE,
@@ -68,6 +69,7 @@ class LmEval:
         self._calls = ModelCalls()
         self._arguments = LmEvalArguments()
         self._windows: Windows | None = None
+        self._source = ""
         self._documents: list[_Document] = []
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}
@@ -85,6 +87,7 @@ class LmEval:
         given = self._arguments = read_arguments(args)
         self._windows = windows_of(given)
         tasks, groups = load_tasks(source, given)
+        self._source = source
         self._documents = [
             _Document(task, *found) for task in tasks.values() for found in build_requests(task, given, _conversation)
         ]
@@ -164,6 +167,27 @@ class LmEval:
                 one.resps.append(await _respond(one, answers))
         return self._ended(document, instances)
 
+    def original(
+        self, base_url: str, key: str, model: str, limit: int | None = None, trials: int = 1, **_: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Evaluate the first `limit` documents with the harness's own runner, and yield its values as our scores."""
+        documents = self._documents[:limit]
+        tasks = {one.task.task_name: one.task for one in documents}
+        samples = {name: [one.doc_id for one in documents if one.task.task_name == name] for name in tasks}
+        for trial in range(trials):
+            address = ModelAddress(base_url, key, model)
+            rows = original_rows(self._source, self._arguments, tasks, samples, address)
+            for place, one in enumerate(documents):
+                row = rows.get((one.task.task_name, one.doc_id))
+                values = {
+                    TaskValue(metric, filters).key: value
+                    for filters, found in (row or {}).items()
+                    for metric, value in found.items()
+                }
+                scores = self._spread(one.task.task_name, self._scores(one.task, values, {}))
+                failed = "" if row is not None else "its own runner has no such document"
+                yield {"sample": {"place": place, "trial": trial, "scores": scores, "failed": failed}}
+
     def whole(self, infos: Sequence[Mapping[str, Any]], **_: Any) -> list[dict[str, Any]]:
         """Return the numbers of a run that are no means, of what its episodes keep under `whole`."""
         values: dict[str, dict[str, list[Any]]] = {}
@@ -200,18 +224,10 @@ class LmEval:
         """Return the outcome of a document whose instances have their answers."""
         task = document.task
         given, broken = _results(document, instances)
-        values = self._values[task.task_name]
-        declared = {value.key for value in values}
-        # Some tasks give values that they have not declared, and say only then what is made of them.
-        more = [_undeclared(key, task) for key in given if key not in declared]
-        scores: dict[str, dict[str, Any]] = {}
-        for value in values:
-            score = score_of(value, given, broken.get(value.filter, ""))
-            score |= {"answer": _answer(document, instances, value.filter), "expected": _target(document)}
-            scores[value.name] = score
-        for value in more:
-            if value.number(given[value.key]) is not None:
-                scores[value.name] = score_of(value, given, "")
+        scores = self._scores(task, given, broken)
+        for value in self._values[task.task_name]:
+            answer = _answer(document, instances, value.filter)
+            scores[value.name] |= {"answer": answer, "expected": _target(document)}
         info = {
             "task": task.task_name,
             "doc_id": document.doc_id,
@@ -222,6 +238,17 @@ class LmEval:
             info["whole"] = {"task": task.task_name, "values": {key: given[key] for key in kept & given.keys()}}
         answer = _answer(document, instances, task._filters[0].name if task._filters else NONE)
         return {"status": "completed", "scores": self._spread(task.task_name, scores), "answer": answer, "info": info}
+
+    def _scores(self, task: Any, given: Mapping[str, Any], broken: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        """Return the scores of a document by name, of the values that its task gave."""
+        values = self._values[task.task_name]
+        scores = {value.name: score_of(value, given, broken.get(value.filter, "")) for value in values}
+        declared = {value.key for value in values}
+        # Some tasks give values that they have not declared, and say only then what is made of them.
+        for value in [_undeclared(key, task) for key in given if key not in declared]:
+            if value.number(given[value.key]) is not None:
+                scores[value.name] = score_of(value, given, "")
+        return scores
 
     def _spread(self, task: str, scores: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the scores of a document of a task under the names of the task and of its groups."""
