@@ -2,7 +2,7 @@
 
 A file has a JSON object a line: `{"asked": TEXT, "reply": TEXT}`, where TEXT is the last message of a request. A
 conversation is told from others with the same last message by `"messages": [{"role", "content"}, …]` instead of
-`asked`. A reply that calls tools has `"tool_calls": [{"name": …, "arguments": {…}}]`. How probable a text is, is said by
+`asked`. A reply that calls tools has `"tool_calls": [{"name": …, "arguments": {…}}]`. How probable a text is, is in
 `{"asked": TEXT, "tokens": [[TOKEN, LOGPROB], …]}`: the tokens of TEXT with their log-probabilities, null where there is
 none; a third number is that of the token which would have been more probable there.
 """
@@ -128,14 +128,7 @@ def _is_token(token: Sequence[Any]) -> bool:
 def _rated(text: str, tokens: Sequence[Sequence[Any]]) -> ScriptedAnswer:
     """Return a text given back with its log-probabilities, and behind it the one token that is asked for."""
     rows = [*tokens, (_WRITTEN, _LIKELY)]
-    tops = [
-        None
-        if row[1] is None
-        else {row[0]: row[1]}
-        if row[1] == row[-1]
-        else {f"not {row[0]}": row[-1], row[0]: row[1]}
-        for row in rows
-    ]
+    tops = [None if row[1] is None else {f"not {row[0]}": row[-1], row[0]: row[1]} for row in rows]
     logprobs = {
         "tokens": [row[0] for row in rows],
         "token_logprobs": [row[1] for row in rows],
