@@ -216,13 +216,15 @@ class GuestBenchmark:
 
         Raises UsageError if the source cannot be loaded, EpisodeError if the runner fails or there is none.
         """
+        _ = self.described
+        return self._original(base_url=base_url, key=key, model=model, limit=limit, trials=trials)
+
+    def _original(self, **asked: Any) -> list[OriginalSample]:
         found: list[OriginalSample] = []
 
         def heard(event: Mapping[str, Any]) -> None:
             found.append(msgspec.convert(event["sample"], OriginalSample))
 
-        _ = self.described
-        asked = {"base_url": base_url, "key": key, "model": model, "limit": limit, "trials": trials}
         self._started().tell("original", heard, **asked)
         return found
 

@@ -16,6 +16,7 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `whole` | `infos`, those of all scored episodes | a list of WholeNumber, for a guest that `Described.whole` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
 | `original` | `base_url`, `key`, `model`, `limit`, `trials` | events `{"sample": OriginalSample}`, then nothing |
+| `original`, of a stepped one | `episodes`, a list of `{"seed" or "row", "actions"}` | the same |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
 | `hello` | | `{"python": VERSION}`, once the framework has been imported |
