@@ -150,13 +150,15 @@ async def run_work(
             earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, signature)
             # Of runs with the same answers the first one asks for them.
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
-        record = opening.new_run(work.spec, parts)
+        record = opening.new_run(work.spec, parts, Redactor(secret_values(os.environ)))
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent | PairAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, **work.facts, "command": [work.call] if work.call else []}
+        record.provenance = {**record.provenance, **work.facts}
+        if work.call:
+            record.provenance["command"] = [work.call]
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:

@@ -66,7 +66,12 @@ def question_text(value: Any) -> str:
 
 
 def answer_text(value: Any) -> str:
-    """Return an answer, given or expected, as text."""
+    """Return an answer, given or expected, as text: of a conversation what its last message says."""
+    if isinstance(value, Mapping) and value.keys() == {"messages"}:
+        return answer_text(value["messages"])
+    if isinstance(value, Sequence) and not isinstance(value, str) and value and all(map(_is_message, value)):
+        last = value[-1]
+        return _content(last["content"]) or answer_text({"text": "", "tool_calls": last.get("tool_calls") or []})
     if isinstance(value, Mapping) and value and value.keys() <= {"text", "tool_calls"}:
         answer = read_answer(value)
         return " ".join([*([answer.text] if answer.text else []), *map(call_line, answer.tool_calls)])

@@ -85,7 +85,7 @@ class GuestBenchmark:
         told = self.described
         return BenchmarkInfo(
             id=told.id,
-            title=told.title,
+            title=f"{told.title} ({self.kind.name})",
             version=told.version,
             digest=told.digest,
             kind=self._kind,

@@ -4,6 +4,8 @@ import { Num } from '../parts/Num'
 import { TextView } from '../renderers/TextView'
 import { type EventDocument, numberIn, payloadOf, textIn } from './events'
 import { FieldList } from './FieldList'
+import { ScoreList } from './ScoreList'
+import { scoresOf } from './scores'
 import styles from './timeline.module.css'
 
 /** Fields of a sample without a reward: its number is a placeholder, not a reward of zero. */
@@ -13,14 +15,19 @@ const UNSCORED = ['grader_failure', 'left_out', 'ungraded']
 export function StepResultBody({ event, highlight }: { event: EventDocument; highlight: string }) {
   const payload = payloadOf(event)
   const reward = numberIn(payload, 'reward')
-  const info = payload.info
-  const unscored = info !== null && typeof info === 'object' && UNSCORED.some((fact) => fact in info)
+  const info =
+    payload.info !== null && typeof payload.info === 'object' ? (payload.info as Record<string, unknown>) : {}
+  const unscored = UNSCORED.some((fact) => fact in info)
+  const scores = scoresOf(info.scores)
+  // The answer of a program is the observation that follows.
+  const { scores: _scores, answer: _answer, ...told } = info
+  const fields = scores === null ? info : told
   const prompt = textIn(payload, 'system_prompt')
   return (
     <>
       <p className={styles.facts}>
         {unscored && <span>no reward</span>}
-        {reward !== null && !unscored && (
+        {reward !== null && !unscored && scores === null && (
           <span className={styles.reward} data-sign={Math.sign(reward)}>
             reward <Num value={reward} form={signed} />
           </span>
@@ -28,9 +35,8 @@ export function StepResultBody({ event, highlight }: { event: EventDocument; hig
         {payload.terminated === true && <Badge tone="good">ended</Badge>}
         {payload.truncated === true && <Badge tone="warn">truncated</Badge>}
       </p>
-      {info !== null && typeof info === 'object' && Object.keys(info).length > 0 && (
-        <FieldList fields={info as Record<string, unknown>} highlight={highlight} />
-      )}
+      {scores !== null && <ScoreList scores={scores} highlight={highlight} />}
+      {Object.keys(fields).length > 0 && <FieldList fields={fields} highlight={highlight} />}
       {prompt && <TextView text={prompt} highlight={highlight} lines={4} />}
     </>
   )

@@ -5,6 +5,7 @@ import { isUnified } from './diff'
 import { blocksOf, boardText, framedGrid, gridOf } from './grid'
 import { pictureOf } from './picture'
 import { rowsOf, rowsOfText } from './rows'
+import { sceneOf } from './scene'
 import { chatOf, toolCallOf } from './talk'
 import { answerOf, turnOf } from './turn'
 
@@ -22,6 +23,7 @@ export type NamedView = NonNullable<Schema<'EpisodeDetail'>['view']>
 export type View =
   | 'image'
   | 'board'
+  | 'scene'
   | 'table'
   | 'markdown'
   | 'html'
@@ -36,6 +38,7 @@ export type View =
 export const VIEW_NAMES: Record<View, string> = {
   image: 'Image',
   board: 'Board',
+  scene: 'Scene',
   table: 'Table',
   markdown: 'Markdown',
   html: 'Page',
@@ -100,7 +103,9 @@ function viewsOfText(text: string, media: string): View[] {
 function viewsOfData(data: unknown, media: string): View[] {
   if (data === null || typeof data !== 'object') return ['json']
   if (media.startsWith('image/') && pictureOf(data, media).kind !== 'none') return ['image', 'json']
+  if (sceneOf(data)?.pictures.length) return framedGrid(data) ? ['scene', 'board', 'json'] : ['scene', 'json']
   if (gridOf(data) || framedGrid(data)) return ['board', 'json']
+  if (sceneOf(data)) return ['scene', 'json']
   if (turnOf(data)) return ['turn', 'json']
   if (answerOf(data)) return ['answer', 'json']
   if (toolCallOf(data)) return ['tool', 'json']

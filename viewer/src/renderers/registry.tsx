@@ -11,6 +11,7 @@ import { PageView } from './PageView'
 import { PictureView } from './PictureView'
 import { RowsTable } from './RowsTable'
 import { rowsOf, rowsOfText } from './rows'
+import { SceneView } from './SceneView'
 import { TextView } from './TextView'
 import { ToolCallView } from './ToolCallView'
 import { TurnView } from './TurnView'
@@ -23,6 +24,7 @@ export const RENDERERS: Record<View, (props: ContentViewProps) => ReactNode> = {
   board: ({ data, before, large, highlight, named }) => (
     <BoardView data={data} before={before} large={large} highlight={highlight} named={named === 'board'} />
   ),
+  scene: ({ data, large, highlight }) => <SceneView data={data} large={large} highlight={highlight} />,
   table: ({ data, type, highlight }) => {
     const rows = typeof data === 'string' ? rowsOfText(data, type.includes('tab-') ? '\t' : ',') : rowsOf(data)
     return rows && <RowsTable rows={rows} highlight={highlight} />

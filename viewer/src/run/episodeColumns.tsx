@@ -37,6 +37,8 @@ export interface TaskFacts {
   given: boolean
   number: boolean
   seed: boolean
+  /** A reward that is not the score itself. */
+  reward: boolean
   labels: boolean
   cost: boolean
   retries: boolean
@@ -50,6 +52,7 @@ export function taskFacts(episodes: readonly Episode[]): TaskFacts {
     given: episodes.some(({ given }) => given !== ''),
     number: episodes.some(({ score }) => score !== null && score !== 0 && score !== 1),
     seed: episodes.some(({ seed }) => seed !== null),
+    reward: episodes.some(({ total_reward: reward, score }) => reward !== null && reward !== score),
     labels: episodes.some(({ labels }) => Object.keys(labels).length > 0),
     cost: episodes.some(({ usage }) => usage.cost_usd !== 0),
     retries: episodes.some(({ retries }) => retries > 0),
@@ -70,6 +73,7 @@ export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
     ...(has.expected ? [] : ['expected']),
     ...(has.given ? [] : ['given']),
     ...(has.number ? [] : ['score']),
+    ...(has.number && !has.reward ? ['reward'] : []),
     ...(has.seed ? [] : ['seed']),
   ])
   return columns.filter(({ key }) => !hidden.has(key))
@@ -98,8 +102,8 @@ function answers({ filter }: EpisodeColumnsProps): Column<Row>[] {
       key: 'given',
       header: 'Given',
       title: 'The answer that was graded',
-      width: 96,
-      grow: 0.6,
+      width: 130,
+      grow: 1,
       align: 'end',
       priority: 2,
       render: played(({ given }) => <Line words={given} />),
