@@ -17,7 +17,7 @@ from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
 from mesocosm.core.proxy import Served
-from mesocosm.core.redact import secret_values
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.engine import opening, session

@@ -85,7 +85,7 @@ class GuestBenchmark:
         told = self.described
         return BenchmarkInfo(
             id=told.id,
-            title=f"{told.title} ({self.kind.name})",
+            title=_titled(told.title, self.kind.name),
             version=told.version,
             digest=told.digest,
             kind=self._kind,
@@ -357,6 +357,11 @@ class GuestEpisode:
         except msgspec.ValidationError as error:
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest ended the episode unreadably: {error}") from error
         return _step(ended, redactor)
+
+
+def _titled(title: str, framework: str) -> str:
+    """Return a title that names the framework: names such as `gsm8k` are used by several."""
+    return f"{title[:-1]}, {framework})" if title.endswith(")") else f"{title} ({framework})"
 
 
 def _step(ended: GuestOutcome, redactor: Redactor) -> Step:

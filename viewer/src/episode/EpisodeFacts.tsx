@@ -24,7 +24,9 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
   const first = (name: string) => name === primary || `mean_${name}` === primary
   const shown = sample
     ? episode.scores.filter(({ name }) => name === primary)
-    : episode.scores.toSorted((a, b) => Number(first(b.name)) - Number(first(a.name)))
+    : episode.scores
+        .filter(({ name, value }) => name !== 'steps' || value !== episode.steps)
+        .toSorted((a, b) => Number(first(b.name)) - Number(first(a.name)))
   const scores = shown.slice(0, MOST_SCORES)
   // A program plays an episode in one step, whose reward is a score again.
   const played = !sample && episode.run.agent !== 'program'
@@ -41,11 +43,14 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             </span>
           </Fact>
         )}
-        {episode.total_reward !== null && played && !scores.some(({ name }) => name === 'reward') && (
-          <Fact label="Reward">
-            <Num value={episode.total_reward} />
-          </Fact>
-        )}
+        {episode.total_reward !== null &&
+          episode.steps > 0 &&
+          played &&
+          !scores.some(({ name }) => name === 'reward') && (
+            <Fact label="Reward">
+              <Num value={episode.total_reward} />
+            </Fact>
+          )}
         {!sample && (
           <Fact label="Steps">
             <Num value={episode.steps} form={count} />

@@ -1,13 +1,14 @@
 import { useState } from 'react'
 import { plural } from '../format'
 import { TextButton } from '../parts/TextButton'
+import { Board } from './Board'
 import styles from './fields.module.css'
+import { framedGrid, type Grid, gridOf } from './grid'
 import { JsonTree } from './JsonTree'
 import { Marked } from './Marked'
-import { isObject } from './talk'
+import { isShort } from './scene'
 
 const SHOWN = 30
-const LONGEST = 120
 
 interface FieldsViewProps {
   fields: Record<string, unknown>
@@ -19,8 +20,9 @@ interface FieldsViewProps {
 /** The fields beside a board or a picture: short ones on a line, nested ones as a tree, legal actions as words. */
 export function FieldsView({ fields, legal, highlight }: FieldsViewProps) {
   const entries = Object.entries(fields).filter(([, value]) => value !== null)
-  const small = entries.filter(([, value]) => isSmall(value))
-  const large = entries.filter(([, value]) => !isSmall(value))
+  const small = entries.filter(([, value]) => isShort(value))
+  const drawn = entries.flatMap(([name, value]) => boardIn(name, value))
+  const large = entries.filter(([name, value]) => !isShort(value) && !drawn.some((board) => board.name === name))
   return (
     <>
       {small.length > 0 && (
@@ -38,9 +40,30 @@ export function FieldsView({ fields, legal, highlight }: FieldsViewProps) {
         </dl>
       )}
       {legal !== null && <Legal actions={legal} highlight={highlight} />}
+      {drawn.map(({ name, title, grid, rest }) => (
+        <div key={name} className={styles.board}>
+          <p className="muted">
+            <Marked text={title.replaceAll('_', ' ')} highlight={highlight} />
+          </p>
+          <Board grid={grid} />
+          {Object.keys(rest).length > 0 && <FieldsView fields={rest} legal={null} highlight={highlight} />}
+        </div>
+      ))}
       {large.length > 0 && <JsonTree value={Object.fromEntries(large)} highlight={highlight} />}
     </>
   )
+}
+
+/** A board that a field is, or holds one level down, with what stands beside it. */
+function boardIn(
+  name: string,
+  value: unknown,
+): { name: string; title: string; grid: Grid; rest: Record<string, unknown> }[] {
+  if (isShort(value)) return []
+  const grid = gridOf(value)
+  if (grid !== null) return [{ name, title: name, grid, rest: {} }]
+  const framed = framedGrid(value)
+  return framed === null ? [] : [{ name, title: `${name}: ${framed.key}`, grid: framed.grid, rest: framed.rest }]
 }
 
 function Legal({ actions, highlight }: { actions: readonly string[]; highlight?: string }) {
@@ -65,10 +88,4 @@ function Legal({ actions, highlight }: { actions: readonly string[]; highlight?:
       )}
     </div>
   )
-}
-
-function isSmall(value: unknown): boolean {
-  if (typeof value === 'string') return value.length <= LONGEST && !value.includes('\n')
-  if (Array.isArray(value)) return value.every((one) => typeof one !== 'object') && String(value).length <= LONGEST
-  return !isObject(value)
 }

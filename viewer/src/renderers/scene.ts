@@ -13,6 +13,8 @@ export interface Scene {
 const LEGAL = 'legal_actions'
 const MOST_FIELDS = 40
 const SMALLEST = 60
+const MOST_FLAT = 12
+const LONGEST = 120
 
 /** Return the parts of an object that has a picture or says which actions are legal; null for anything else. */
 export function sceneOf(data: unknown): Scene | null {
@@ -26,6 +28,24 @@ export function sceneOf(data: unknown): Scene | null {
   }
   const legal = legalOf(data[LEGAL])
   return pictures.length > 0 || legal !== null ? { pictures, legal, rest } : null
+}
+
+/** Whether an object is a few short values, which are read faster on a line than as a tree. */
+export function isFlat(data: unknown): data is Record<string, unknown> {
+  if (!isObject(data)) return false
+  const values = Object.values(data)
+  return values.length > 0 && values.length <= MOST_FLAT && values.every(isShort)
+}
+
+/** Whether a value stands on a line: a number, a short text, a short list of these. */
+export function isShort(value: unknown): boolean {
+  if (typeof value === 'string') return value.length <= LONGEST && !value.includes('\n')
+  if (Array.isArray(value)) return value.every((one) => !isNested(one)) && JSON.stringify(value).length <= LONGEST
+  return !isObject(value)
+}
+
+function isNested(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
 }
 
 /** Return a list of actions as words; null if it is none. */

@@ -40,6 +40,9 @@ export interface TaskFacts {
   /** A reward that is not the score itself. */
   reward: boolean
   labels: boolean
+  steps: boolean
+  tokens: boolean
+  duration: boolean
   cost: boolean
   retries: boolean
 }
@@ -54,6 +57,9 @@ export function taskFacts(episodes: readonly Episode[]): TaskFacts {
     seed: episodes.some(({ seed }) => seed !== null),
     reward: episodes.some(({ total_reward: reward, score }) => reward !== null && reward !== score),
     labels: episodes.some(({ labels }) => Object.keys(labels).length > 0),
+    steps: episodes.some(({ steps }) => steps > 0),
+    tokens: episodes.some(({ usage }) => usage.total > 0),
+    duration: episodes.some(({ duration_s }) => (duration_s ?? 0) > 0),
     cost: episodes.some(({ usage }) => usage.cost_usd !== 0),
     retries: episodes.some(({ retries }) => retries > 0),
   }
@@ -68,7 +74,11 @@ export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
     ...(has.question ? ['task', 'seed', 'reward', 'steps'] : ['question']),
     ...(samples ? ['seed', 'reward', 'steps'] : []),
     ...(has.labels && (samples || !has.question) ? [] : ['labels']),
-    ...(has.cost ? [] : ['cost']),
+    ...(has.cost && has.tokens ? [] : ['cost']),
+    // What was imported without its steps has no rewards of steps either.
+    ...(has.steps ? [] : ['reward', 'steps']),
+    ...(has.tokens ? [] : ['tokens']),
+    ...(has.duration ? [] : ['duration']),
     ...(has.retries ? [] : ['retries']),
     ...(has.expected ? [] : ['expected']),
     ...(has.given ? [] : ['given']),
