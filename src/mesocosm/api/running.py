@@ -156,9 +156,8 @@ async def run_work(
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, **work.facts}
-        if work.call:
-            record.provenance["command"] = [work.call]
+        called = {"command": [work.call]} if work.call else {}
+        record.provenance = {**record.provenance, **work.facts, **called}
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:

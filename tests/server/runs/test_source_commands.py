@@ -34,7 +34,20 @@ def test_a_run_of_a_source_is_repeated_by_its_name_and_parameters() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["plain", "12", "true", "a b", "2024-01-01", "", 3, 0.5, True, [0, 1], {"difficulty": "hard", "more": [1, "x"]}],
+    [
+        "plain",
+        "12",
+        "true",
+        "a b",
+        "2024-01-01",
+        "",
+        " x ",
+        3,
+        0.5,
+        True,
+        [0, 1],
+        {"difficulty": "hard", "more": [1, "x"]},
+    ],
 )
 def test_a_parameter_is_read_again_as_what_it_was(value: Any) -> None:
     found = repeat_command(spec(benchmark=BenchmarkRef("gym", "Taxi-v4", {"name": value})))

@@ -297,37 +297,37 @@ def _labels(spec: RunSpec) -> Iterator[str]:
 
 def _source(spec: RunSpec) -> Iterator[str]:
     """Yield the words of a command that runs a benchmark of another framework again."""
-    usual, model, seeds = ModelSettings(""), spec.model, spec.selection.seeds
-    limits = spec.limits
-    unsaid = (seeds, limits.episode_steps, limits.episode_seconds, limits.episode_tokens)
+    model, limits, selection = spec.model, spec.limits, spec.selection
+    unsaid = (selection.seeds, limits.episode_steps, limits.episode_seconds, limits.episode_tokens)
     if any(one is not None for one in unsaid) or spec.agent.options or model.extra or model.cache:
         raise _Unsayable
     if spec.agent.name not in {"loop", "program"}:
         raise _Unsayable
     yield from ("run", f"{spec.benchmark.kind}:{spec.benchmark.source}", *_option("--model", model.name))
-    if spec.selection.count is not None:
-        yield from _option("--limit", str(spec.selection.count))
-    if spec.selection.trials != 1:
-        yield from _option("--trials", str(spec.selection.trials))
+    if selection.count is not None:
+        yield from _option("--limit", str(selection.count))
+    if selection.trials != 1:
+        yield from _option("--trials", str(selection.trials))
     if spec.judge is not None:
         yield from _option("--judge", spec.judge.name)
     for name, value in spec.benchmark.options.items():
-        yield from _option("-P", f"{name}={_toml(value)}")
-    settings = {name: getattr(model, name) for name in ("temperature", "top_p", "timeout_s")}
-    for name, value in settings.items():
-        if value != getattr(usual, name):
-            yield from _option("--set", f"model.{name}={_number(value)}")
-    # What the benchmark says of the length of replies is settled when it is opened.
-    if model.max_tokens != MAX_TOKENS:
-        yield from _option("--set", f"model.max_tokens={model.max_tokens}")
-    for field, name in _SET_LIMITS.items():
-        if (value := getattr(limits, field)) is not None:
-            yield from _option("--set", f"limits.{name}={_number(value)}")
-    if limits.retries != Limits().retries:
-        yield from _option("--set", f"limits.retries={limits.retries}")
+        yield from _option("-P", f"{name}={_written(value)}")
+    for name, value in _settings(model, limits):
+        yield from _option("--set", f"{name}={_number(value)}")
     for tag in spec.tags:
         yield from _option("--tag", tag)
     yield "--fresh"
+
+
+def _settings(model: ModelSettings, limits: Limits) -> Iterator[tuple[str, float]]:
+    """Yield the settings that are not the usual ones, by their names in `--set`."""
+    usual = ModelSettings("", max_tokens=MAX_TOKENS)
+    for name in ("temperature", "max_tokens", "top_p", "timeout_s"):
+        if (value := getattr(model, name)) != getattr(usual, name):
+            yield f"model.{name}", value
+    for field, name in _SET_LIMITS.items():
+        if (value := getattr(limits, field)) != getattr(Limits(), field):
+            yield f"limits.{name}", value
 
 
 _SET_LIMITS = {
@@ -336,18 +336,21 @@ _SET_LIMITS = {
     "run_seconds": "seconds",
     "requests_per_minute": "requests_per_minute",
     "tokens_per_minute": "tokens_per_minute",
+    "retries": "retries",
 }
 """Limits of a run and their names in `--set`."""
 
 
-def _toml(value: Any) -> str:
+def _written(value: Any) -> str:
     """Return a value as `-P NAME=VALUE` reads it: text that it would read as something else in quotes."""
+    return value if isinstance(value, str) and value == value.strip() and _reads_as(value) == value else _toml(value)
+
+
+def _toml(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_json(name)} = {_toml(one)}" for name, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    if isinstance(value, str) and _reads_as(value) == value:
-        return value
     return _json(value)
 
 
