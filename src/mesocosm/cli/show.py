@@ -212,8 +212,8 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
     rows = [
         ["run", run.id],
         ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
-        *([["framework", framework]] if (framework := _framework(run)) else []),
-        *([["parameters", parameters]] if (parameters := _parameters(run)) else []),
+        *([["framework", framework]] if (framework := framework_words(run)) else []),
+        *([["parameters", parameters]] if (parameters := parameter_words(run)) else []),
         ["seeds", seeds(selection) + trials],
         ["agent", ", ".join([run.agent, *(f"{name} {value}" for name, value in run.spec.agent.options.items())])],
         # A file that was imported does not tell the settings of its model.
@@ -236,7 +236,7 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
     return rows
 
 
-def _framework(run: Run) -> str:
+def framework_words(run: Run) -> str:
     """Return the framework that a benchmark of others is of, with the versions of its packages."""
     card = run.info.get("card")
     if not isinstance(card, dict) or not card.get("framework"):
@@ -247,9 +247,9 @@ def _framework(run: Run) -> str:
     return f"{card['framework']} ({words})" if words else str(card["framework"])
 
 
-def _parameters(run: Run) -> str:
+def parameter_words(run: Run) -> str:
     """Return the parameters of a benchmark of others, as they were given."""
-    if not _framework(run):
+    if not framework_words(run):
         return ""
     return ", ".join(f"{name} {value}" for name, value in run.spec.benchmark.options.items())
 
