@@ -209,14 +209,11 @@ def begun(run_id: str, planned: Planned) -> Episode:
 
 def _facts(task: Task) -> dict[str, str]:
     """Return what the metadata of a task says in a few words, as labels: its category, area, mode; never a digest."""
-    return {
-        name: value
-        for name, value in task.metadata.items()
-        if isinstance(value, str)
-        and 0 < len(value) <= LONGEST_FACT
-        and value.isprintable()
-        and not _DIGEST.fullmatch(value)
-    }
+    return {name: value for name, value in task.metadata.items() if isinstance(value, str) and _is_fact(value)}
+
+
+def _is_fact(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_FACT and text.isprintable() and not _DIGEST.fullmatch(text)
 
 
 async def record_lost(session: ExecutorSession, planned: Planned, error: EpisodeError) -> Episode:
