@@ -368,10 +368,11 @@ def _step(ended: GuestOutcome, redactor: Redactor) -> Step:
     late = {"reason": TIME_LIMIT} if ended.status == "timeout" else {}
     scores = msgspec.to_builtins(ended.scores)
     info = redactor.value({**ended.info, **late, ANSWER: ended.answer, SCORES: scores})
-    primary = next((score.value for score in ended.scores if score.value is not None), 0.0)
+    # The number of another score in place of a missing one would be a lie.
+    first = ended.scores[0].value if ended.scores else None
     return Step(
         Observation(redactor.value(ended.answer)),
-        reward=primary,
+        reward=first or 0.0,
         terminated=ended.status == "completed",
         truncated=ended.status != "completed",
         info=info,
