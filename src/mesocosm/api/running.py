@@ -17,7 +17,7 @@ from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
 from mesocosm.core.proxy import Served
-from mesocosm.core.redact import secret_values
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.engine import opening, session
@@ -156,13 +156,14 @@ async def run_work(
             earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, signature)
             # Of runs with the same answers the first one asks for them.
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
-        record = opening.new_run(work.spec, parts)
+        record = opening.new_run(work.spec, parts, Redactor(secret_values(os.environ)))
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent | PairAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, **work.facts, "command": [work.call] if work.call else []}
+        called = {"command": [work.call]} if work.call else {}
+        record.provenance = {**record.provenance, **work.facts, **called}
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:

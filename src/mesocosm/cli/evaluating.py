@@ -298,7 +298,6 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
     """Return the ids of the runs, and whether they were interrupted."""
     import mesocosm as mc
     from mesocosm.api.evaluate import evaluated_together
-    from mesocosm.api.running import call_site
     from mesocosm.api.waiting import waited
 
     chosen = options()
@@ -314,8 +313,8 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
             arguments["limits"] = mc.Limits(**limits)
         made.append(arguments)
     try:
-        where = call_site()
-        runs = waited(lambda control: evaluated_together(made, where, control))
+        # The record then has the command line as the place of the call.
+        runs = waited(lambda control: evaluated_together(made, "", control))
     except mc.Interrupted as stopped:
         return [run.id for run in stopped.runs], True
     except KeyboardInterrupt as stopped:

@@ -86,7 +86,7 @@ class GuestBenchmark:
         told = self.described
         return BenchmarkInfo(
             id=told.id,
-            title=told.title,
+            title=_titled(told.title, self.kind.name),
             version=told.version,
             digest=told.digest,
             kind=self._kind,
@@ -364,14 +364,20 @@ class GuestEpisode:
         return _step(ended, redactor)
 
 
+def _titled(title: str, framework: str) -> str:
+    """Return a title that names the framework: names such as `gsm8k` are used by several."""
+    return f"{title[:-1]}, {framework})" if title.endswith(")") else f"{title} ({framework})"
+
+
 def _step(ended: GuestOutcome, redactor: Redactor) -> Step:
     late = {"reason": TIME_LIMIT} if ended.status == "timeout" else {}
     scores = msgspec.to_builtins(ended.scores)
     info = redactor.value({**ended.info, **late, ANSWER: ended.answer, SCORES: scores})
-    primary = next((score.value for score in ended.scores if score.value is not None), 0.0)
+    # The number of another score in place of a missing one would be a lie.
+    first = ended.scores[0].value if ended.scores else None
     return Step(
         Observation(redactor.value(ended.answer)),
-        reward=primary,
+        reward=first or 0.0,
         terminated=ended.status == "completed",
         truncated=ended.status != "completed",
         info=info,

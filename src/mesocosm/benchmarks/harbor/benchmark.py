@@ -72,7 +72,7 @@ class HarborBenchmark:
         files = {task.id: task.digest for task in self._tasks.values()}
         return BenchmarkInfo(
             id=f"{KIND}:{name}",
-            title=name,
+            title=f"{name} (harbor)",
             version="1",
             digest=digest([KIND, files, options.agent, options.engine, options.turns, options.reward]),
             kind=KIND,

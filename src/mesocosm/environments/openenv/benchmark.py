@@ -306,7 +306,7 @@ def _server_info(url: str, described: ServerDescription | None, options: OpenEnv
     name = described.name or url.partition("://")[2]
     return BenchmarkInfo(
         id=name,
-        title=str(described.metadata.get("name") or name),
+        title=f"{described.metadata.get('name') or name} (openenv)",
         version=str(described.metadata.get("version") or "1"),
         # The code of a server is unknown, so another address is another environment.
         digest=digest([url, described.content(), described.played, options.identity]),
@@ -321,7 +321,7 @@ def _folder_info(folder: OpenEnvFolder, described: ServerDescription | None, opt
     project = folder.project.get("project")
     return BenchmarkInfo(
         id=folder.name,
-        title=folder.name,
+        title=f"{folder.name} (openenv)",
         version=folder.version,
         digest=digest([dict(folder.files), described.played if described is not None else None, options.identity]),
         files=dict(folder.files),
