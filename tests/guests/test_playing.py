@@ -51,6 +51,22 @@ async def test_what_the_framework_tells_is_in_the_trace_without_the_token_of_the
     assert {call["token"] for call in called} == {"[redacted]"}
 
 
+@pytest.mark.parametrize(
+    ("names", "seen"), [("SEARCH_API_KEY", "[redacted]"), (["SEARCH_API_KEY"], "[redacted]"), ([], None)]
+)
+async def test_a_guest_sees_a_variable_that_is_named_and_its_value_is_not_recorded(
+    model: str, names: object, seen: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEARCH_API_KEY", "search-0123456789abcdef")
+    called = events(await played(model, pass_env=names), "tool_call")
+    assert {call["search"] for call in called} == {seen}
+
+
+async def test_a_variable_that_is_not_set_is_a_sentence(model: str) -> None:
+    with pytest.raises(UsageError, match="pass_env names the variable SEARCH_API_KEY, which is not set here"):
+        await played(model, pass_env="SEARCH_API_KEY")
+
+
 async def test_a_task_that_raises_is_missing_and_no_zero(model: str) -> None:
     run = await played(model, fails=True)
     failed = by_id(run)["t3"]

@@ -1,7 +1,8 @@
 """Which of our variables a foreign program sees unless more are declared."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from mesocosm.core.failure import UsageError
 from mesocosm.core.secret import is_secret
 
 INHERITED = (
@@ -31,3 +32,11 @@ def inherited(environment: Mapping[str, str]) -> dict[str, str]:
         for name, value in environment.items()
         if (name in CONNECTIONS or name.startswith(SOURCES)) and not is_secret(name, value) and "@" not in value
     }
+
+
+def passed(environment: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """Return further variables that a user names for a program. Raises UsageError if one is not set."""
+    missing = [name for name in names if name not in environment]
+    if missing:
+        raise UsageError(f"pass_env names the variable {missing[0]}, which is not set here")
+    return {name: environment[name] for name in names}

@@ -11,6 +11,7 @@ from mesocosm.core.failure import RunAborted, UsageError
 from mesocosm.core.folder import from_home
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
+from mesocosm.core.inherited import passed
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Score
 from mesocosm.core.secret import without_secrets
@@ -128,10 +129,7 @@ _UNDECLARED: dict[str, Any] = {
 
 
 def _place(declared: Sequence[str]) -> PlainSandbox:
-    missing = [name for name in declared if name not in os.environ]
-    if missing:
-        raise UsageError(f"the adapter should get the variable {missing[0]}, but it is not set here")
-    return PlainSandbox(environment=without_secrets(os.environ) | {name: os.environ[name] for name in declared})
+    return PlainSandbox(environment=without_secrets(os.environ) | passed(os.environ, declared))
 
 
 def _manifest(source: str, options: EnvironmentOptions) -> Manifest:

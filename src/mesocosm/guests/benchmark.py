@@ -16,7 +16,7 @@ from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, MesocosmError, RunAborted, UsageError
 from mesocosm.core.folder import without_folders
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.inherited import inherited
+from mesocosm.core.inherited import inherited, passed
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import TIME_LIMIT, ProgramTrace, ProxyAddress
@@ -27,7 +27,7 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
-from mesocosm.guests.places import FOLDER, OURS
+from mesocosm.guests.places import FOLDER, OURS, PASSED
 from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.telemetry import OFF
 
@@ -52,6 +52,7 @@ class GuestBenchmark:
         self.source = ref.source
         self.arguments = {name: value for name, value in ref.options.items() if name not in OURS}
         self._folder = str(ref.options.get(FOLDER, ""))
+        self._passed = passed(os.environ, _names(ref.options.get(PASSED, ())))
         self.python = python
         self._guest: GuestProcess | None = None
         self._ready: GuestProcess | None = None
@@ -274,7 +275,7 @@ class GuestBenchmark:
         return self._guest
 
     def _new(self) -> GuestProcess:
-        variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
+        variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ), **self._passed}
         title = f"of {self.kind.title}"
         folder = Path(self._folder) if self._folder and Path(self._folder).is_dir() else Path.cwd()
         return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, folder, title))
@@ -362,6 +363,14 @@ class GuestEpisode:
         except msgspec.ValidationError as error:
             raise EpisodeError(Cause.ENVIRONMENT_INVALID, f"the guest ended the episode unreadably: {error}") from error
         return _step(ended, redactor)
+
+
+def _names(given: object) -> list[str]:
+    """Return the names of variables that a list, or a text with commas, holds."""
+    listed = given.split(",") if isinstance(given, str) else given
+    if not isinstance(listed, list | tuple) or not all(isinstance(name, str) for name in listed):
+        raise UsageError(f"pass_env={given!r} is no list of names of variables")
+    return [name.strip() for name in listed if name.strip()]
 
 
 def _titled(title: str, framework: str) -> str:

@@ -9,11 +9,13 @@ from mesocosm.core.folder import from_home, from_root
 
 PYTHON = "python"
 """Option of every guest: the path of its interpreter. It is not passed to the framework."""
+PASSED = "pass_env"
+"""Option of every guest: names of further variables that it sees. It is not passed either."""
 FOLDER = "started-in"
 """Option of a guest that files of the user describe: the folder where it starts, from which they may read others. It is
 not passed either; no parameter of a framework can have this name.
 """
-OURS = frozenset({PYTHON, FOLDER})
+OURS = frozenset({PYTHON, PASSED, FOLDER})
 _OPTION = re.compile(r",(?=[A-Za-z_][A-Za-z0-9_.]*=)")
 INCLUDED, ROWS = "include_path", "data"
 """Options that name folders and files, of lm-evaluation-harness and of SkyRL-gym; their content counts, not they."""

@@ -11,7 +11,7 @@ from mesocosm.core.failure import Cause, RunAborted, UsageError
 from mesocosm.core.folder import from_root
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
-from mesocosm.core.inherited import inherited
+from mesocosm.core.inherited import inherited, passed
 from mesocosm.core.ports import Environment
 from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef, Selection
@@ -130,10 +130,7 @@ def _base(url: str) -> str:
 
 
 def _place(declared: Sequence[str]) -> PlainSandbox:
-    missing = [name for name in declared if name not in os.environ]
-    if missing:
-        raise UsageError(f"the server should get the variable {missing[0]}, but it is not set here")
-    return PlainSandbox(environment=inherited(os.environ) | {name: os.environ[name] for name in declared})
+    return PlainSandbox(environment=inherited(os.environ) | passed(os.environ, declared))
 
 
 async def _described(url: str, options: OpenEnvOptions) -> ServerDescription:
