@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
-from mesocosm.cli.show import seeds
-from mesocosm.core.run import RunStatus, Selection
+from mesocosm.cli.episodes import without_pictures
+from mesocosm.cli.show import framework_words, parameter_words, seeds
+from mesocosm.core.run import BenchmarkRef, RunStatus, Selection
 from mesocosm.store import open_store
 
 if TYPE_CHECKING:
@@ -172,6 +174,29 @@ def test_a_run_is_shown_with_everything_that_makes_its_numbers(mesocosm: "Invoke
     ):
         assert f"{line}\n" in shown
     assert "resume" not in shown
+
+
+def test_a_benchmark_of_a_framework_is_shown_with_its_packages_and_parameters(played: "Played") -> None:
+    card = {"framework": "Gymnasium", "packages": {"gymnasium": "1.4.0", "numpy": "2.4.6"}, "licence": "MIT"}
+    spec = replace(played.run.spec, benchmark=BenchmarkRef("gym", "Taxi-v4", {"mask": True}))
+    run = replace(played.run, info={"card": card}, spec=spec)
+
+    assert framework_words(run) == "Gymnasium (gymnasium 1.4.0, numpy 2.4.6, licence MIT)"
+    assert parameter_words(run) == "mask True"
+    assert (framework_words(played.run), parameter_words(played.run)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"image": "iVBORw0KGgo" + "A" * 89, "seat": 1}, {"image": "(PNG, 75 bytes)", "seat": 1}),
+        (["data:image/jpeg;base64,/9j/" + "A" * 93], ["(JPEG, 90 bytes)"]),
+        ("iVBORw0KGgo is how a PNG begins", "iVBORw0KGgo is how a PNG begins"),
+        ("a sentence that is longer than sixty letters, and holds no picture at all", None),
+    ],
+)
+def test_pictures_are_told_by_type_and_size(value: Any, words: Any) -> None:
+    assert without_pictures(value) == (value if words is None else words)
 
 
 def test_a_stopped_run_says_how_to_go_on(mesocosm: "Invoke", mine: "Played") -> None:

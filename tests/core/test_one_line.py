@@ -22,6 +22,8 @@ ASKED = [{"role": "system", "content": "be brief"}, {"role": "user", "content": 
         ({"premise": "it rains", "score": 1}, '{"premise": "it rains", "score": 1}'),
         ({"benchmark": "tiny", "knobs": {"style": "plain"}}, ""),
         (["x", 1], '["x", 1]'),
+        ({"task_id": "7"}, ""),
+        ({"context": "The capital is", "continuations": [" Lyon", " Paris"]}, "The capital is"),
     ],
 )
 def test_a_question_is_what_a_person_reads_first(value: Any, line: str) -> None:
@@ -36,6 +38,10 @@ def test_a_question_is_what_a_person_reads_first(value: Any, line: str) -> None:
         ({"text": "", "tool_calls": [{"name": "area", "arguments": {"a": 3, "unit": "m"}}]}, 'area(a=3, unit="m")'),
         ({"text": "so:", "tool_calls": [{"name": "go", "arguments": "not json"}]}, "so: go(not json)"),
         ({"text": "only", "tool_calls": []}, "only"),
+        ({"messages": [*ASKED, {"role": "assistant", "content": "2"}]}, "2"),
+        ([*ASKED, {"role": "assistant", "content": [{"type": "text", "text": "two"}]}], "two"),
+        ([{"role": "assistant", "content": "", "tool_calls": [{"name": "go", "arguments": {"n": 1}}]}], "go(n=1)"),
+        ({"type": "call_tool", "tool_name": "echo", "arguments": {"message": "hi"}}, 'echo(message="hi")'),
         ({"text": "an object that is no answer", "more": 1}, '{"text": "an object that is no answer", "more": 1}'),
         (None, ""),
     ],

@@ -186,19 +186,19 @@ def litellm(place: Path, upstream: str = "") -> Iterator[RealServer]:
         yield server
 
 
-CONTEXT = 2048
-"""Tokens that llama.cpp's server takes, prompt and reply together."""
+CONTEXT, ROOMY = 2048, 16384
+"""Tokens that llama.cpp's server takes, prompt and reply together, and those of one for long prompts."""
 
 
 @contextlib.contextmanager
-def llama(place: Path, port: int = 0) -> Iterator[RealServer]:
+def llama(place: Path, port: int = 0, context: int = CONTEXT) -> Iterator[RealServer]:
     """Run llama.cpp's server on a model with random weights, whose name is `tiny`; port 0 is any free one."""
     file = place / "tiny.gguf"
     writer = Path(__file__).with_name("tiny_model.py")
     subprocess.run([program("python"), str(writer), str(file)], check=True, capture_output=True)
     port = port or free_port()
     server_program = Path(__file__).with_name("llama_server.py")
-    words = [program("python"), str(server_program), str(file), "tiny", str(CONTEXT), str(port), KEY]
+    words = [program("python"), str(server_program), str(file), "tiny", str(context), str(port), KEY]
     with started(words, port, "/v1/models", "tiny", place / "llama.log") as server:
         server.models = ("tiny",)
         yield server

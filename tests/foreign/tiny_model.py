@@ -10,7 +10,7 @@ from pathlib import Path
 import gguf
 import numpy
 
-LAYERS, WIDTH, HEADS, INNER, CONTEXT = 1, 64, 4, 128, 4096
+LAYERS, WIDTH, HEADS, INNER, CONTEXT = 1, 64, 4, 128, 16384
 SPECIAL = {"<unk>": gguf.TokenType.UNKNOWN, "<s>": gguf.TokenType.CONTROL, "</s>": gguf.TokenType.CONTROL}
 SPACE = "\u2581"
 """How this kind of tokenizer writes a space."""

@@ -29,6 +29,15 @@ class Bytes(LocalCompletionsAPI):  # type: ignore[misc]
             return [self.tok_encode(one) for one in string]
         return [_SPACE if byte == ord(" ") else _BYTES + byte for byte in string.encode()]
 
+    @staticmethod
+    def parse_logprobs(outputs: Any, tokens: Any = None, ctxlens: Any = None, **kwargs: Any) -> Any:
+        """Take off what the server has written behind a text: of a character, it writes all bytes."""
+        for answer in outputs:
+            more = answer["usage"]["completion_tokens"] - 1
+            for name in ("token_logprobs", "top_logprobs") if more > 0 else ():
+                del answer["choices"][0]["logprobs"][name][-more:]
+        return LocalCompletionsAPI.parse_logprobs(outputs=outputs, tokens=tokens, ctxlens=ctxlens, **kwargs)
+
     def decode_batch(self, tokens: Any) -> list[str]:
         """Return the texts of tokens."""
         return [bytes(ord(" ") if one == _SPACE else one - _BYTES for one in row).decode() for row in tokens]

@@ -117,6 +117,15 @@ def test_tasks_of_a_package_are_listed_without_importing_it(package: Path) -> No
     assert found[0]["description"] == "Count things."
 
 
+def test_tasks_that_the_entry_points_of_a_package_leave_out_are_not_offered(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (package / "_registry.py").write_text("from evals_of_a_test.adding.tasks import second\n")
+    point = SimpleNamespace(value=f"{package.name}._registry")
+    monkeypatch.setattr(inspect_catalogue, "points", lambda: [point])
+    assert [entry["run"] for entry in inspect_catalogue.entries(package.name)] == ["inspect:evals_of_a_test/other"]
+
+
 def test_a_description_file_says_more_of_a_task(package: Path) -> None:
     (package / "adding" / "eval.yaml").write_text(
         "title: Adding\ndescription: Sums of numbers.\ngroup: Mathematics\ndependency: sums\n"

@@ -23,11 +23,13 @@ class UrlServer:
     """A server at `url`. It refuses with 400 what the protocol forbids.
 
     `events` answers as a stream, `key` is the bearer token that it wants, `fault` a status or a way to misbehave.
+    So many of the next requests find it `away`. A session that it does not know is an error (404).
     """
 
     events: bool = False
     key: str = ""
     fault: str = ""
+    away: int = 0
     url: str = ""
     sessions: dict[str, str] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
@@ -36,6 +38,8 @@ class UrlServer:
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
+        if status := self._absent(request):
+            return web.Response(status=status)
         if self.key and request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.Response(status=401)
         if problem := self._problem(request, body):
@@ -71,6 +75,14 @@ class UrlServer:
             return web.Response()
         text = str(2 * body["params"]["arguments"].get("n", 0)) + self.key
         return await self._answer(request, body, {"content": [{"type": "text", "text": text}]})
+
+    def _absent(self, request: web.Request) -> int:
+        """Return the status of a server that is away, or that does not know the session; 0 for none."""
+        if self.away:
+            self.away -= 1
+            return 503
+        session = request.headers.get("Mcp-Session-Id", "")
+        return 404 if session and session not in self.sessions else 0
 
     def _problem(self, request: web.Request, body: dict[str, Any]) -> str:
         accepts = request.headers.get("Accept", "")

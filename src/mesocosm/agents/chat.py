@@ -219,7 +219,9 @@ class Conversation:
             raise EpisodeError(Cause.REPLY_TRUNCATED, what, detail=reply.text[-4000:])
         if not self.warned:
             self.warned = True
-            self.context.warn(f"a reply was cut at {most} tokens and taken as it stands; --max-tokens raises the limit")
+            self.context.warn(
+                f"a reply was cut at {most} tokens and taken as it stands; a higher max_tokens raises the limit"
+            )
 
     def _remember(self, thread: _Thread, reply: ModelReply, text: str, calls: tuple[ToolCall, ...]) -> None:
         """Add the reply to the thread. Calls written as text stay text, unless the API supports tools."""

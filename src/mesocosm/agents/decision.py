@@ -238,6 +238,6 @@ def _truncated(reply: ModelReply, malformed: MalformedReply, max_tokens: int) ->
     return EpisodeError(
         Cause.REPLY_TRUNCATED,
         f"the reply was cut at {max_tokens} tokens, and what is there is no action: {malformed.reason}; "
-        "raise --max-tokens",
+        "raise max_tokens",
         detail=reply.text[-_DETAIL:],
     )

@@ -172,7 +172,9 @@ class _Play:
         if move.parsed.repaired:
             self.context.record(Kind.LOG, {"message": "the reply does not spell its action as asked", "repaired": True})
         if move.cut:
-            self._warn_once("a reply was cut at the token limit and taken as it stands; --max-tokens raises the limit")
+            self._warn_once(
+                "a reply was cut at the token limit and taken as it stands; a higher max_tokens raises the limit"
+            )
         return (await self._step(move.parsed.action, move.reasoning, state)).observation
 
     async def _step(self, action: Any, reasoning: str, state: RoleState) -> Step:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from mesocosm.agents.technique import Params, Technique, ToolAnswer
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, RunAborted, UsageError, legible
+from mesocosm.core.failure import Cause, EpisodeError, RunAborted, ServiceError, UsageError, legible
 from mesocosm.core.message import Message, ToolCall
 from mesocosm.core.model import Tool
 from mesocosm.core.ports import Context
@@ -19,9 +19,11 @@ from mesocosm.mcp.errors import (
     AccessRefused,
     McpError,
     ProtocolBroken,
+    ServerAway,
     ServerEnded,
     ServerSilent,
     ServerUnreachable,
+    SessionLost,
 )
 from mesocosm.mcp.message import McpToolResult
 from mesocosm.mcp.offer import OfferedTool, PinnedServer, ToolOffer, differences
@@ -41,6 +43,7 @@ class ToolServers:
         self._clients: list[McpClient] = []
         self._stack = AsyncExitStack()
         self._cut: set[str] = set()
+        self._used: set[int] = set()
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -73,11 +76,9 @@ class ToolServers:
         try:
             async with self._stack:
                 for server in self._offer.servers:
-                    self._clients.append(await self._connected(server, self._offer.timeout))
+                    self._clients.append(await self._reached(server))
                 # Everything went well, so the connections outlive this block.
                 self._stack = self._stack.pop_all()
-        except McpError as error:
-            raise _failure(error) from error
         except UsageError as error:
             raise RunAborted(str(error)) from error
         return self
@@ -87,7 +88,19 @@ class ToolServers:
     ) -> None:
         await self._stack.aclose()
 
+    async def _reached(self, server: PinnedServer) -> McpClient:
+        """Connect to a server; wait for one that is away. Raises EpisodeError, RunAborted."""
+        assert self._offer is not None
+        seconds = self._offer.timeout
+        return await self._context.reach(f"MCP server {server.shown}", lambda: self._connected(server, seconds))
+
     async def _connected(self, server: PinnedServer, seconds: float) -> McpClient:
+        try:
+            return await self._new_session(server, seconds)
+        except McpError as error:
+            raise _failure(error) from error
+
+    async def _new_session(self, server: PinnedServer, seconds: float) -> McpClient:
         client = await self._stack.enter_async_context(McpClient(server, seconds=seconds))
         if changed := differences(server.tools, await client.tools()):
             raise RunAborted(
@@ -111,10 +124,10 @@ class ToolServers:
                 event["server"] = self._server(offered).shown
                 if offered.name != call.name:
                     event["tool"] = offered.name
-                result = await self._clients[offered.place].call(offered.name, call.arguments)
-        except McpError as error:
+                result = await self._answered(offered, call.arguments)
+        except (EpisodeError, RunAborted) as error:
             self._context.record(Kind.TOOL_CALL, {**event, "error": str(error), **_seconds(began)})
-            raise _failure(error) from error
+            raise
         except asyncio.CancelledError:
             self._context.record(Kind.TOOL_CALL, {**event, "error": "cancelled", **_seconds(began)})
             raise
@@ -122,6 +135,30 @@ class ToolServers:
         failed = {"failed": True} if result.failed else {}
         self._context.record(Kind.TOOL_CALL, {**event, "result": text, **failed, **_seconds(began)})
         return Message("tool", text, tool_call_id=call.id, failed=result.failed)
+
+    async def _answered(self, offered: OfferedTool, arguments: dict[str, Any]) -> McpToolResult:
+        """Call a tool; wait for its server if that is away. Raises EpisodeError, RunAborted.
+
+        What a session holds is lost with it. Only one in which nothing was called is begun anew.
+        """
+        place, server = offered.place, self._server(offered)
+
+        async def asked() -> McpToolResult:
+            try:
+                return await self._clients[place].call(offered.name, arguments)
+            except McpError as error:
+                raise _failure(error) from error
+
+        service = f"MCP server {server.shown}"
+        try:
+            result = await self._context.reach(service, asked)
+        except ServiceError as error:
+            if place in self._used or not isinstance(error.__cause__, SessionLost):
+                raise
+            self._clients[place] = await self._reached(server)
+            result = await self._context.reach(service, asked)
+        self._used.add(place)
+        return result
 
     def _server(self, offered: OfferedTool) -> PinnedServer:
         assert self._offer is not None
@@ -188,4 +225,9 @@ def _failure(error: McpError) -> Exception:
         (ServerEnded, Cause.ENVIRONMENT_UNREACHABLE if away else Cause.ENVIRONMENT_ERROR),
     )
     cause = next((cause for kind, cause in causes if isinstance(error, kind)), Cause.ENVIRONMENT_ERROR)
-    return EpisodeError(cause, str(error), stderr=error.stderr)
+    return ServiceError(
+        cause,
+        str(error),
+        away=isinstance(error, ServerAway) and not error.server.startswith(STDIO),
+        stderr=error.stderr,
+    )

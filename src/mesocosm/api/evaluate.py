@@ -13,7 +13,7 @@ from mesocosm.api.grading import GraderLike
 from mesocosm.api.progress import progress_display
 from mesocosm.api.prompts import PromptLike
 from mesocosm.api.results import Episode, Run, remember_call
-from mesocosm.api.running import Wishes, Work, call_site, run_work
+from mesocosm.api.running import LOCAL, Wishes, Work, call_site, run_work
 from mesocosm.api.waiting import waited
 from mesocosm.core.failure import RunAborted, RunLeased, UsageError
 from mesocosm.core.ports import Progress
@@ -35,7 +35,7 @@ def evaluate(
     params: Mapping[str, Any] = {},
     limit: int | None = None,
     only: Sequence[int | str] | None = None,
-    trials: int = 1,
+    trials: int | None = None,
     seed: int | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
@@ -53,6 +53,7 @@ def evaluate(
     retry_failed: bool = False,
     progress: bool | Callable[[Progress], None] | None = None,
     on_episode: Callable[[Episode], None] | None = None,
+    executor: str = "local",
 ) -> Run:
     """Evaluate rows, a file, a frame, a benchmark, an environment or a configuration, and return the run.
 
@@ -72,7 +73,7 @@ def evaluate(
         params: Parameters of the benchmark.
         limit: Only the first n rows, tasks or seeds.
         only: These rows (by number or id) or seeds.
-        trials: How often each.
+        trials: How often each; by default what the benchmark declares (epochs of a task of Inspect), else once.
         seed: The seed of sampling, for models and benchmarks that take one.
         temperature: What the model is asked with; by default what the benchmark declares, else 0.
         max_tokens: Limit of one reply; by default what the benchmark declares, else 4,096.
@@ -91,6 +92,7 @@ def evaluate(
         retry_failed: Repeat episodes that infrastructure failed.
         progress: Whether to show progress, or a function that gets it; by default on a terminal and in a notebook.
         on_episode: Called with every finished episode.
+        executor: Where the episodes of a named source are played: `local`, `processes:N`, `ray`, `queue`.
 
     Raises:
         UsageError: The call cannot work; nothing was stored or sent.
@@ -136,6 +138,11 @@ async def evaluated_together(calls: Sequence[Mapping[str, Any]], where: str, con
         return [await evaluated(calls[0], where, control)]
     described = [await asyncio.to_thread(_described, given, where) for given in calls]
     first = described[0]
+    if any(one.wishes.executor != LOCAL for one in described):
+        raise UsageError(
+            f"executor={first.wishes.executor!r}: runs that go at once share their budgets in this process; evaluate "
+            "one model at a time"
+        )
     pool = Pool(first.work.spec.parallel, first.work.spec.limits)
     shares = [pool.share() for _ in described]
     controls = [session.Control() for _ in described]

@@ -59,7 +59,7 @@ class Arguments:
     params: Mapping[str, Any] = field(default_factory=dict)
     limit: int | None = None
     only: Sequence[int | str] | None = None
-    trials: int = 1
+    trials: int | None = None
     seed: int | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -141,7 +141,7 @@ class Arguments:
     def spec(self, ref: BenchmarkRef, model: ModelSettings, agent: AgentSettings, **more: Any) -> RunSpec:
         """Return the spec of the run."""
         fields: dict[str, Any] = {
-            "selection": Selection(None, self.limit, self.trials),
+            "selection": Selection(None, self.limit, self.trials or 1),
             "limits": self.limits.stored(),
             "parallel": self.parallel or PARALLEL,
             "name": _shown(self.name),
@@ -509,7 +509,7 @@ def _served(url: str, given: Arguments) -> Work:
         given = replace(given, parallel=1)
     work = _played(BenchmarkRef("environment", url.rstrip("/"), options), replace(given, params={}))
     note = "the code of the server is not known: after a change of it, start over (fresh=True, --fresh)"
-    return replace(work, notes=(note,))
+    return replace(work, notes=(*work.notes, note))
 
 
 def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None = None) -> Work:
@@ -544,7 +544,7 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
         ref,
         model,
         agent,
-        selection=Selection(only, None if only else count, given.trials),
+        selection=Selection(only, None if only else count, given.trials or info.trials),
         limits=limits,
     )
 
@@ -552,7 +552,9 @@ def _played(ref: BenchmarkRef, given: Arguments, benchmark: BenchmarkPort | None
         made: Agent = AGENTS.get(spec.agent.name)(spec.agent.options)
         return Parts(opened, _model(spec.model), made, None if spec.judge is None else _model(spec.judge))
 
-    return Work(spec, parts)
+    own_trials = f"{info.trials} trials of each task, as its author sets them; trials= (--trials) sets others"
+    notes = (own_trials,) if given.trials is None and info.trials > 1 else ()
+    return Work(spec, parts, notes=notes, named=benchmark is None)
 
 
 def _default_seeds() -> int:
@@ -614,7 +616,7 @@ def _benchmark(name: str, given: Arguments, folder: Path | None = None) -> Work:
     only = None if given.only is None else _seeds(given)
     spec = msgspec.structs.replace(
         given.spec(spec.benchmark, model, spec.agent, limits=limits),
-        selection=Selection(only, None if only else given.limit, given.trials),
+        selection=Selection(only, None if only else given.limit, given.trials or 1),
     )
     command = known.descriptor.command
     return Work(spec, open_parts, exclusive=() if command is None else command.exclusive)
@@ -630,7 +632,7 @@ def _configured(path: Path, given: Arguments) -> Work:
     if given.mcp:
         raise UsageError(f"the configuration {path} runs a workflow, which has its own tools; leave mcp= out")
     overrides: dict[str, Any] = {}
-    if given.trials != 1:
+    if given.trials is not None:
         overrides["evaluation.n"] = given.trials
     config = read_config(path, overrides)
     place = results_place()

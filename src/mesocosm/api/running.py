@@ -17,7 +17,7 @@ from mesocosm.core.episode import Episode as StoredEpisode
 from mesocosm.core.failure import EpisodeError, RunLeased, UsageError
 from mesocosm.core.ports import Observer, Parts, Progress
 from mesocosm.core.proxy import Served
-from mesocosm.core.redact import secret_values
+from mesocosm.core.redact import Redactor, secret_values
 from mesocosm.core.run import Run as StoredRun
 from mesocosm.core.run import RunSpec
 from mesocosm.engine import opening, session
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 ROWS = "rows"
 """The kind of runs on rows."""
+LOCAL = "local"
+"""The executor that plays episodes in this process."""
 NOTES = "notes"
 """Key in the provenance of a run: what the caller should know."""
 TAKEN = "answers taken over, and not asked for again"
@@ -54,7 +56,7 @@ class Work:
     `parts` opens its parts. `answers` identifies what its answers depend on, given the content of the model; runs with
     the same one lend each other theirs. `model` replaces the name of the model, `notes` are for readers of the run.
     Of works that go at once, those with the same `exclusive` things run one after the other. `facts` are stored in the
-    run's provenance.
+    run's provenance. Other processes can open the parts of a `named` one by its spec alone.
     """
 
     spec: RunSpec
@@ -65,6 +67,7 @@ class Work:
     call: str = ""
     exclusive: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Wishes:
     retry_failed: bool = False
     progress: bool | Callable[[Progress], None] | None = None
     on_episode: Callable[[Episode], None] | None = None
+    executor: str = LOCAL
 
     def check(self) -> None:
         """Raise UsageError for values of another kind."""
@@ -83,6 +87,7 @@ class Wishes:
             ("store", (str, os.PathLike), "a folder, a file, or the URL of a database"),
             ("progress", (bool, Callable), "True, False, or a function"),
             ("on_episode", Callable, "a function of an Episode"),
+            ("executor", str, 'the name of an executor, like "processes:4"'),
         )
         for name, kind, said in kinds:
             value = getattr(self, name)
@@ -139,6 +144,7 @@ async def run_work(
     InfrastructureError.
     """
     wishes.check()
+    _playable(work, wishes)
     store = await asyncio.to_thread(store_at, wishes.store)
     parts = await asyncio.to_thread(work.parts, work.spec)
     async with AsyncExitStack() as alone, opening.closing(parts):
@@ -150,13 +156,14 @@ async def run_work(
             earlier = None if wishes.fresh else await asyncio.to_thread(store.runs.latest, signature)
             # Of runs with the same answers the first one asks for them.
             await share.begin(" ".join(work.exclusive) or lends or signature, earlier)
-        record = opening.new_run(work.spec, parts)
+        record = opening.new_run(work.spec, parts, Redactor(secret_values(os.environ)))
         lender = await asyncio.to_thread(_lender, store, lends, wishes, parts)
         if lender is not None and isinstance(parts.agent, AnsweringAgent | PairAgent | ScanAgent):
             parts = replace(parts, agent=replace(parts.agent, earlier=lender.find))
         if work.model is not None:
             record.model = work.model
-        record.provenance = {**record.provenance, **work.facts, "command": [work.call] if work.call else []}
+        called = {"command": [work.call]} if work.call else {}
+        record.provenance = {**record.provenance, **work.facts, **called}
         if lends:
             record.provenance[ANSWERS] = lends
         if work.notes:
@@ -185,6 +192,7 @@ async def run_work(
             # Of two processes that start the same experiment at once, one is told of the other.
             alone=not wishes.fresh,
             share=share,
+            executor=wishes.executor,
         )
         watching: list[Observer] = [_Watching(store, wishes), *display]
         if found is None:
@@ -194,6 +202,15 @@ async def run_work(
         if lender is not None and lender.taken:
             ended = await asyncio.to_thread(_note_taken, store, ended, lender)
         return Run(store, ended)
+
+
+def _playable(work: Work, wishes: Wishes) -> None:
+    """Raise UsageError if other processes are to play what exists in this one only."""
+    if wishes.executor != LOCAL and not work.named:
+        raise UsageError(
+            f"executor={wishes.executor!r}: what is evaluated exists in this process only, so no other one can play "
+            "it; leave it out, or name a source (inspect:FILE.py@TASK, gym:ID, harbor:FOLDER …)"
+        )
 
 
 async def _checked(parts: Parts) -> bool:

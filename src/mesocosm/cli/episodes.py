@@ -183,9 +183,28 @@ def _words(kind: str, payload: dict[str, Any], *, whole: bool) -> str:
         shown = payload["action"]
     elif kind == "technique_event" and payload.get("kind") == "token_usage":
         return ""
+    shown = without_pictures(shown)
     text = shown if isinstance(shown, str) else msgspec.json.encode(shown).decode()
     text = text if whole or len(text) <= WIDTH else f"{text[:WIDTH]}… ({len(text):,} characters)"
     return text.replace("\n", "\n" + " " * 20)
+
+
+def without_pictures(value: Any) -> Any:
+    """Return a value in which pictures (base64) are told by their type and size: nobody reads their letters."""
+    if isinstance(value, str):
+        head = value[: len(_DATA_URL) + 40].partition(";base64,")
+        body = head[2] if value.startswith(_DATA_URL) else value[:16]
+        kind = next((name for start, name in _PICTURES.items() if body.startswith(start)), "")
+        return f"({kind}, {len(value) * 3 // 4:,} bytes)" if kind and len(value) > _SHORTEST else value
+    if isinstance(value, dict):
+        return {name: without_pictures(one) for name, one in value.items()}
+    return [without_pictures(one) for one in value] if isinstance(value, list) else value
+
+
+_PICTURES = {"iVBORw0KGgo": "PNG", "/9j/": "JPEG", "R0lGOD": "GIF", "UklGR": "WebP"}
+"""Types of pictures by the first letters of their base64."""
+_DATA_URL = "data:image/"
+_SHORTEST = 60
 
 
 @click.command(cls=Remote)

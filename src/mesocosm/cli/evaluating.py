@@ -237,13 +237,15 @@ class EvaluationProgress:
 
 
 def header(run: "Run", planned: int, unit: str) -> str:
-    """Return `q · 40 rows · right answer: column answer · o5`."""
+    """Return `q · 40 rows, 4 trials each · right answer: column answer · o5`."""
     import re
 
     noted = " ".join(map(str, run.provenance.get("notes", ())))
     right = re.search(r"the right answer is column '([^']*)'", noted)
     model = run.model.partition("/")[2].partition("@")[0] or run.model
-    parts = [run.benchmark, plural(planned, unit), f"right answer: column {right[1]}" if right else "", model]
+    trials = run.spec.selection.trials
+    count = plural(planned // trials, unit) + (f", {trials} trials each" if trials > 1 else "")
+    parts = [run.benchmark, count, f"right answer: column {right[1]}" if right else "", model]
     return " · ".join(part for part in parts if part)
 
 
@@ -296,13 +298,14 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
     """Return the ids of the runs, and whether they were interrupted."""
     import mesocosm as mc
     from mesocosm.api.evaluate import evaluated_together
-    from mesocosm.api.running import call_site
     from mesocosm.api.waiting import waited
 
     chosen = options()
     place = chosen.database() or str(chosen.results())
     progress: Any = False if chosen.quiet else EvaluationProgress(chosen, unit)
     how = {"fresh": given["fresh"], "retry_failed": given["retry_failed"], "store": place, "progress": progress}
+    if chosen.executor != "auto":
+        how["executor"] = chosen.executor
     made = []
     for call in calls:
         arguments = {**call.arguments, **how, "what": call.what}
@@ -310,8 +313,8 @@ def _evaluated(calls: Sequence[EvaluateCall], given: Mapping[str, Any], unit: st
             arguments["limits"] = mc.Limits(**limits)
         made.append(arguments)
     try:
-        where = call_site()
-        runs = waited(lambda control: evaluated_together(made, where, control))
+        # The record then has the command line as the place of the call.
+        runs = waited(lambda control: evaluated_together(made, "", control))
     except mc.Interrupted as stopped:
         return [run.id for run in stopped.runs], True
     except KeyboardInterrupt as stopped:

@@ -1,4 +1,4 @@
-"""`mesocosm parity`: a framework's own runner and ours, on the same recorded replies."""
+"""`mesocosm parity`: a framework's own runner and ours, on the same recorded replies or actions."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,32 +21,103 @@ _MOST = 20
 
 @click.command(cls=MesocosmCommand)
 @click.argument("source", metavar="KIND:SOURCE")
-@click.option("--replies", required=True, type=click.Path(path_type=Path), help="File with recorded replies.")
+@click.option("--replies", type=click.Path(path_type=Path), help="File with recorded replies.")
+@click.option("--actions", type=click.Path(path_type=Path), help="File with recorded actions, for environments.")
 @click.option("--python", default="", metavar="PATH", help="Interpreter with the framework  [one that fits].")
 @click.option("-P", "--param", "params", multiple=True, metavar="NAME=VALUE", help="Parameter; TOML, else text.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), help="The first N tasks  [all].")
 @click.option("--trials", type=click.IntRange(min=1), default=1, help="Play each task so often  [1].")
-def parity(source: str, replies: Path, python: str, params: tuple[str, ...], limit: int | None, trials: int) -> int:
-    """Let a framework's own runner and ours play the same recorded replies, and compare every score.
+def parity(
+    source: str,
+    replies: Path | None,
+    actions: Path | None,
+    python: str,
+    params: tuple[str, ...],
+    limit: int | None,
+    trials: int,
+) -> int:
+    """Let a framework's own runner and ours play what was recorded, and compare every score.
 
-    The file has a JSON object a line: {"asked": last message, "reply": text}. Exit 1 if a score differs.
+    A file of replies has a JSON object a line: {"asked": last message, "reply": text}. One of actions, for environments
+    that are played step by step, has {"seed": number, "actions": [...]}; every reward is compared. Exit 1 if a score
+    differs.
     """
     from mesocosm.cli.settings import read_parameters
+    from mesocosm.core.failure import UsageError
+    from mesocosm.guests.kinds import guest_kind
     from mesocosm.guests.parity import paired
-    from mesocosm.guests.replies import ReplyServer, read_replies
 
-    recorded = read_replies(replies)
     given: dict[str, Any] = {**read_parameters(params), **({"python": python} if python else {})}
-    with ReplyServer(recorded) as address:
-        theirs, first = _theirs(source, given, address, limit, trials)
-        ours = _ours(source, given, address, limit, trials)
-    _check_replies(recorded, replies)
+    kind = guest_kind(source.partition(":")[0])
+    file = actions if kind.stepped else replies
+    if file is None or (replies is not None and actions is not None):
+        raise UsageError(
+            f"{kind.title} plays recorded {'actions: --actions' if kind.stepped else 'replies: --replies'} FILE"
+        )
+    if kind.stepped and trials != 1:
+        raise UsageError("--trials is for replies; repeat a line of the file instead")
+    theirs, ours, first = (
+        _acted(source, given, file, limit) if kind.stepped else _replied(source, given, file, limit, trials)
+    )
     pairs = paired(theirs, ours)
     if options().json:
         emit(_document(source, pairs))
     else:
         _show(pairs, first)
     return 0 if all(pair.equal for pair in pairs) else DIFFERENT
+
+
+def _replied(
+    source: str, given: "Mapping[str, Any]", file: Path, limit: int | None, trials: int
+) -> "tuple[list[GuestSample], list[GuestSample], str]":
+    """Play recorded replies on both sides; return theirs, ours and which score comes first. Raises UsageError."""
+    from mesocosm.guests.replies import ReplyServer, read_replies
+
+    recorded = read_replies(file)
+    with ReplyServer(recorded) as address:
+        theirs, first = _theirs(source, given, address, limit, trials)
+        ours = _ours(source, given, address, limit, trials)
+    _check_replies(recorded, file)
+    return theirs, ours, first
+
+
+def _acted(
+    source: str, given: "Mapping[str, Any]", file: Path, limit: int | None
+) -> "tuple[list[GuestSample], list[GuestSample], str]":
+    """Play recorded actions on both sides, as `_replied` does. Raises UsageError, Incompatible, RunAborted."""
+    import asyncio
+
+    from mesocosm.core.failure import EpisodeError, RunAborted
+    from mesocosm.core.run import BenchmarkRef
+    from mesocosm.guests.kinds import guest_kind
+    from mesocosm.guests.opening import open_guest
+    from mesocosm.guests.parity import their_samples
+    from mesocosm.guests.scripts import ALL_SEATS, GAMES, played, read_scripts, tasks_of
+    from mesocosm.guests.stepped import SteppedGuest
+
+    scripts = read_scripts(file)[:limit]
+    kind, _, name = source.partition(":")
+    options = {**(ALL_SEATS if kind in GAMES else {}), **given}
+    guest = open_guest(guest_kind(kind), BenchmarkRef(kind, name, options))
+    assert isinstance(guest, SteppedGuest)
+
+    async def ours() -> "list[GuestSample]":
+        try:
+            return await played(guest, scripts, names, tasks)
+        finally:
+            await guest.close()
+
+    try:
+        tasks = tasks_of(guest, scripts)
+        names = [f"{place} {task.id}" for place, task in enumerate(tasks, 1)]
+        click.echo(f"{guest.kind.title} plays {source}", err=True)
+        told = guest.scripted([{"seed": one.seed, "row": one.row, "actions": one.actions} for one in scripts])
+        theirs = their_samples(told, names)
+    except EpisodeError as error:
+        said = f"\n{error.detail or error.stderr}".rstrip()
+        raise RunAborted(f"the loop of {guest.kind.title} failed: {error}{said}") from error
+    click.echo(f"mesocosm plays {source}", err=True)
+    return theirs, asyncio.run(ours()), "reward"
 
 
 def _theirs(

@@ -208,12 +208,16 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
         f"{counts.failed:,} failed"
     )
     trials = f", {selection.trials} trials each" if selection.trials > 1 else ""
+    settings = f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"
     rows = [
         ["run", run.id],
         ["episodes", f"{counts.done:,} of {counts.planned:,} ({outcomes})"],
+        *([["framework", framework]] if (framework := framework_words(run)) else []),
+        *([["parameters", parameters]] if (parameters := parameter_words(run)) else []),
         ["seeds", seeds(selection) + trials],
         ["agent", ", ".join([run.agent, *(f"{name} {value}" for name, value in run.spec.agent.options.items())])],
-        ["model", f"temperature {model.temperature:g}, at most {model.max_tokens} tokens a reply"],
+        # A file that was imported does not tell the settings of its model.
+        *([] if run.kind == "imported" else [["model", settings]]),
         *([["server", server]] if (server := _server(run)) else []),
         *([["played on", places]] if (places := _places(run)) else []),
         *(["scan", line] for line in _scans(run)),
@@ -230,6 +234,24 @@ def _rows(run: Run, store: "Store") -> list[list[str]]:
     if run.holder is not None:
         rows.append(["held by", f"{run.holder}{', which is gone' if abandoned(run) else ''}"])
     return rows
+
+
+def framework_words(run: Run) -> str:
+    """Return the framework that a benchmark of others is of, with the versions of its packages."""
+    card = run.info.get("card")
+    if not isinstance(card, dict) or not card.get("framework"):
+        return ""
+    packages, licence = card.get("packages"), card.get("licence")
+    named = [f"{name} {version}" for name, version in packages.items()] if isinstance(packages, dict) else []
+    words = ", ".join([*named, *([f"licence {licence}"] if licence else [])])
+    return f"{card['framework']} ({words})" if words else str(card["framework"])
+
+
+def parameter_words(run: Run) -> str:
+    """Return the parameters of a benchmark of others, as they were given."""
+    if not framework_words(run):
+        return ""
+    return ", ".join(f"{name} {value}" for name, value in run.spec.benchmark.options.items())
 
 
 def _server(run: Run) -> str:

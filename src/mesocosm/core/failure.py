@@ -277,6 +277,17 @@ class EpisodeError(MesocosmError):
         return Failure(self.cause, self.rule.boundary, message, detail, stderr)
 
 
+class ServiceError(EpisodeError):
+    """A service beside model and environment failed, such as a tool server, which its message names.
+
+    It is `away` if it did not do what was asked of it, and may do that later.
+    """
+
+    def __init__(self, cause: Cause, message: str, *, away: bool = False, stderr: str = "") -> None:
+        super().__init__(cause, message, stderr=stderr)
+        self.away = away
+
+
 def writable(text: str) -> str:
     """Return `text` with lone surrogates (as in undecodable file names) escaped, because UTF-8 cannot encode them."""
     return text if text.isascii() else text.encode(errors="backslashreplace").decode()

@@ -73,6 +73,16 @@ def from_home(path: str | Path) -> Path:
         return Path(path)
 
 
+def from_root(path: str | Path) -> str:
+    """Return a path from the root, without `~`, `.` and `..`; links stay."""
+    return os.path.abspath(from_home(path))  # noqa: PTH100 -- Path.absolute keeps `..`
+
+
+def without_folders(source: str) -> str:
+    """Return a source, or several with commas, as it is shown: files by their names, since folders are of a machine."""
+    return ",".join(Path(part).name if part.startswith("/") else part for part in source.split(","))
+
+
 class WrittenByUs(IntEnum):
     """Whether mesocosm wrote a file: no; probably, judged by its form; or certainly, by its mark."""
 

@@ -62,7 +62,9 @@ def read_json(data: bytes | str | msgspec.Raw, kind: Any = Any, *, large: bool =
         raise msgspec.DecodeError(f"it is nested deeper than {DEEPEST} levels") from None
     except UnicodeDecodeError as error:
         raise msgspec.DecodeError(str(error)) from error
-    if any(_has(whole, mark, DEEPEST // 2) for mark in (b"[", b"{")) and deeper_than(value, DEEPEST):
+    # Each level takes a byte at least, and most of what is read is shorter than that.
+    deep = len(whole) > DEEPEST and (_has(whole, b"{", DEEPEST // 2) or _has(whole, b"[", DEEPEST // 2))
+    if deep and deeper_than(value, DEEPEST):
         raise msgspec.DecodeError(f"it is nested deeper than {DEEPEST} levels")
     return value
 
@@ -94,6 +96,8 @@ def too_much_work(document: bytes, most: int = MOST_WORK) -> bool:
 
 def _has(document: bytes, mark: bytes, number: int) -> bool:
     """Return whether `mark` occurs at least `number` times; much faster than counting if it is rare."""
+    if len(document) <= _SMALL:
+        return document.count(mark) >= number
     place = -1
     for _ in range(number):
         place = document.find(mark, place + 1)
@@ -144,6 +148,9 @@ def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> 
 
     Booleans are not numbers.
     """
+    if type(value) is float and least <= value <= most:
+        # Nearly all that is read is of this kind.
+        return value if math.isfinite(value) else None
     if isinstance(value, str):
         if len(value) > _LONGEST_TEXT or not _NUMBER.fullmatch(value):
             return None
@@ -158,6 +165,8 @@ def finite(value: object, *, least: float = -LARGEST, most: float = LARGEST) -> 
 
 def whole(value: object, *, most: int = MOST) -> int | None:
     """Return a count with its fraction cut off; None if it is negative, larger than `most`, or not a number."""
+    if type(value) is int and 0 <= value <= most:
+        return value
     number = finite(value, least=0.0, most=float(most))
     if number is None:
         return None

@@ -33,8 +33,8 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     are the digests, by name, of the files that `digest` covers; they show which file has changed. `view` is how people
     are shown its observations (None: as their content suggests). `agent` is the agent that plays it unless another one
     is named; empty for the step loop. `agent_label` is shown for it instead of its name. `max_tokens` is the limit of
-    one reply where the user says none. One that needs `logprobs` asks how probable given texts are; the words say what
-    else to do with a model that cannot tell.
+    one reply and `trials` how often each task is run, where the user says none. One that needs `logprobs` asks how
+    probable given texts are; the words say what else to do with a model that cannot tell.
     """
 
     id: str
@@ -66,6 +66,7 @@ class BenchmarkInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     agent_label: str = ""
     max_tokens: int | None = None
     logprobs: str = ""
+    trials: int = 1
 
     def document(self) -> dict[str, Any]:
         """Return what runs store as `info`: everything except the files, which are stored in the provenance."""

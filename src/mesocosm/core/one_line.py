@@ -8,10 +8,13 @@ from mesocosm.core.entry import is_reference
 from mesocosm.core.message import Message
 from mesocosm.core.turn import CalledTool, read_answer
 
+_NAMES = frozenset({"id", "task_id"})
+"""What names a task without saying what it asks."""
+
 LONGEST = 240
 """Characters of a line. Longer texts lose their end."""
 
-_ASKING = ("question", "prompt", "problem", "instruction", "query", "input", "text", "task", "messages")
+_ASKING = ("question", "prompt", "problem", "instruction", "query", "input", "text", "task", "messages", "context")
 """Names under which datasets keep the question of a row, in order of preference."""
 
 
@@ -57,6 +60,8 @@ def question_text(value: Any) -> str:
         name = next((name for name in _ASKING if value.get(name)), "")
         if name:
             return question_text(value[name])
+        if value.keys() <= _NAMES:
+            return ""
         # A flat row can be read; what is nested is parameters rather than words.
         return "" if any(isinstance(one, Mapping | list) for one in value.values()) else _text(value)
     if isinstance(value, Sequence) and not isinstance(value, str) and value and _is_message(value[-1]):
@@ -66,7 +71,14 @@ def question_text(value: Any) -> str:
 
 
 def answer_text(value: Any) -> str:
-    """Return an answer, given or expected, as text."""
+    """Return an answer, given or expected, as text: of a conversation what its last message says."""
+    if isinstance(value, Mapping) and value.keys() == {"messages"}:
+        return answer_text(value["messages"])
+    if isinstance(value, Sequence) and not isinstance(value, str) and value and all(map(_is_message, value)):
+        last = value[-1]
+        return _content(last["content"]) or answer_text({"text": "", "tool_calls": last.get("tool_calls") or []})
+    if isinstance(value, Mapping) and value.get("type") == "call_tool" and isinstance(value.get("tool_name"), str):
+        return call_line(CalledTool(value["tool_name"], value.get("arguments", {})))
     if isinstance(value, Mapping) and value and value.keys() <= {"text", "tool_calls"}:
         answer = read_answer(value)
         return " ".join([*([answer.text] if answer.text else []), *map(call_line, answer.tool_calls)])

@@ -4,11 +4,11 @@ See also core.abilities (what parts may do besides), core.container (containers)
 programs) and core.entry (what a journal stores).
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -25,6 +25,8 @@ from mesocosm.core.run import BenchmarkRef, LeaseOwner, Run, Selection
 from mesocosm.core.score import MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.core.usage import Usage
+
+T = TypeVar("T")
 
 # What can be run
 
@@ -216,6 +218,13 @@ class Context(Protocol):
 
     def address(self) -> AbstractAsyncContextManager[ProxyAddress]:
         """Open an address at which clients of the agent reach the model; calls there are recorded and limited."""
+        ...
+
+    async def reach(self, service: str, asked: Callable[[], Awaitable[T]]) -> T:
+        """Return what a service of that name gives when it is `asked`; wait for one that is away as for a model.
+
+        Waiting takes no time of the episode. Raises ServiceError if the service failed otherwise.
+        """
         ...
 
     async def hand_over(self) -> Step:

@@ -2,7 +2,7 @@
 
 import difflib
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -126,7 +126,8 @@ class OptionRoles:
     variables, which may have secret values; empty for none. `local` options (`table.key` inside of another one) only
     say where files are, how this machine runs episodes or for whom, so they do not distinguish runs. `kept` options
     are paths of files that a run leaves outside the store. `agent` is the option that takes an agent of the source's
-    own, one that is not installed here.
+    own, one that is not installed here. `located` returns a source and its options with the paths of files from the
+    root, so that they are found from every folder; None if the kind names no files.
     """
 
     secrets: str = ""
@@ -134,6 +135,10 @@ class OptionRoles:
     local: frozenset[str] = frozenset()
     kept: frozenset[str] = frozenset()
     agent: str = ""
+    located: "Located | None" = None
+
+
+Located = Callable[[str, Mapping[str, Any]], tuple[str, dict[str, Any]]]
 
 
 def declares_options(roles: OptionRoles) -> Callable[[Opener], Opener]:

@@ -2,13 +2,14 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from mesocosm.core.abilities import MeasuresWhole, Warns
 from mesocosm.core.episode import SCOREABLE, Episode
 from mesocosm.core.failure import EpisodeError, MesocosmError, RunLeased, writable
+from mesocosm.core.ports import Benchmark, EngineStore
 from mesocosm.core.proxy import JUDGE_CALLS
 from mesocosm.core.run import RAN_ON, UNASKED, Run, RunStatus
 from mesocosm.core.score import Metric, MetricResult
@@ -73,21 +74,22 @@ def conclude(state: SessionState, stopped: str, error: Exception | None) -> None
     else:
         _decide_status(state, record)
     if record.status in MEASURED:
-        record.metrics += _whole(state, record)
+        record.metrics += whole_metrics(state.parts.benchmark, record, state.store, state.messages.warn)
         record.warnings = tuple(messages.warnings)
     store.runs.save(record, state.lease_owner)
     state.record = record
 
 
-def _whole(state: SessionState, record: Run) -> tuple[MetricResult, ...]:
+def whole_metrics(
+    benchmark: Benchmark, record: Run, store: EngineStore, warn: Callable[[str], None]
+) -> tuple[MetricResult, ...]:
     """Return the numbers of the whole run that only its benchmark can make; a failure is a warning."""
-    benchmark = state.parts.benchmark
     if not isinstance(benchmark, MeasuresWhole) or not benchmark.has_whole:
         return ()
     try:
-        numbers = benchmark.whole(episode.terminal_info for episode in _scoreable(state))
+        numbers = benchmark.whole(episode.terminal_info for episode in _scoreable(record, store))
     except EpisodeError as error:
-        state.messages.warn(f"numbers of the whole run are missing, since they could not be computed: {error}")
+        warn(f"numbers of the whole run are missing, since they could not be computed: {error}")
         return ()
     partial = [Metric(one.name, one.name, where=one.where) for one in numbers if one.where]
     parts = part_sizes(benchmark, record.spec.selection, partial) if partial else {}
@@ -96,14 +98,17 @@ def _whole(state: SessionState, record: Run) -> tuple[MetricResult, ...]:
 
 def _only_judged(state: SessionState) -> bool:
     """Return whether all model calls of scored episodes were made by graders."""
-    return all(episode.usage.calls <= episode.terminal_info.get(JUDGE_CALLS, 0) for episode in _scoreable(state))
+    return all(
+        episode.usage.calls <= episode.terminal_info.get(JUDGE_CALLS, 0)
+        for episode in _scoreable(state.record, state.store)
+    )
 
 
-def _scoreable(state: SessionState) -> Iterator[Episode]:
+def _scoreable(record: Run, store: EngineStore) -> Iterator[Episode]:
     """Yield the scoreable episodes of the run."""
     cursor: str | None = None
     while True:
-        page = state.store.episodes.list(state.record.id, cursor=cursor)
+        page = store.episodes.list(record.id, cursor=cursor)
         yield from (episode for episode in page.items if episode.status in SCOREABLE)
         if page.cursor is None:
             return

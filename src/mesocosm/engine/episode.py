@@ -1,6 +1,7 @@
 """One episode from start to score, with a failure boundary around every call of foreign code."""
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ from mesocosm.stats import usable
 
 LONGEST_FACT = 80
 """Maximum length of a text in the metadata of a task that becomes a label."""
+_DIGEST = re.compile(r"[0-9a-f]{16,}")
 
 
 class Player:
@@ -198,12 +200,12 @@ def begun(run_id: str, planned: Planned) -> Episode:
 
 
 def _facts(task: Task) -> dict[str, str]:
-    """Return what the metadata of a task says in a few words, as labels: its category, area, mode."""
-    return {
-        name: value
-        for name, value in task.metadata.items()
-        if isinstance(value, str) and 0 < len(value) <= LONGEST_FACT and value.isprintable()
-    }
+    """Return what the metadata of a task says in a few words, as labels: its category, area, mode; never a digest."""
+    return {name: value for name, value in task.metadata.items() if isinstance(value, str) and _is_fact(value)}
+
+
+def _is_fact(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_FACT and text.isprintable() and not _DIGEST.fullmatch(text)
 
 
 async def record_lost(session: ExecutorSession, planned: Planned, error: EpisodeError) -> Episode:

@@ -4,18 +4,18 @@ import asyncio
 import hashlib
 import traceback
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from mesocosm.core.behaviour import LastReply
 from mesocosm.core.episode import Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted
+from mesocosm.core.failure import Cause, EpisodeError, InfrastructureError, RunAborted, ServiceError
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.message import Message
 from mesocosm.core.model import Capabilities, EpisodeView, ModelName, ModelReply, ModelRequest, ModelSettings, WireCall
@@ -41,6 +41,7 @@ from mesocosm.engine.recorder import Recorder
 from mesocosm.engine.retry import Callers, Retry, plausible
 from mesocosm.engine.unanswered_calls import UnansweredCalls
 
+T = TypeVar("T")
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 TRACEBACK_FRAMES = 12
@@ -198,6 +199,28 @@ class EpisodeContext:
         self._callers.world.answered()
         self._take(step, number, role)
         return step
+
+    async def reach(self, service: str, asked: Callable[[], Awaitable[T]]) -> T:
+        """Return what a service gives, and wait for one that is away as for a model. Raises ServiceError."""
+        endpoint = self._callers.service(service)
+        while True:
+            if endpoint.down:
+                with self._untimed():
+                    await endpoint.enter()
+            try:
+                found = await asked()
+            except ServiceError as error:
+                if not error.away:
+                    endpoint.left()
+                    raise
+                # Nothing was done, so nothing is done twice.
+                endpoint.failed(error, at_once=True)
+            except BaseException:
+                endpoint.left()
+                raise
+            else:
+                endpoint.answered()
+                return found
 
     async def hand_over(self) -> Step:
         """Give the model to the program behind the environment and wait for its end, which ends the episode."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from mesocosm.core.episode import FINISHED, Episode, EpisodeStatus
 from mesocosm.core.event import Kind
-from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted
+from mesocosm.core.failure import RULES, Boundary, Cause, EpisodeError, RunAborted, ServiceError
 from mesocosm.core.ports import Step
 from mesocosm.engine.recorder import Recorder
 
@@ -74,4 +74,6 @@ def write_end(episode: Episode, recorder: Recorder) -> None:
 
 def of_the_world(error: EpisodeError) -> bool:
     """Return whether the host of the episodes failed, not the episode: an adapter, a process, the model proxy."""
+    if isinstance(error, ServiceError):
+        return False
     return error.rule.pending and error.rule.boundary in {Boundary.ENVIRONMENT, Boundary.SANDBOX, Boundary.PROXY}

@@ -6,14 +6,16 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+import msgspec
+
 import mesocosm
 from mesocosm.core.failure import EpisodeError, Incompatible, RunAborted, UsageError
 from mesocosm.core.ids import digest, new_id
 from mesocosm.core.model import Capabilities, ModelName, ModelReply, ModelRequest, ReadsLogprobs
 from mesocosm.core.ports import Parts
 from mesocosm.core.redact import Redactor
-from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES
-from mesocosm.core.run import AgentSettings, Counts, Run, RunSpec
+from mesocosm.core.registry import AGENTS, MODELS, SOURCES, TECHNIQUES, option_roles
+from mesocosm.core.run import AgentSettings, BenchmarkRef, Counts, Run, RunSpec
 from mesocosm.core.signature import signature
 from mesocosm.core.source import reference_digest
 
@@ -79,9 +81,16 @@ async def closing(parts: Parts) -> AsyncIterator[Parts]:
         yield parts
 
 
+def located(ref: BenchmarkRef) -> BenchmarkRef:
+    """Return a reference to the same benchmark that is valid in every folder."""
+    locate = option_roles(ref.kind).located
+    return ref if locate is None else BenchmarkRef(ref.kind, *locate(ref.source, ref.options))
+
+
 def new_run(spec: RunSpec, parts: Parts, redactor: Redactor | None = None) -> Run:
-    """Return the record of a run that has not started."""
+    """Return the record of a run that has not started. It can be resumed in another folder."""
     info = parts.benchmark.info
+    spec = msgspec.structs.replace(spec, benchmark=located(spec.benchmark))
     command = [(redactor or Redactor()).text(word) for word in sys.argv]
     return Run(
         id=new_id(),

@@ -295,7 +295,8 @@ class EpisodeRecorder:
             self._largest = max(self._largest, call.reply.usage.total)
         self._judge_outcome(call)
         try:
-            self._context.forwarded(replace(call, call=replace(call.call, role=self.role)))
+            own = call.call.role == self.role
+            self._context.forwarded(call if own else replace(call, call=replace(call.call, role=self.role)))
         except (EpisodeError, RunAborted) as error:
             self._broken = self._broken or error
 

@@ -8,14 +8,15 @@ import msgspec
 
 from mesocosm.core.behaviour import Behaviour
 from mesocosm.core.episode import FINISHED, Episode, EpisodeKey
-from mesocosm.core.failure import UsageError
+from mesocosm.core.failure import Cause, UsageError
 from mesocosm.core.ids import digest
 from mesocosm.core.ports import Benchmark, EngineStore
 from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import RESCORING, BenchmarkRef, Run, RunSpec
-from mesocosm.core.score import Metric, Score
+from mesocosm.core.score import WHOLE, Metric, MetricResult, Score
 from mesocosm.core.task import Task
 from mesocosm.engine.assessment import assess
+from mesocosm.engine.conclusion import whole_metrics
 from mesocosm.engine.episode import grade
 from mesocosm.engine.metrics import PARTS, outcome, so_far
 from mesocosm.engine.plan import part_sizes, planned
@@ -75,7 +76,10 @@ async def rescore(
             save()
     save()
     run = store.runs.get(run.id)
+    before = _whole_numbers(run)
     run.metrics = so_far(run, store)
+    if not run.counts.pending:
+        await asyncio.to_thread(_add_whole, run, benchmark, store, before)
     run.provenance = {**run.provenance, "rescored_at": time.time()}
     del run.provenance[RESCORING]
     if not run.counts.pending:
@@ -93,8 +97,15 @@ def rescore_leased(run: Run, store: EngineStore, reference: BenchmarkRef | None 
     benchmark = SOURCES.get(reference.kind)(reference)
     owner = store.leases.owner()
     store.leases.take(run.id, owner)
+
+    async def rescored() -> Run:
+        try:
+            return await rescore(run, benchmark, store)
+        finally:
+            await benchmark.close()
+
     try:
-        return asyncio.run(rescore(run, benchmark, store))
+        return asyncio.run(rescored())
     finally:
         store.leases.release(run.id, owner)
 
@@ -114,11 +125,30 @@ def remeasure(run: Run, metrics: Sequence[Metric], store: EngineStore, spec: Run
     run.info = {**run.info, "metrics": msgspec.to_builtins(tuple(metrics)), PARTS: _same_parts(run, metrics)}
     rescored = {"rescored_at": time.time(), "rescored_with": digest(run.info["metrics"]), "graded_with": graded_with}
     run.provenance = {**run.provenance, **rescored}
-    run.metrics = so_far(run, store)
+    run.metrics = (*so_far(run, store), *_whole_numbers(run))
     if not run.counts.pending:
         run.status, run.error = outcome(run.metrics, run.spec.limits.max_missing)
     store.runs.save(run, terms=True)
     return store.runs.get(run.id)
+
+
+def _add_whole(run: Run, benchmark: Benchmark, store: EngineStore, before: Sequence[MetricResult]) -> None:
+    """Add the numbers of the whole run to its metrics. One that cannot be made again is missing, not gone."""
+    warnings: list[str] = []
+    numbers = whole_metrics(benchmark, run, store, warnings.append)
+    run.metrics += numbers or (tuple(map(_unmeasured, before)) if warnings else ())
+    run.warnings = tuple(dict.fromkeys((*run.warnings, *warnings)))
+
+
+def _whole_numbers(run: Run) -> tuple[MetricResult, ...]:
+    """Return the numbers of the whole run that its benchmark made of its episodes."""
+    return tuple(metric for metric in run.metrics if metric.aggregation == WHOLE)
+
+
+def _unmeasured(metric: MetricResult) -> MetricResult:
+    """Return a number of the whole run without its value."""
+    missing = {Cause.GRADER_ERROR.value: metric.n_planned}
+    return msgspec.structs.replace(metric, value=None, n_scored=0, n_tasks=0, missing=missing)
 
 
 def _same_parts(run: Run, metrics: Sequence[Metric]) -> dict[str, int]:

@@ -143,11 +143,15 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """The services that episodes of a run depend on, each with its own outage; without a judge, `judge` is `model`."""
+    """What episodes of a run depend on, each with its own outage; without a judge, `judge` is `model`.
+
+    `service` returns the endpoint of any further service by its name.
+    """
 
     model: Caller
     judge: Caller
     world: Endpoint
+    service: Callable[[str], Endpoint]
 
     def of(self, role: str) -> Caller:
         """Return the caller for calls of a program (AGENT) or of its graders (JUDGE)."""

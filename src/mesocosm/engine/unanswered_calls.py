@@ -120,8 +120,13 @@ class UnansweredCalls:
 
     @property
     def blamed(self) -> EpisodeError | None:
-        """The failure of the model's side that may have caused a failure of the program, None if there is none."""
-        return self.at_fault or self._first_lost
+        """The failure that may have caused a failure of the program, None if there is none.
+
+        It is one of the model's side, or the last call if its conversation was too long for the model.
+        """
+        last = self.failing
+        too_long = last if last is not None and last.cause is Cause.CONTEXT_OVERFLOW else None
+        return self.at_fault or self._first_lost or too_long
 
     @property
     def _first_lost(self) -> EpisodeError | None:

@@ -14,6 +14,7 @@ from mesocosm.benchmarks.requirements import lacks
 from mesocosm.core.episode import Episode
 from mesocosm.core.event import Kind
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, MesocosmError, RunAborted, UsageError
+from mesocosm.core.folder import without_folders
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.inherited import inherited
 from mesocosm.core.model import ModelSettings
@@ -26,11 +27,10 @@ from mesocosm.core.task import ROW, Task
 from mesocosm.guests.interpreter import GuestPython
 from mesocosm.guests.kinds import GuestKind
 from mesocosm.guests.messages import Described, GuestOutcome, GuestScore, GuestTask, OriginalSample
+from mesocosm.guests.places import FOLDER, OURS
 from mesocosm.guests.process import GuestCommand, GuestProcess
 from mesocosm.sandboxes.telemetry import OFF
 
-PYTHON = "python"
-"""Option of every guest: the path of its interpreter. It is not passed to the framework."""
 SCORES, ANSWER = "scores", "answer"
 """Keys in the terminal info of an episode that a guest played."""
 MOST_DEATHS = 3
@@ -50,7 +50,8 @@ class GuestBenchmark:
     def __init__(self, kind: GuestKind, ref: BenchmarkRef, python: GuestPython) -> None:
         self.kind = kind
         self.source = ref.source
-        self.arguments = {name: value for name, value in ref.options.items() if name != PYTHON}
+        self.arguments = {name: value for name, value in ref.options.items() if name not in OURS}
+        self._folder = str(ref.options.get(FOLDER, ""))
         self.python = python
         self._guest: GuestProcess | None = None
         self._ready: GuestProcess | None = None
@@ -85,7 +86,7 @@ class GuestBenchmark:
         told = self.described
         return BenchmarkInfo(
             id=told.id,
-            title=told.title,
+            title=_titled(told.title, self.kind.name),
             version=told.version,
             digest=told.digest,
             kind=self._kind,
@@ -97,7 +98,7 @@ class GuestBenchmark:
             oracle=told.oracle,
             card={
                 "framework": self.kind.title,
-                "source": f"{self.kind.name}:{self.source}",
+                "source": f"{self.kind.name}:{without_folders(self.source)}",
                 "packages": told.packages,
                 **told.card,
             },
@@ -106,6 +107,7 @@ class GuestBenchmark:
             agent=self._agent,
             max_tokens=told.max_tokens,
             logprobs=told.logprobs,
+            trials=told.trials,
         )
 
     _agent, _kind = "program", "command"
@@ -214,13 +216,15 @@ class GuestBenchmark:
 
         Raises UsageError if the source cannot be loaded, EpisodeError if the runner fails or there is none.
         """
+        _ = self.described
+        return self._original(base_url=base_url, key=key, model=model, limit=limit, trials=trials)
+
+    def _original(self, **asked: Any) -> list[OriginalSample]:
         found: list[OriginalSample] = []
 
         def heard(event: Mapping[str, Any]) -> None:
             found.append(msgspec.convert(event["sample"], OriginalSample))
 
-        _ = self.described
-        asked = {"base_url": base_url, "key": key, "model": model, "limit": limit, "trials": trials}
         self._started().tell("original", heard, **asked)
         return found
 
@@ -272,7 +276,8 @@ class GuestBenchmark:
     def _new(self) -> GuestProcess:
         variables = {**OFF, "PYTHONHASHSEED": "0", **inherited(os.environ)}
         title = f"of {self.kind.title}"
-        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, Path.cwd(), title))
+        folder = Path(self._folder) if self._folder and Path(self._folder).is_dir() else Path.cwd()
+        return GuestProcess(GuestCommand(self.python.path, self.kind.module, variables, folder, title))
 
     def _unloadable(self, error: EpisodeError) -> MesocosmError:
         """Return what a failed `describe` means: almost always a wrong name."""
@@ -359,14 +364,20 @@ class GuestEpisode:
         return _step(ended, redactor)
 
 
+def _titled(title: str, framework: str) -> str:
+    """Return a title that names the framework: names such as `gsm8k` are used by several."""
+    return f"{title[:-1]}, {framework})" if title.endswith(")") else f"{title} ({framework})"
+
+
 def _step(ended: GuestOutcome, redactor: Redactor) -> Step:
     late = {"reason": TIME_LIMIT} if ended.status == "timeout" else {}
     scores = msgspec.to_builtins(ended.scores)
     info = redactor.value({**ended.info, **late, ANSWER: ended.answer, SCORES: scores})
-    primary = next((score.value for score in ended.scores if score.value is not None), 0.0)
+    # The number of another score in place of a missing one would be a lie.
+    first = ended.scores[0].value if ended.scores else None
     return Step(
         Observation(redactor.value(ended.answer)),
-        reward=primary,
+        reward=first or 0.0,
         terminated=ended.status == "completed",
         truncated=ended.status != "completed",
         info=info,

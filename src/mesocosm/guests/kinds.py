@@ -3,7 +3,17 @@
 from dataclasses import dataclass
 
 from mesocosm.core.failure import UnknownName
-from mesocosm.core.registry import suggestion
+from mesocosm.core.registry import Located, OptionRoles, suggestion
+from mesocosm.guests.places import (
+    INCLUDED,
+    OURS,
+    ROWS,
+    inspect_place,
+    lm_eval_place,
+    python_place,
+    skyrl_place,
+    verifiers_place,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +23,8 @@ class GuestKind:
     `source` says what follows its name in `NAME:SOURCE`. `imports` are the modules that an interpreter must have,
     `requirements` what `guests install` installs, `python` the versions of Python that they support. `module` is the
     module of `inside/` that speaks for it. Environments of a `stepped` one are played step by step by our agents; the
-    others play their episodes by themselves.
+    others play their episodes by themselves. `local` options only say where files are; `located` gives them and a
+    source paths from the root.
     """
 
     name: str
@@ -24,6 +35,13 @@ class GuestKind:
     module: str
     python: str = ">=3.11"
     stepped: bool = False
+    local: frozenset[str] = OURS
+    located: Located = python_place
+
+    @property
+    def roles(self) -> OptionRoles:
+        """What options mean to code that handles runs of any kind."""
+        return OptionRoles(local=self.local, located=self.located)
 
 
 KINDS = {
@@ -36,6 +54,7 @@ KINDS = {
             ("inspect_ai",),
             ("inspect_ai>=0.3.285,<0.4", "inspect_evals>=0.26", "openai>=1.70"),
             "inspect_tasks",
+            located=inspect_place,
         ),
         GuestKind(
             "lm-eval",
@@ -44,6 +63,8 @@ KINDS = {
             ("lm_eval",),
             ("lm_eval>=0.4.13,<0.5",),
             "lm_eval_tasks",
+            local=OURS | {INCLUDED},
+            located=lm_eval_place,
         ),
         GuestKind(
             "verifiers",
@@ -52,6 +73,7 @@ KINDS = {
             ("verifiers",),
             ("verifiers>=0.4,<0.5", "uv"),
             "verifiers_tasksets",
+            located=verifiers_place,
         ),
         GuestKind(
             "gym",
@@ -88,6 +110,8 @@ KINDS = {
             ("skyrl_gym>=0.4,<0.5",),
             "skyrl_envs",
             stepped=True,
+            local=OURS | {ROWS},
+            located=skyrl_place,
         ),
     )
 }

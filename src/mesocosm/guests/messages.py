@@ -16,6 +16,7 @@ or `{"id": 1, "failed": {"cause", "message", "detail"}}`. A line of more than LO
 | `whole` | `infos`, those of all scored episodes | a list of WholeNumber, for a guest that `Described.whole` |
 | `leave` | `episode` | nothing: the environment of the episode is closed |
 | `original` | `base_url`, `key`, `model`, `limit`, `trials` | events `{"sample": OriginalSample}`, then nothing |
+| `original`, of a stepped one | `episodes`, a list of `{"seed" or "row", "actions"}` | the same |
 | `cancel` | `of` (a number) | nothing: the request of that number ends as failed, if it was not done |
 | `catalogue` | | events `{"entry": CatalogueEntry}`, then nothing |
 | `hello` | | `{"python": VERSION}`, once the framework has been imported |
@@ -25,7 +26,7 @@ allowed next. With `rival`, the opponent acts next, whom the judge of the run pl
 for one that the guest is to draw. Numbers under `scores` of the last `info` are scores of the episode.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -60,10 +61,10 @@ class Described(msgspec.Struct, frozen=True):
 
     `digest` covers the source, the version of its package, the arguments and the content of the data. `metrics` may be
     empty for a benchmark that `discovers` them. `tasks` is their number, None where any seed is a task. `needs` names
-    what this machine must have (`docker`). `packages` are versions by name. `max_tokens` and `logprobs` are as in
-    BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run from;
-    empty if there are none. The agent plays each of the `roles` in a conversation of its own; the info of a step names
-    the one that acts next under `active_role`.
+    what this machine must have (`docker`). `packages` are versions by name. `max_tokens`, `logprobs` and `trials` are
+    as in BenchmarkInfo. `whole` is the key in the infos of episodes of what the guest makes numbers of the whole run
+    from; empty if there are none. The agent plays each of the `roles` in a conversation of its own; the info of a step
+    names the one that acts next under `active_role`.
     """
 
     id: str
@@ -89,6 +90,7 @@ class Described(msgspec.Struct, frozen=True):
     roles: tuple[str, ...] = ()
     card: dict[str, Any] = {}
     notices: tuple[str, ...] = ()
+    trials: Annotated[int, msgspec.Meta(ge=1)] = 1
 
 
 class GuestTask(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from mesocosm.environments.contract import Contract
 from mesocosm.environments.scoring import field_score, reward_score
 from mesocosm.environments.seeds import seed_count, seed_tasks
 from mesocosm.guests.benchmark import MOST_DEATHS, GuestBenchmark
+from mesocosm.guests.messages import OriginalSample
 from mesocosm.guests.opponent import Opponent
 from mesocosm.guests.process import GuestProcess
 
@@ -60,6 +61,14 @@ class SteppedGuest(GuestBenchmark):
             roles = {"technique_id": "multi-agent", "params": {"roles": list(self.described.roles)}}
             info = msgspec.structs.replace(info, vow={"techniques": [roles]})
         return info if info.metrics else msgspec.structs.replace(info, metrics=(MEAN_REWARD,), discovers=False)
+
+    def scripted(self, episodes: Sequence[Mapping[str, Any]]) -> list[OriginalSample]:
+        """Let the bare loop of the library play recorded actions (`seed` or `row`, `actions`). Blocks.
+
+        Raises UsageError if the source cannot be loaded, EpisodeError if the guest fails.
+        """
+        _ = self.described
+        return self._original(episodes=episodes)
 
     def count(self, selection: Selection) -> int:
         """Return the number of tasks that `selection` selects."""

@@ -35,6 +35,7 @@ from mesocosm.core.foreign import read_json
 from mesocosm.core.group import Outcome, OutcomeStatus, RunGroup
 from mesocosm.core.ids import digest_bytes
 from mesocosm.core.run import Run
+from mesocosm.interop.places import shared
 
 FORMAT = "mesocosm-bundle"
 VERSION = 1
@@ -119,7 +120,7 @@ def write_bundle(file: BinaryIO, runs: Sequence[BundledRun], *, stable: bool = F
             if stable:
                 record = msgspec.structs.replace(record, holder=None, stop_requested=False, heartbeat_at=None)
             place = f"runs/{record.id}"
-            bundle.write(f"{place}/run.json", msgspec.json.encode(record))
+            bundle.write(f"{place}/run.json", msgspec.json.encode(shared(record)))
             bundle.write_lines(f"{place}/entries.jsonl", run.entries())
             bundle.write_lines(f"{place}/blobs.jsonl", run.blobs())
             bundle.write_lines(f"{place}/artifacts.jsonl", run.artifacts())

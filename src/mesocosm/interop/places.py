@@ -1,4 +1,4 @@
-"""Restrict the file paths in an imported run to those below the local results directory.
+"""File paths in runs that come from other machines, or go there.
 
 An imported run may name any file of this machine, and a download would copy it.
 """
@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from mesocosm.core.folder import without_folders
 from mesocosm.core.registry import SOURCES, option_roles
 from mesocosm.core.run import Run
 
@@ -22,6 +23,22 @@ def settled(run: Run, results: Path) -> Run:
         return run
     reference = msgspec.structs.replace(benchmark, options=options)
     return msgspec.structs.replace(run, spec=msgspec.structs.replace(run.spec, benchmark=reference))
+
+
+def shared(run: Run) -> Run:
+    """Return a run to give away: its source by its name, without options that say where files of this machine are."""
+    ref, roles = run.spec.benchmark, option_roles(run.spec.benchmark.kind)
+    if roles.located is None:
+        return run
+    options = {name: value for name, value in ref.options.items() if name not in roles.local or not _names_file(value)}
+    reference = msgspec.structs.replace(ref, source=without_folders(ref.source), options=options)
+    return msgspec.structs.replace(run, spec=msgspec.structs.replace(run.spec, benchmark=reference))
+
+
+def _names_file(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_names_file, value))
+    return isinstance(value, str) and value.startswith("/")
 
 
 def _below(value: Any, home: Path) -> bool:

@@ -11,7 +11,7 @@ import msgspec
 
 from mesocosm.mcp.address import ServerAddress
 from mesocosm.mcp.connection import McpConnection
-from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
+from mesocosm.mcp.errors import CallRefused, ProtocolBroken, ServerAway, ServerEnded, ServerSilent, ServerUnreachable
 from mesocosm.mcp.message import (
     METHOD_NOT_FOUND,
     TIMEOUT_S,
@@ -87,13 +87,13 @@ class McpClient:
             answer = await connection.request("initialize", offer, max(self._seconds, START_S))
         except ServerSilent as error:
             said = str(error).removeprefix(f"MCP server {shown} ")
-            raise ServerUnreachable(shown, said, stderr=error.stderr) from error
+            raise ServerAway(shown, said, stderr=error.stderr) from error
         except CallRefused as error:
             raise ServerUnreachable(shown, f"refuses to begin: {error.said}") from error
         except ServerEnded as error:
             # Nothing was asked of it yet, so it never was there.
             said = str(error).removeprefix(f"MCP server {shown} ")
-            raise ServerUnreachable(shown, said, stderr=error.stderr) from error
+            raise ServerAway(shown, said, stderr=error.stderr) from error
         version = answer.get("protocolVersion") if isinstance(answer, dict) else None
         if version not in VERSIONS:
             known = ", ".join(VERSIONS)

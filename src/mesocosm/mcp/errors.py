@@ -4,8 +4,10 @@ Exceptions::
 
     McpError
     ├── ServerUnreachable   it cannot be started or reached
-    │   └── AccessRefused   it wants a credential, or refuses the one that it got
+    │   ├── AccessRefused   it wants a credential, or refuses the one that it got
+    │   └── ServerAway      it does not answer now, and has done nothing of what was asked
     ├── ServerEnded         the process or the session ended while an answer was awaited
+    │   └── SessionLost     it knows nothing of the session any more, and has done nothing of what was asked
     ├── ServerSilent        no answer within the timeout
     ├── ProtocolBroken      what it sent breaks the protocol, or is too large
     └── CallRefused         it answered with a JSON-RPC error; the connection lives on
@@ -31,8 +33,16 @@ class AccessRefused(ServerUnreachable):
     """The server wants a credential, or refuses the one that it got."""
 
 
+class ServerAway(ServerUnreachable):
+    """The server does not answer now. It has done nothing of what was asked, which may be asked again."""
+
+
 class ServerEnded(McpError):
     """The process or the session ended while an answer was awaited."""
+
+
+class SessionLost(ServerEnded):
+    """The server knows nothing of the session any more, as after a restart, and has not done what was asked."""
 
 
 class ServerSilent(McpError):

@@ -13,7 +13,16 @@ from mesocosm.http.errors import ConnectFailed, HttpError, InvalidRequest, Respo
 from mesocosm.mcp import message
 from mesocosm.mcp.address import ServerAddress, expanded
 from mesocosm.mcp.connection import MessageReader, named, reply_to
-from mesocosm.mcp.errors import AccessRefused, McpError, ProtocolBroken, ServerEnded, ServerSilent, ServerUnreachable
+from mesocosm.mcp.errors import (
+    AccessRefused,
+    McpError,
+    ProtocolBroken,
+    ServerAway,
+    ServerEnded,
+    ServerSilent,
+    ServerUnreachable,
+    SessionLost,
+)
 from mesocosm.mcp.message import MOST_BYTES, RpcMessage
 
 if TYPE_CHECKING:
@@ -22,6 +31,8 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 LEAVE_S = 2.0
 """Seconds for the server to take note of the end of a session."""
+_AWAY = frozenset({502, 503})
+"""Statuses of a proxy whose server does not answer, and of a server that is not ready."""
 _LONGEST_SAID = 300
 
 
@@ -149,16 +160,19 @@ class HttpConnection:
                 if one.error is not None and one.error.message:
                     body = one.error.message
         said = " ".join(body.split())[:_LONGEST_SAID]
-        if status == 404 and self._session:
-            return ServerEnded(shown, f"has ended the session (status 404 to {method})")
-        return ServerUnreachable(shown, f"answers {method} with status {status}{f': {said}' if said else ''}")
+        # 404 is what the protocol says; some servers say that the request is bad.
+        if self._session and (status == 404 or (status == 400 and "session" in body.lower())):
+            return SessionLost(shown, f"has ended the session (status {status} to {method})")
+        kind = ServerAway if status in _AWAY else ServerUnreachable
+        return kind(shown, f"answers {method} with status {status}{f': {said}' if said else ''}")
 
     def _lost(self, error: HttpError, method: str) -> McpError:
         shown = self._reader.shown
         if isinstance(error, ResponseTooLarge):
             return ProtocolBroken(shown, f"sent a message of more than {MOST_BYTES:,} bytes")
         if isinstance(error, ConnectFailed | InvalidRequest):
-            return ServerUnreachable(shown, f"cannot be reached: {self._reader.text(error.cause)}")
+            kind = ServerAway if isinstance(error, ConnectFailed) else ServerUnreachable
+            return kind(shown, f"cannot be reached: {self._reader.text(error.cause)}")
         if isinstance(error, Timeout):
             return ServerSilent(shown, f"did not answer {method}: {error.cause}")
         return ServerEnded(shown, f"broke off the connection during {method}: {self._reader.text(error.cause)}")

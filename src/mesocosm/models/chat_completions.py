@@ -95,7 +95,9 @@ def _image(image: Image) -> dict[str, Any]:
 
 
 def _arguments(call: ToolCall) -> str:
-    return call.arguments if isinstance(call.arguments, str) else _encode(call.arguments).decode()
+    """Return arguments as the text of an object. Servers refuse each conversation that has other ones in its past."""
+    given = call.arguments if isinstance(call.arguments, dict) else {"input": call.arguments}
+    return _encode(given).decode()
 
 
 def wire_tools(tools: Sequence[Tool]) -> list[dict[str, Any]]:

@@ -35,7 +35,9 @@ _NO_MODEL = re.compile(
     re.IGNORECASE,
 )
 _WRONG_KEY = re.compile(r"api[ _]key (not valid|expired)|API_KEY_INVALID", re.IGNORECASE)
-_OWN_OUTPUT = re.compile(r"json_validate_failed|model produced output that does not match", re.IGNORECASE)
+_OWN_OUTPUT = re.compile(
+    r"json_validate_failed|model produced output that does not match|failed to parse tool call arguments", re.IGNORECASE
+)
 """What Groq and llama.cpp say when they refuse not the request but what their model wrote."""
 _TAG = re.compile(r"<[^>]*>")
 _WRONG_ADDRESS = frozenset({301, 302, 303, 307, 308, 404, 405, 410})

@@ -30,11 +30,12 @@ _STATUS = {
     Cause.REFUSED: 400,
     Cause.BUDGET: 403,
 }
-_CODES = {
+CODES = {
     Cause.BUDGET: "budget_exceeded",
     Cause.CONTEXT_OVERFLOW: "context_length_exceeded",
     Cause.REFUSED: "content_filter",
 }
+"""What an error is called by its cause, in words that clients of OpenAI know."""
 
 
 async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: ModelSettings, reply: ProxyReply) -> None:
@@ -59,7 +60,7 @@ async def answer(api: Api, asked: Asked, recorder: ModelRecorder, settings: Mode
         status = _STATUS.get(error.cause, 502)
         if error.cause is not Cause.BUDGET:
             failed(status, str(error), error.cause)
-        await reply.send(status, _encode(api.error(status, str(error), _CODES.get(error.cause, ""))), FINAL)
+        await reply.send(status, _encode(api.error(status, str(error), CODES.get(error.cause, ""))), FINAL)
         return
     except asyncio.CancelledError:
         failed(GONE, "the program closed the connection")

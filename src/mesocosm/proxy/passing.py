@@ -24,12 +24,17 @@ from mesocosm.http.errors import HttpError, Timeout
 from mesocosm.http.response import Response
 from mesocosm.http.retry_after import retry_after
 from mesocosm.proxy.api import LIMITS, Api, Asked, Assembler, Fields, object_in, part, read_fields, status_in
+from mesocosm.proxy.asking import CODES
 from mesocosm.proxy.server import JSON, ClientDisconnected, ProxyReply, ProxyRequest
 
 if TYPE_CHECKING:
     from mesocosm.http.transport import StreamedResponse
 
 _encode = msgspec.json.Encoder().encode
+NOTHING_WRITTEN = 1
+"""The limit of a request that only asks how probable its own text is."""
+UNMEASURED = "x-mesocosm-cause"
+"""Header of a refusal that tells the program why there is no number."""
 CHARACTERS_PER_TOKEN = 4
 """For estimating the tokens of a call if its server does not count them."""
 
@@ -57,6 +62,8 @@ class Passage:
     started: float = field(default_factory=time.perf_counter)
     recorded: bool = False
     tries: int = 1
+    sent: Fields = field(default_factory=dict)
+    """The fields that replaced those of the program."""
 
     async def again(self, status: int, error: str, headers: Mapping[str, str]) -> bool:
         """Wait and return True if a failed attempt may be retried; otherwise return False."""
@@ -96,15 +103,17 @@ class Passage:
         latency = time.perf_counter() - self.started
         if reply is not None:
             # The prompt is recorded already.
-            reply = replace(reply, text=reply.text.removeprefix(self.asked.echoed)) if self.asked.echoed else reply
+            text = reply.text.removeprefix(self.asked.echoed)
             usage, estimated = reply.usage, not reply.usage.total
             if estimated:
-                usage = _estimate(self.asked, reply)
+                usage = _estimate(self.asked, replace(reply, text=text))
             if usage.cost_usd is None:
                 usage = self.model.priced(usage, reply.written)
             name = reply.model or self.model.upstream.model
-            reply = replace(reply, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model)
-        self.recorder.forwarded(Forwarded(self.asked.call, self.asked.messages, reply, status, error, latency, cause))
+            found = {"usage": usage, "latency_s": latency, "model": name, "estimated": estimated, "served": reply.model}
+            reply = replace(reply, text=text, **found)
+        call = replace(self.asked.call, sent=self.sent)
+        self.recorder.forwarded(Forwarded(call, self.asked.messages, reply, status, error, latency, cause))
 
 
 class Passing:
@@ -239,7 +248,7 @@ class Passing:
         put: Fields = {**settings, "model": self.upstream.model}
         if isinstance(effort := put.get("reasoning"), dict) and isinstance(asked.data.get("reasoning"), dict):
             put["reasoning"] = {**asked.data["reasoning"], **effort}
-        passage.asked = replace(asked, call=replace(asked.call, sent=put))
+        passage.sent = put
         if counted:
             options = asked.data.get("stream_options")
             put = {**put, "stream_options": {**(options or {}), "include_usage": True}}
@@ -327,7 +336,8 @@ class Passing:
         if status == 200:
             said = _read(passage.api, body)
         if said is not None:
-            said = replace(said, usage=said.usage.charged(headers))
+            usage = said.usage.charged(headers)
+            said = said if usage is said.usage else replace(said, usage=usage)
         else:
             error = _words(passage, status, body)
             # Gateways put errors into a 200.
@@ -336,10 +346,19 @@ class Passing:
                 refused = self._refusal(passage, named, headers, body)
                 error, cause = str(refused), refused.cause
         passage.record(said, status, error, cause)
-        await reply.send(status, body, {**_returned(headers), **passage.final})
+        if cause is Cause.CONTEXT_OVERFLOW and self.upstream.protocol == "openai":
+            body = _named(body, CODES[cause])
+        final = {**passage.final, UNMEASURED: cause.value} if cause is Cause.VALUE_MISSING else passage.final
+        await reply.send(status, body, {**_returned(headers), **final})
 
     def _refusal(self, passage: Passage, status: int, headers: Mapping[str, str], body: bytes) -> EpisodeError:
-        return self._model.refusal(passage.api.path, status, headers, body, self._settings.max_tokens)
+        scored = passage.asked.scored
+        limit = NOTHING_WRITTEN if scored else self._settings.max_tokens
+        error = self._model.refusal(passage.api.path, status, headers, body, limit)
+        if scored and error.cause is Cause.CONTEXT_OVERFLOW:
+            # Nothing was asked of the model that it could have done better: there is just no number.
+            return EpisodeError(Cause.VALUE_MISSING, f"the text is too long for the model to rate it: {error}")
+        return error
 
     async def _failed(self, passage: Passage, assembler: Assembler, error: HttpError, reply: ProxyReply) -> None:
         message = _error_text(error)
@@ -363,6 +382,21 @@ class Passing:
         """Return `body` with our key redacted; some servers repeat it in their errors."""
         key = self.upstream.key
         return body.replace(key.encode(), b"[key]") if len(key) > 4 else body
+
+
+def _named(body: bytes, code: str) -> bytes:
+    """Return the body of an error with the code that clients know, unless the server itself has given it a name.
+
+    Clients end a conversation that is too long by that code alone. Gateways and local servers tell it in other words.
+    """
+    fields = object_in(body)
+    error = fields.get("error")
+    if not isinstance(error, dict):
+        return body
+    own = error.get("code")
+    if isinstance(own, str) and own and not own.isdecimal():
+        return body
+    return _encode({**fields, "error": {**error, "code": code}})
 
 
 def _estimate(asked: Asked, reply: ModelReply) -> Usage:

@@ -1,9 +1,9 @@
 """An episode in memory for testing agents: scripted replies and observations, and a record of what the agent did."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from mesocosm.core.event import Kind
 from mesocosm.core.info import BenchmarkInfo
@@ -12,6 +12,8 @@ from mesocosm.core.ports import Environment, Observation, Step
 from mesocosm.core.proxy import ProxyAddress
 from mesocosm.core.space import Space, parse_space
 from mesocosm.core.task import Task
+
+T = TypeVar("T")
 
 Said = str | ModelReply | Exception
 """A scripted reply; an exception is raised."""
@@ -161,6 +163,11 @@ class MemoryContext:
     def address(self) -> AbstractAsyncContextManager[ProxyAddress]:
         """Raise NotImplementedError: the scripted replies are not served at an address."""
         raise NotImplementedError("this context serves no model at an address; test with mesocosm.testing.model_server")
+
+    async def reach(self, service: str, asked: Callable[[], Awaitable[T]]) -> T:
+        """Return what a service gives; nothing is waited for."""
+        del service
+        return await asked()
 
     async def hand_over(self) -> Step:
         """Raise NotImplementedError: there is no program here."""

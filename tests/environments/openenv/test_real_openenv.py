@@ -78,7 +78,7 @@ async def environment(benchmark: OpenEnvBenchmark) -> AsyncIterator[Environment]
 
 def test_its_facts_are_read(url: str) -> None:
     info = open_openenv(BenchmarkRef("openenv", url, {})).info
-    assert (info.id, info.title, info.version, info.description) == ("counting_env", "Counting", "1.0.0", "")
+    assert (info.id, info.title, info.version, info.description) == ("counting_env", "Counting (openenv)", "1.0.0", "")
 
 
 async def test_an_episode_is_played(environment: Environment) -> None:

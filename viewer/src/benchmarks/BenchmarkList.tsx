@@ -51,8 +51,9 @@ function Name({ benchmark, covered = false }: { benchmark: Benchmark; covered?: 
         <bdi>{title || id}</bdi>
       </Link>
       <span className={styles.second}>
-        {covered && coverage.state !== 'never' && `${word}, ${numbers}: `}
-        <bdi>{description.slice(0, 300) || id}</bdi>
+        {covered && coverage.state !== 'never' && `${[word, numbers].filter(Boolean).join(', ')}: `}
+        {/* A description may begin with a heading of Markdown. */}
+        <bdi>{description.replace(/^#+\s+/, '').slice(0, 300) || id}</bdi>
       </span>
     </span>
   )

@@ -25,8 +25,9 @@ export function FrameworkBenchmarks({ q }: { q: string }) {
   })
   if (data === undefined || (data.found === 0 && q !== '')) return null
   const here = data.frameworks.filter(({ benchmarks }) => benchmarks !== null)
-  const note =
-    here.length === 0 ? undefined : `${plural(data.found, 'benchmark')} of ${here.map(({ title }) => title).join(', ')}`
+  const asked = here.map(({ title }) => title).join(', ')
+  const found = q === '' ? `${plural(data.found, 'benchmark')} of` : `${plural(data.found, 'match', 'matches')} in`
+  const note = here.length === 0 ? undefined : `${found} ${asked}`
   return (
     <Panel title="Other frameworks" note={note} flush={data.items.length > 0}>
       {data.items.length === 0 ? (
@@ -36,7 +37,7 @@ export function FrameworkBenchmarks({ q }: { q: string }) {
         </p>
       ) : (
         <>
-          <Rows items={data.items} />
+          <Rows items={data.items} frameworks={data.frameworks} />
           {data.found > data.items.length && (
             <div className={styles.more}>
               <Button onClick={() => setLimit(Math.min(limit * MORE, 1_000))}>Show more</Button>
@@ -48,7 +49,13 @@ export function FrameworkBenchmarks({ q }: { q: string }) {
   )
 }
 
-function Rows({ items }: { items: readonly Schema<'FrameworkBenchmark'>[] }) {
+interface RowsProps {
+  items: readonly Schema<'FrameworkBenchmark'>[]
+  frameworks: readonly Schema<'Framework'>[]
+}
+
+function Rows({ items, frameworks }: RowsProps) {
+  const titles = new Map(frameworks.map(({ name, title }) => [name, title]))
   return (
     <PlainTable label="Benchmarks of other frameworks" className={styles.table}>
       <thead>
@@ -68,11 +75,17 @@ function Rows({ items }: { items: readonly Schema<'FrameworkBenchmark'>[] }) {
               </span>
               <span className={styles.second} data-full={description.slice(0, 1_000)}>
                 <bdi>{description.slice(0, 200)}</bdi>
-                {licence !== '' && ` ${licence}`}
+              </span>
+              <span className={styles.origin}>
+                {[titles.get(run.split(':')[0] ?? ''), licence].filter(Boolean).join(' · ')}
               </span>
             </th>
-            <td data-numeric>{tasks === null ? '–' : count(tasks)}</td>
-            <td>{needs.join(', ') || '–'}</td>
+            <td data-numeric data-label="Tasks" data-none={tasks === null || undefined}>
+              {tasks === null ? '–' : count(tasks)}
+            </td>
+            <td data-label="Needs" data-none={needs.length === 0 || undefined}>
+              {needs.join(', ') || '–'}
+            </td>
             <td>
               <Command>{`mesocosm bench run ${run} -m MODEL`}</Command>
             </td>

@@ -21,8 +21,15 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
   // The page of a sample tells these where it shows what came of it.
   const sample = isRollout(episode.run)
   const primary = episode.run.primary?.name
-  const shown = sample ? episode.scores.filter(({ name }) => name === primary) : episode.scores
+  const first = (name: string) => name === primary || `mean_${name}` === primary
+  const shown = sample
+    ? episode.scores.filter(({ name }) => name === primary)
+    : episode.scores
+        .filter(({ name, value }) => name !== 'steps' || value !== episode.steps)
+        .toSorted((a, b) => Number(first(b.name)) - Number(first(a.name)))
   const scores = shown.slice(0, MOST_SCORES)
+  // A program plays an episode in one step, whose reward is a score again.
+  const played = !sample && episode.run.agent !== 'program'
   return (
     <>
       <dl className={styles.facts}>
@@ -36,11 +43,14 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             </span>
           </Fact>
         )}
-        {episode.total_reward !== null && !sample && (
-          <Fact label="Reward">
-            <Num value={episode.total_reward} />
-          </Fact>
-        )}
+        {episode.total_reward !== null &&
+          episode.steps > 0 &&
+          played &&
+          !scores.some(({ name }) => name === 'reward') && (
+            <Fact label="Reward">
+              <Num value={episode.total_reward} />
+            </Fact>
+          )}
         {!sample && (
           <Fact label="Steps">
             <Num value={episode.steps} form={count} />
@@ -55,7 +65,7 @@ export function EpisodeFacts({ episode }: { episode: Schema<'EpisodeDetail'> }) 
             <Num value={episode.retries} form={count} />
           </Fact>
         )}
-        {!sample && (
+        {!sample && (episode.seed !== null || played) && (
           <Fact label="Seed">
             <span className={styles.seed}>{episode.seed ?? '–'}</span>
           </Fact>

@@ -54,7 +54,7 @@ export function EventBody(props: EventRowProps): ReactNode {
       return <ToolCallView call={{ ...call, result: resultOf(eventAt, row) }} highlight={highlight} />
     }
     case 'step_result':
-      return <StepResultBody event={event} highlight={highlight} />
+      return <StepResultBody row={row} event={event} eventAt={eventAt} highlight={highlight} />
     case 'retry':
       return <RetryBody event={event} highlight={highlight} />
     case 'error':

@@ -1,3 +1,5 @@
+import { ContentView } from '../renderers/ContentView'
+import { gridOf } from '../renderers/grid'
 import { JsonTree } from '../renderers/JsonTree'
 import { Marked } from '../renderers/Marked'
 import { FieldValue } from './FieldValue'
@@ -39,7 +41,9 @@ export function FieldList({ fields, highlight }: FieldListProps) {
           <p className={styles.groupName}>
             <Marked text={name.replaceAll('_', ' ')} highlight={highlight} />
           </p>
-          {isFlat(value) ? (
+          {gridOf(value) ? (
+            <ContentView data={value} type="" />
+          ) : isFlat(value) ? (
             <FieldList fields={value} highlight={highlight} />
           ) : (
             <JsonTree value={value} highlight={highlight} label={name} />
@@ -53,7 +57,13 @@ export function FieldList({ fields, highlight }: FieldListProps) {
 function isSmall(value: unknown): boolean {
   if (typeof value === 'string') return value.length <= 120
   if (typeof value !== 'object') return true
+  if (Array.isArray(value)) return isLine(value)
   return value !== null && Object.keys(value).length === 0
+}
+
+/** Whether a list can be read on a line. */
+function isLine(list: readonly unknown[]): boolean {
+  return list.every((one) => typeof one !== 'object') && JSON.stringify(list).length <= 80
 }
 
 function isFlat(value: unknown): value is Record<string, unknown> {

@@ -1,12 +1,14 @@
+import { plural } from '../format'
 import { Badge } from '../parts/Badge'
 import { Button } from '../parts/Button'
 import { Duration } from '../parts/Duration'
 import { Money } from '../parts/Money'
+import { Num } from '../parts/Num'
 import { Tokens } from '../parts/Tokens'
 import { Marked } from '../renderers/Marked'
 import { TextView } from '../renderers/TextView'
 import { ToolCallView } from '../renderers/ToolCallView'
-import { toolCallOf } from '../renderers/talk'
+import { isObject, toolCallOf } from '../renderers/talk'
 import { spells } from '../renderers/turn'
 import { type EventAt, type EventDocument, numberIn, payloadOf, spent, textIn } from './events'
 import { Reasoning } from './Reasoning'
@@ -26,7 +28,8 @@ export function ModelCallBody(props: ModelCallBodyProps) {
   const payload = payloadOf(event)
   const { prompt, completion, cost } = spent(event)
   // A reply that is nothing but the action is told by the action, right below.
-  const text = isAction(props) ? '' : textIn(payload, 'text')
+  const read = readOf(payload)
+  const text = isAction(props) || read !== null ? '' : textIn(payload, 'text')
   const reasoning = textIn(payload, 'reasoning')
   const calls = Array.isArray(payload.tool_calls)
     ? payload.tool_calls.map(toolCallOf).filter((call) => call !== null)
@@ -41,7 +44,10 @@ export function ModelCallBody(props: ModelCallBodyProps) {
         // biome-ignore lint/suspicious/noArrayIndexKey: a call may lack an id
         <ToolCallView key={index} call={call} highlight={highlight} />
       ))}
-      {!textIn(payload, 'text') && !reasoning && !calls.length && <p className={styles.since}>empty reply</p>}
+      {read !== null && <p className={styles.since}>asked how probable the text above is</p>}
+      {!textIn(payload, 'text') && read === null && !reasoning && !calls.length && (
+        <p className={styles.since}>empty reply</p>
+      )}
       <p className={styles.facts}>
         <span>
           <Marked text={textIn(payload, 'model')} />
@@ -49,6 +55,11 @@ export function ModelCallBody(props: ModelCallBodyProps) {
         {(prompt > 0 || completion > 0) && (
           <span data-tip="prompt and completion tokens">
             <Tokens value={prompt} /> → <Tokens value={completion} /> tokens
+          </span>
+        )}
+        {read !== null && (
+          <span data-tip={`The sum over ${plural(read.tokens, 'token')}, the first of the text left out`}>
+            log-probability <Num value={read.total} />
           </span>
         )}
         <Duration seconds={numberIn(payload, 'latency_s')} />
@@ -70,6 +81,15 @@ export function ModelCallBody(props: ModelCallBodyProps) {
       </p>
     </>
   )
+}
+
+/** What a call that was to read a text, not to reply, tells of it; null for any other call. */
+function readOf(payload: Record<string, unknown>): { tokens: number; total: number } | null {
+  const { logprobs, request } = payload
+  if (!isObject(logprobs) || !isObject(request) || request.echo !== true) return null
+  if ((numberIn(request, 'max_tokens') ?? 0) > 1) return null
+  const [tokens, total] = [numberIn(logprobs, 'read'), numberIn(logprobs, 'read_total')]
+  return tokens === null || total === null ? null : { tokens, total }
 }
 
 /** Tool calls between a reply and the action that it is. */

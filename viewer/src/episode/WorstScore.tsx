@@ -5,7 +5,7 @@ import styles from './head.module.css'
 /** A score that the agent's own failure took: the worst value, where the metric has one. */
 export function WorstScore({ name, runId }: { name: string; runId: string }) {
   const { data } = useDocument('/api/runs/{run_id}', { params: { run_id: runId } })
-  const metric = data?.metrics.find((one) => one.name === name)
+  const metric = data?.metrics.find((one) => one.name === name || one.name === `mean_${name}`)
   // The run counts failures as worst in every metric that has a worst value.
   if (metric && metric.n_worst === 0 && metric.worst_value === null) {
     return (

@@ -1,8 +1,9 @@
 import { useMemo } from 'react'
 import { Board } from './Board'
+import { FieldsView } from './FieldsView'
 import { blocksOf, boardText, framedGrid, type Grid, gridOf } from './grid'
-import { JsonTree } from './JsonTree'
 import styles from './layout.module.css'
+import { legalOf } from './scene'
 import { TextView } from './TextView'
 
 interface BoardViewProps {
@@ -26,7 +27,7 @@ export function BoardView({ data, before, large, highlight, named = false }: Boa
         const key = `${index}`
         if (part.grid) return <Board key={key} grid={part.grid} before={old[boards++]} large={large} />
         if (part.text !== undefined) return <TextView key={key} text={part.text} highlight={highlight} />
-        return <JsonTree key={key} value={part.value} highlight={highlight} />
+        return part.rest && <Rest key={key} rest={part.rest} highlight={highlight} />
       })}
     </div>
   )
@@ -35,7 +36,14 @@ export function BoardView({ data, before, large, highlight, named = false }: Boa
 interface Part {
   grid?: Grid
   text?: string
-  value?: unknown
+  rest?: Record<string, unknown>
+}
+
+/** What an object says beside its board. */
+function Rest({ rest, highlight }: { rest: Record<string, unknown>; highlight?: string }) {
+  const legal = legalOf(rest.legal_actions)
+  const { legal_actions: _legal, ...others } = rest
+  return <FieldsView fields={legal === null ? rest : others} legal={legal} highlight={highlight} />
 }
 
 function partsOf(data: unknown, named: boolean): Part[] {
@@ -48,5 +56,5 @@ function partsOf(data: unknown, named: boolean): Part[] {
   if (grid) return [{ grid }]
   const framed = framedGrid(data, named)
   if (!framed) return []
-  return Object.keys(framed.rest).length ? [{ grid: framed.grid }, { value: framed.rest }] : [{ grid: framed.grid }]
+  return Object.keys(framed.rest).length ? [{ grid: framed.grid }, { rest: framed.rest }] : [{ grid: framed.grid }]
 }

@@ -2,7 +2,7 @@ import { useMemo, useState } from 'react'
 import { bytes, count } from '../format'
 import { TextButton } from '../parts/TextButton'
 import { AnsiText } from './AnsiText'
-import { hasColours } from './ansi'
+import { coloursOfWords, hasColours } from './ansi'
 import { blocksOf } from './grid'
 import { LongText } from './LongText'
 import { countLines, head, tail } from './lines'
@@ -26,7 +26,7 @@ const SHOWN_IN_FLOW = 20_000
 
 /** Text as it was written: folded when long, in a window of its own when very long. */
 export function TextView({
-  text,
+  text: written,
   mono = false,
   highlight = '',
   open = false,
@@ -35,12 +35,14 @@ export function TextView({
 }: TextViewProps) {
   const [unfolded, setUnfolded] = useState(open)
   const [colours, setColours] = useState(true)
-  const inColour = useMemo(() => hasColours(text), [text])
+  const drawing = useMemo(() => coloursOfWords(written), [written])
+  const text = colours ? drawing : written
+  const inColour = useMemo(() => hasColours(drawing), [drawing])
   const part = useMemo(() => (keep === 'head' ? head : tail)(text, lines, 100 * lines), [text, lines, keep])
   const long = part.length < text.trimEnd().length
   const total = useMemo(() => (long ? countLines(text) : 0), [long, text])
   const shown = unfolded || !long ? text : part
-  const drawn = useMemo(() => mono || blocksOf(text) !== null, [mono, text])
+  const drawn = useMemo(() => mono || drawing !== written || blocksOf(written) !== null, [mono, drawing, written])
   const className = drawn ? `${styles.text} ${styles.mono}` : styles.text
   if (text === '') return <p className={styles.empty}>empty text</p>
   return (

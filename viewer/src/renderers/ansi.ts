@@ -10,6 +10,15 @@ const COLOURS = ['black', 'red', 'green', 'yellow', 'blue', 'magenta', 'cyan', '
 const SEQUENCE = /\u001b\[([0-9;]*)m/g
 const OTHER_SEQUENCES = /\u001b\[[0-9;?]*[A-LN-Zac-ln-z]/g
 
+const IN_WORDS = /<(red|green|yellow|blue|magenta|cyan|white)>([^<]*)<\/\1>/g
+
+/** Return text with colours as words, `<red>S</red>`, with sequences in their place: the tags would shift a drawing. */
+export function coloursOfWords(text: string): string {
+  return text.replace(IN_WORDS, (_whole, name: string, inside: string) => {
+    return `\u001b[${30 + COLOURS.indexOf(name)}m${inside}\u001b[0m`
+  })
+}
+
 /** Return whether the text holds sequences that set colours. */
 export function hasColours(text: string): boolean {
   return /\u001b\[[0-9;]*m/.test(text.slice(0, 100_000))

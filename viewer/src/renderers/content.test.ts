@@ -35,7 +35,10 @@ test.each([
   [{ messages: [{ role: 'user', content: 'x' }] }, 'application/json', 'chat'],
   [{ name: 'f', arguments: {} }, 'application/json', 'tool'],
   [{ url: 'https://example.org/x.png' }, 'image/png', 'image'],
-  [{ a: 1 }, 'application/json', 'json'],
+  [{ a: 1 }, 'application/json', 'scene'],
+  [{ a: { b: 1 } }, 'application/json', 'json'],
+  [{ seat: 'player_0', board: { a: 1 }, legal_actions: ['0', '1'] }, '', 'scene'],
+  [{ context: 'The capital of France is', continuations: [' Lyon', ' Paris'] }, '', 'choices'],
   [null, '', 'json'],
   [12, '', 'json'],
 ])('%j of type %s is shown as %s', (data, type, view) => {
@@ -74,8 +77,12 @@ test('text that is not JSON is left alone', () => {
 })
 
 test('a named view comes first where it can show the content, however that looks', () => {
-  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '' })[0]).toBe('json')
-  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '', named: 'board' })).toEqual(['board', 'json'])
+  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '' })[0]).toBe('scene')
+  expect(viewsOf({ data: { board: ['·····', '·····'], left: 6 }, type: '', named: 'board' })).toEqual([
+    'board',
+    'scene',
+    'json',
+  ])
   expect(viewsOf({ data: 'ab\ncd', type: '', named: 'board' })[0]).toBe('board')
   expect(viewsOf({ data: '<p>x</p>', type: '', named: 'html' })[0]).toBe('html')
   expect(viewsOf({ data: 'a,b\n1,2\n3,4', type: '', named: 'table' })[0]).toBe('table')

@@ -1,10 +1,12 @@
 /** What a piece of recorded content can be shown as, best way first. */
 
 import type { Schema } from '../api/types'
+import { choicesOf } from './choices'
 import { isUnified } from './diff'
 import { blocksOf, boardText, framedGrid, gridOf } from './grid'
 import { pictureOf } from './picture'
 import { rowsOf, rowsOfText } from './rows'
+import { isFlat, sceneOf } from './scene'
 import { chatOf, toolCallOf } from './talk'
 import { answerOf, turnOf } from './turn'
 
@@ -22,6 +24,8 @@ export type NamedView = NonNullable<Schema<'EpisodeDetail'>['view']>
 export type View =
   | 'image'
   | 'board'
+  | 'choices'
+  | 'scene'
   | 'table'
   | 'markdown'
   | 'html'
@@ -36,6 +40,8 @@ export type View =
 export const VIEW_NAMES: Record<View, string> = {
   image: 'Image',
   board: 'Board',
+  choices: 'Choices',
+  scene: 'Fields',
   table: 'Table',
   markdown: 'Markdown',
   html: 'Page',
@@ -100,12 +106,16 @@ function viewsOfText(text: string, media: string): View[] {
 function viewsOfData(data: unknown, media: string): View[] {
   if (data === null || typeof data !== 'object') return ['json']
   if (media.startsWith('image/') && pictureOf(data, media).kind !== 'none') return ['image', 'json']
+  if (sceneOf(data)?.pictures.length) return framedGrid(data) ? ['scene', 'board', 'json'] : ['scene', 'json']
   if (gridOf(data) || framedGrid(data)) return ['board', 'json']
+  if (choicesOf(data)) return ['choices', 'json']
+  if (sceneOf(data)) return ['scene', 'json']
   if (turnOf(data)) return ['turn', 'json']
   if (answerOf(data)) return ['answer', 'json']
   if (toolCallOf(data)) return ['tool', 'json']
   if (chatOf(data)) return ['chat', 'json']
   if (rowsOf(data)) return ['table', 'json']
+  if (isFlat(data)) return ['scene', 'json']
   return ['json']
 }
 

@@ -1,5 +1,6 @@
 /** Boards: two-dimensional data, and text that is drawn as a map. */
 
+import { coloursOfWords } from './ansi'
 import { tileRows } from './tiles'
 
 type Cell = string
@@ -66,7 +67,8 @@ type Block = { kind: 'text'; text: string } | { kind: 'map'; grid: Grid }
 
 /** Return text as maps and what stands between them; null if no part of it is a map. */
 export function blocksOf(text: string): Block[] | null {
-  if (text.length > 20_000) return null
+  // Colours in words stand within lines: a board of them would be torn apart.
+  if (text.length > 20_000 || coloursOfWords(text) !== text) return null
   const lines = text.split('\n')
   const blocks: Block[] = []
   let loose: string[] = []

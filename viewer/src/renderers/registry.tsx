@@ -2,7 +2,9 @@ import type { ReactNode } from 'react'
 import { AnswerView } from './AnswerView'
 import { BoardView } from './BoardView'
 import { ChatView } from './ChatView'
+import { ChoicesView } from './ChoicesView'
 import type { ContentViewProps } from './ContentView'
+import { choicesOf } from './choices'
 import { parsedJson, textOf, type View } from './content'
 import { DiffView } from './DiffView'
 import { JsonTree } from './JsonTree'
@@ -11,6 +13,7 @@ import { PageView } from './PageView'
 import { PictureView } from './PictureView'
 import { RowsTable } from './RowsTable'
 import { rowsOf, rowsOfText } from './rows'
+import { SceneView } from './SceneView'
 import { TextView } from './TextView'
 import { ToolCallView } from './ToolCallView'
 import { TurnView } from './TurnView'
@@ -23,6 +26,11 @@ export const RENDERERS: Record<View, (props: ContentViewProps) => ReactNode> = {
   board: ({ data, before, large, highlight, named }) => (
     <BoardView data={data} before={before} large={large} highlight={highlight} named={named === 'board'} />
   ),
+  choices: ({ data, highlight }) => {
+    const choices = choicesOf(data)
+    return choices && <ChoicesView choices={choices} highlight={highlight} />
+  },
+  scene: ({ data, large, highlight }) => <SceneView data={data} large={large} highlight={highlight} />,
   table: ({ data, type, highlight }) => {
     const rows = typeof data === 'string' ? rowsOfText(data, type.includes('tab-') ? '\t' : ',') : rowsOf(data)
     return rows && <RowsTable rows={rows} highlight={highlight} />

@@ -58,6 +58,9 @@ export function chatOf(data: unknown): Talk[] | null {
 /** Return a value as the call of a tool; null if it is none. */
 export function toolCallOf(data: unknown): ToolUse | null {
   if (!isObject(data)) return null
+  if (data.type === 'call_tool' && typeof data.tool_name === 'string') {
+    return { id: '', name: data.tool_name, arguments: data.arguments ?? {} }
+  }
   if (isObject(data.function)) return toolCallOf({ id: data.id, ...data.function, result: data.result })
   if (typeof data.name !== 'string' || !('arguments' in data || 'input' in data)) return null
   const given = 'arguments' in data ? data.arguments : data.input

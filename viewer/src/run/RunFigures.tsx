@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react'
 import type { Schema } from '../api/types'
-import { capitalized, compact, count, duration, exact, measure, money, plural } from '../format'
+import { capitalized, compact, count, duration, exact, MISSING, measure, money, plural } from '../format'
 import { Progress } from '../parts/Progress'
 import { isGoing } from './headline'
 import { pace, remember, type Sighting } from './pace'
@@ -78,10 +78,13 @@ function useFigures(run: Schema<'RunDetail'>): Figure[] {
     setSeen((before) => (going ? remember(before, { at: Date.now(), done: counts.done }) : []))
   }, [going, counts.done])
   const { perSecond, secondsLeft } = pace(seen, { done: counts.done, owed: counts.owed, duration: run.duration_s })
+  // A file that was imported may tell neither times nor calls; 0 would say that there were none.
+  const untold = run.kind === 'imported'
+  const lasted = untold && run.duration_s === 0 ? null : run.duration_s
   const figures: Figure[] = [
-    { label: going ? 'Running for' : 'Duration', value: duration(run.duration_s), title: exact(run.duration_s, 's') },
+    { label: going ? 'Running for' : 'Duration', value: duration(lasted), title: exact(lasted, 's') },
     { label: 'Rate', value: rate(perSecond), title: exact(perSecond, `${unitOf(run)}s per second`) },
-    { label: 'Tokens', value: compact(usage.total), title: tokenWords(usage) },
+    { label: 'Tokens', value: untold && usage.total === 0 ? MISSING : compact(usage.total), title: tokenWords(usage) },
     {
       label: 'Cost',
       value: money(usage.cost_usd),
@@ -90,7 +93,7 @@ function useFigures(run: Schema<'RunDetail'>): Figure[] {
     },
   ]
   // Of one question each, every episode has one step, and its score is the reward.
-  if (!isRollout(run) && run.mean_steps !== 1) {
+  if (!isRollout(run) && run.mean_steps !== 1 && run.mean_steps !== 0) {
     figures.push({ label: 'Mean reward', value: measure(run.mean_reward), title: exact(run.mean_reward) })
     figures.push({ label: 'Mean steps', value: measure(run.mean_steps), title: exact(run.mean_steps) })
   }

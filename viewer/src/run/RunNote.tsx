@@ -8,6 +8,7 @@ import { isObject } from '../renderers/talk'
 import { GroupLink } from '../runs/GroupLink'
 import { ModelName } from '../runs/ModelName'
 import { shortId } from '../runs/runName'
+import { frameworkName } from './facts'
 import styles from './RunNote.module.css'
 import { isRollout } from './results/rollout'
 
@@ -15,6 +16,7 @@ export function RunNote({ run }: { run: Schema<'RunDetail'> }) {
   return (
     <span className={styles.note}>
       <Played run={run} />
+      {frameworkName(run) !== '' && <span>{frameworkName(run)}</span>}
       <Origin provenance={run.provenance} />
       <Scans provenance={run.provenance} />
       <span className={styles.strong}>

@@ -37,7 +37,12 @@ export interface TaskFacts {
   given: boolean
   number: boolean
   seed: boolean
+  /** A reward that is not the score itself. */
+  reward: boolean
   labels: boolean
+  steps: boolean
+  tokens: boolean
+  duration: boolean
   cost: boolean
   retries: boolean
 }
@@ -50,7 +55,11 @@ export function taskFacts(episodes: readonly Episode[]): TaskFacts {
     given: episodes.some(({ given }) => given !== ''),
     number: episodes.some(({ score }) => score !== null && score !== 0 && score !== 1),
     seed: episodes.some(({ seed }) => seed !== null),
+    reward: episodes.some(({ total_reward: reward, score }) => reward !== null && reward !== score),
     labels: episodes.some(({ labels }) => Object.keys(labels).length > 0),
+    steps: episodes.some(({ steps }) => steps > 0),
+    tokens: episodes.some(({ usage }) => usage.total > 0),
+    duration: episodes.some(({ duration_s }) => (duration_s ?? 0) > 0),
     cost: episodes.some(({ usage }) => usage.cost_usd !== 0),
     retries: episodes.some(({ retries }) => retries > 0),
   }
@@ -65,11 +74,16 @@ export function episodeColumns(props: EpisodeColumnsProps): Column<Row>[] {
     ...(has.question ? ['task', 'seed', 'reward', 'steps'] : ['question']),
     ...(samples ? ['seed', 'reward', 'steps'] : []),
     ...(has.labels && (samples || !has.question) ? [] : ['labels']),
-    ...(has.cost ? [] : ['cost']),
+    ...(has.cost && has.tokens ? [] : ['cost']),
+    // What was imported without its steps has no rewards of steps either.
+    ...(has.steps ? [] : ['reward', 'steps']),
+    ...(has.tokens ? [] : ['tokens']),
+    ...(has.duration ? [] : ['duration']),
     ...(has.retries ? [] : ['retries']),
     ...(has.expected ? [] : ['expected']),
     ...(has.given ? [] : ['given']),
     ...(has.number ? [] : ['score']),
+    ...(has.number && !has.reward ? ['reward'] : []),
     ...(has.seed ? [] : ['seed']),
   ])
   return columns.filter(({ key }) => !hidden.has(key))
@@ -98,8 +112,8 @@ function answers({ filter }: EpisodeColumnsProps): Column<Row>[] {
       key: 'given',
       header: 'Given',
       title: 'The answer that was graded',
-      width: 96,
-      grow: 0.6,
+      width: 130,
+      grow: 1,
       align: 'end',
       priority: 2,
       render: played(({ given }) => <Line words={given} />),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { run } from './examples'
-import { runFacts, seedWords } from './facts'
+import { frameworkName, runFacts, seedWords } from './facts'
 
 describe('runFacts', () => {
   it('shows settings that nobody foresaw', () => {
@@ -21,6 +21,25 @@ describe('runFacts', () => {
       ({ facts }) => facts,
     )
     expect(facts).toContainEqual({ label: 'Episodes played on', value: 'node-1: 1,200, node-2: 3' })
+  })
+
+  it('names the framework of a benchmark of others, with the versions of its packages and the licence', () => {
+    const card = { framework: 'Gymnasium', packages: { gymnasium: '1.4.0', numpy: '2.4.6' }, licence: 'MIT' }
+    const found = runFacts(run({ info: { card } })).find(({ title }) => title === 'Framework')
+    expect(found?.facts.map(({ label, value }) => [label, value])).toEqual([
+      ['Framework', 'Gymnasium'],
+      ['Packages', 'gymnasium 1.4.0, numpy 2.4.6'],
+      ['Licence', 'MIT'],
+    ])
+    expect(frameworkName(run({ info: { card } }))).toBe('Gymnasium 1.4.0')
+    expect(frameworkName(run({ info: {} }))).toBe('')
+  })
+
+  it('tells where the server of the model is as words', () => {
+    const server = { address: 'http://127.0.0.1:8000/v1', served: 'tiny', models: '6fdb' }
+    const facts = runFacts(run({ provenance: { server } })).flatMap((group) => group.facts)
+    expect(facts).toContainEqual({ label: 'Server', value: 'http://127.0.0.1:8000/v1', code: true })
+    expect(facts).toContainEqual({ label: 'Served model', value: 'tiny', code: true })
   })
 
   it('says that there are no limits', () => {

@@ -54,6 +54,7 @@ export function runFacts(run: RunDetail): FactGroup[] {
   const spec = object(run.spec)
   const benchmark = object(spec.benchmark)
   const { name: _model, ...settings } = object(spec.model)
+  const card = object(object(run.info).card)
   const groups: FactGroup[] = [
     {
       title: 'Benchmark',
@@ -63,6 +64,7 @@ export function runFacts(run: RunDetail): FactGroup[] {
         ...listed(object(benchmark.options)),
       ],
     },
+    { title: 'Framework', facts: frameworkFacts(card) },
     { title: 'Model', facts: [{ label: 'Model', value: run.model, code: true }, ...listed(settings)] },
     {
       title: 'Agent',
@@ -102,6 +104,20 @@ function benchmarkFacts(run: RunDetail): Fact[] {
   ].filter((fact) => fact.value !== '')
 }
 
+/** The framework that plays a benchmark of others, with the versions of its packages, and what it says of the licence. */
+function frameworkFacts({ framework = null, packages, licence = null }: Record<string, Json>): Fact[] {
+  const named = Object.entries(object(packages)).map(([name, version]) => `${name} ${text(version)}`)
+  return listed({ framework, packages: named.join(', ') || null, licence: licence || null })
+}
+
+/** The name of the framework that plays a run, with the version of its first package; empty for our own benchmarks. */
+export function frameworkName({ info }: RunDetail): string {
+  const { framework, packages } = object(object(info).card)
+  if (typeof framework !== 'string') return ''
+  const version = Object.values(object(packages))[0]
+  return typeof version === 'string' ? `${framework} ${version}` : framework
+}
+
 function identityFacts(run: RunDetail): Fact[] {
   const facts: Fact[] = [
     { label: 'Run', value: run.id, code: true },
@@ -130,8 +146,8 @@ function limitFacts(limits: Record<string, Json>): Fact[] {
 }
 
 function provenanceFacts(provenance: Record<string, Json>): Fact[] {
-  const { command, bench: _bench, ran_on, ...rest } = provenance
-  const facts = listed(rest)
+  const { command, bench: _bench, ran_on, server, ...rest } = provenance
+  const facts = [...listed(rest), ...serverFacts(object(server))]
   const places = Object.entries(object(ran_on)).map(
     ([place, count]) => `${place}: ${Number(count).toLocaleString('en')}`,
   )
@@ -139,6 +155,16 @@ function provenanceFacts(provenance: Record<string, Json>): Fact[] {
   if (Array.isArray(command))
     facts.push({ label: 'Command', value: command.map((word) => shellWord(String(word))).join(' '), code: true })
   return facts
+}
+
+/** The server of the model: where it is, and what it called the model that answered. */
+function serverFacts({ address, served, ...rest }: Record<string, Json>): Fact[] {
+  const told = [
+    { label: 'Server', value: text(address ?? ''), code: true },
+    { label: 'Served model', value: text(served ?? ''), code: true },
+    { label: 'Server details', value: Object.keys(rest).length > 0 ? text(rest) : '', code: true },
+  ]
+  return told.filter(({ value }) => value !== '')
 }
 
 /** What `mesocosm bench` settled: where the benchmark lies, whom it asked, every parameter as it was in effect. */

@@ -37,7 +37,7 @@ describe('troubles', () => {
 
 describe('a run without errors', () => {
   it('is not praised: its answers may all be wrong', () => {
-    expect(withoutTrouble(run())).toBe('0. Every episode got a reply.')
+    expect(withoutTrouble(run())).toBe('0. No episode failed.')
   })
 
   it.each(['stopped', 'interrupted', 'running'] as const)('says what is still to play while it is %s', (state) => {
@@ -48,7 +48,7 @@ describe('a run without errors', () => {
 
   it('tells of episodes that were cut off', () => {
     expect(withoutTrouble(run({ counts: counts({ truncated: 3, timeout: 1 }) }))).toBe(
-      '0. Every episode got a reply, 3 reached the step limit and 1 reached the time limit.',
+      '0. No episode failed, 3 reached the step limit and 1 reached the time limit.',
     )
   })
 })

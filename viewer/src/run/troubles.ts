@@ -61,6 +61,6 @@ export function withoutTrouble(run: Pick<Schema<'RunDetail'>, 'state' | 'counts'
     truncated > 0 ? `${count(truncated)} reached the step limit` : '',
     timeout > 0 ? `${count(timeout)} reached the time limit` : '',
   ].filter(Boolean)
-  const none = owed > 0 || run.state !== 'finished' ? '0 so far' : `0. Every ${unitOf(run)} got a reply`
+  const none = owed > 0 || run.state !== 'finished' ? '0 so far' : `0. No ${unitOf(run)} failed`
   return `${none}${cut.length > 0 ? `, ${cut.join(' and ')}` : ''}${rest}.`
 }

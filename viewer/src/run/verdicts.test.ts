@@ -40,6 +40,14 @@ describe('verdicts', () => {
     expect(verdictCounts(given, wrong)).toEqual({ passed: 30, not_passed: 60, error: 6, missing: 4 })
   })
 
+  it('leave out episodes of tasks that the metric does not cover', () => {
+    const given = run({
+      primary: metric({ n_planned: 95, n_scored: 90, missing: { model_timeout: 5 } }),
+      counts: counts({ done: 100, owed: 0 }),
+    })
+    expect(verdictCounts(given, wrong)).toEqual({ passed: 30, not_passed: 60, error: 5, missing: 0 })
+  })
+
   it('filter the table, and kinds of mistakes only among wrong answers', () => {
     expect(withVerdict({ mistake: 'A', q: 'x' }, 'pass')).toEqual({ q: 'x', outcome: 'pass' })
     expect(withVerdict({ mistake: 'A', outcome: 'fail' }, 'fail')).toEqual({ mistake: 'A', outcome: 'fail' })

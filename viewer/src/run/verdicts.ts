@@ -30,12 +30,14 @@ export function hasVerdicts(
  */
 export function verdictCounts({ primary, counts }: Run, wrong: Schema<'WrongAnswersDocument'>): Counts {
   const { [NOT_PLAYED]: _unplayed, [SKIPPED]: _skipped, ...errors } = primary?.missing ?? {}
+  // Of several tasks, each has metrics of its own: the primary one does not cover the others.
+  const covered = counts.owed === 0 && primary !== null ? Math.min(primary.n_planned, counts.planned) : counts.planned
   const error = Object.values(errors).reduce((sum, some) => sum + some, 0)
   return {
     passed: Math.max(wrong.measured - wrong.wrong, 0),
     not_passed: wrong.wrong,
     error,
-    missing: Math.max(counts.planned - Math.max(wrong.measured, wrong.wrong) - error, 0),
+    missing: Math.max(covered - Math.max(wrong.measured, wrong.wrong) - error, 0),
   }
 }
 

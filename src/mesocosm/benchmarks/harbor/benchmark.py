@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from mesocosm.benchmarks.harbor.variables import host_values, lacking
 from mesocosm.core.container import ContainerEngine, ContainerImage
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, EpisodeError, Incompatible, UsageError
+from mesocosm.core.folder import from_root
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.ports import Environment
@@ -33,10 +34,15 @@ _ENGINE_S = 20.0
 _NAMED = 3
 
 
-@declares_options(OptionRoles(agent="agent"))
+def _located(source: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the folder with its path from the root."""
+    return from_root(source), dict(options)
+
+
+@declares_options(OptionRoles(agent="agent", located=_located))
 def open_harbor(ref: BenchmarkRef) -> "HarborBenchmark":
     """Return the benchmark of the folder `ref.source`. Raises UsageError."""
-    return HarborBenchmark(Path(ref.source), read_options(ref.options))
+    return HarborBenchmark(Path(from_root(ref.source)), read_options(ref.options))
 
 
 class HarborBenchmark:
@@ -66,7 +72,7 @@ class HarborBenchmark:
         files = {task.id: task.digest for task in self._tasks.values()}
         return BenchmarkInfo(
             id=f"{KIND}:{name}",
-            title=name,
+            title=f"{name} (harbor)",
             version="1",
             digest=digest([KIND, files, options.agent, options.engine, options.turns, options.reward]),
             kind=KIND,

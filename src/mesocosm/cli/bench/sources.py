@@ -43,8 +43,9 @@ def run_sources(given: Mapping[str, Any]) -> int:
     for key, flag in _CANNOT.items():
         if given.get(key) not in (None, False, "", ()):
             raise UsageError(f"{flag} does nothing for {names[0]}; leave it out")
-    if options().executor != "auto":
-        raise UsageError(f"{names[0]} is played in this process; leave --executor out")
+    models = flags.models_of(given)
+    if options().executor != "auto" and len(models) > 1:
+        raise UsageError("with --executor, name one model: runs that go at once share their budgets in this process")
     if given["name"] and len(names) > 1:
         raise UsageError("--name is for one run: name one benchmark, or use --tag")
     told = [f"{key}={given[flag]}" for flag, key in _SETTINGS.items() if given.get(flag) is not None]
@@ -63,5 +64,5 @@ def run_sources(given: Mapping[str, Any]) -> int:
     for place, name in enumerate(names):
         if place:
             click.echo()
-        codes.append(play(calls_of(name, asked, flags.models_of(given), call), asked, "task"))
+        codes.append(play(calls_of(name, asked, models, call), asked, "task"))
     return max(codes)

@@ -141,7 +141,15 @@ def _open_callers(session: ExecutorSession, share: PoolShare | None) -> Callers:
     kind = "environment" if info.kind in {"hosted", "python", "openenv"} else info.kind
     world = _endpoint(session, f"the {kind} {info.id}", MOST_IN_A_ROW, of_the_world, changed)
     endpoints += [asked, judging, world]
-    return Callers(model, judge, world)
+    services: dict[str, Endpoint] = {}
+
+    def service(name: str) -> Endpoint:
+        if name not in services:
+            services[name] = _endpoint(session, name, MOST_IN_A_ROW, lambda _: True, changed)
+            endpoints.append(services[name])
+        return services[name]
+
+    return Callers(model, judge, world, service)
 
 
 def _caller(

@@ -8,10 +8,12 @@ import msgspec
 
 from mesocosm.core.episode import Episode
 from mesocosm.core.failure import Cause, RunAborted, UsageError
+from mesocosm.core.folder import from_root
 from mesocosm.core.ids import digest
 from mesocosm.core.info import BenchmarkInfo
 from mesocosm.core.inherited import inherited
 from mesocosm.core.ports import Environment
+from mesocosm.core.registry import OptionRoles, declares_options
 from mesocosm.core.run import BenchmarkRef, Selection
 from mesocosm.core.score import Metric, Score
 from mesocosm.core.space import Space
@@ -70,6 +72,18 @@ class OpenEnvOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [self.max_steps, self.reset, list(self.actions)]
 
 
+_LOCAL = frozenset({"python", "pass_env", "start_timeout", "step_timeout", "reset_timeout"})
+
+
+def _located(source: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return a folder and its interpreter with their paths from the root; a URL as it is."""
+    found, python = dict(options), options.get("python")
+    if isinstance(python, str) and os.sep in python:
+        found["python"] = from_root(python)
+    return from_root(source) if is_folder(source) else source, found
+
+
+@declares_options(OptionRoles(local=_LOCAL, located=_located))
 def open_openenv(ref: BenchmarkRef) -> "OpenEnvBenchmark":
     """Return the benchmark of a server or a folder.
 
@@ -89,7 +103,7 @@ def open_openenv(ref: BenchmarkRef) -> "OpenEnvBenchmark":
     if options.split and options.tasks is False:
         raise UsageError(f"split={options.split!r} names tasks, and tasks=false asks for none; leave one of them out")
     if is_folder(ref.source):
-        folder = read_folder(ref.source, options.python)
+        folder = read_folder(from_root(ref.source), options.python)
         place = _place(options.pass_env)
         asked = folder.has_tasks if options.tasks is None else options.tasks
         described = finished(_described_folder(folder, place, options)) if asked or options.split else None
@@ -292,7 +306,7 @@ def _server_info(url: str, described: ServerDescription | None, options: OpenEnv
     name = described.name or url.partition("://")[2]
     return BenchmarkInfo(
         id=name,
-        title=str(described.metadata.get("name") or name),
+        title=f"{described.metadata.get('name') or name} (openenv)",
         version=str(described.metadata.get("version") or "1"),
         # The code of a server is unknown, so another address is another environment.
         digest=digest([url, described.content(), described.played, options.identity]),
@@ -307,7 +321,7 @@ def _folder_info(folder: OpenEnvFolder, described: ServerDescription | None, opt
     project = folder.project.get("project")
     return BenchmarkInfo(
         id=folder.name,
-        title=folder.name,
+        title=f"{folder.name} (openenv)",
         version=folder.version,
         digest=digest([dict(folder.files), described.played if described is not None else None, options.identity]),
         files=dict(folder.files),

@@ -1,12 +1,13 @@
 """Speaks for Gymnasium: `gym:ID`."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium
 
 from . import Failed, spaces
+from .bare_loops import BareEpisode, native, samples
 from .playing import Dice, content, manual, module_of, near, number, packages, wanting
 
 _NEEDS = {
@@ -106,6 +107,21 @@ class GymnasiumEnvs:
         if playing is not None:
             playing.dice.drop()
             playing.env.close()
+
+    def original(self, episodes: Sequence[Mapping[str, Any]], **_: Any) -> Iterator[dict[str, Any]]:
+        """Play recorded actions as the library's documentation does."""
+        return samples(episodes, self._bare)
+
+    def _bare(self, one: Mapping[str, Any]) -> BareEpisode:
+        env, found = gymnasium.make(self.id, **self.options), BareEpisode()
+        env.reset(seed=one["seed"])
+        for action in one["actions"]:
+            _, reward, terminated, truncated, _ = env.step(native(env.action_space, action, self.names))
+            found.step(reward, terminated, truncated)
+            if found.over:
+                break
+        env.close()
+        return found
 
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield what is registered."""

@@ -51,10 +51,11 @@ def entries(package: str) -> Iterator[Fields]:
         for entry in described(package, sorted(root.glob("*/eval.yaml")), licence):
             seen.add(entry["id"])
             yield entry
+        brought = _brought(package)
         for file in sorted(root.rglob("*.py")):
             for function in task_functions(file):
                 name = f"{package}/{names_of(function)[0]}"
-                if name not in seen:
+                if name not in seen and (not brought or function.name in brought):
                     seen.add(name)
                     words = ast.get_docstring(function) or ""
                     yield _entry(name, function.name.replace("_", " "), words.partition("\n\n")[0], licence)
@@ -104,6 +105,12 @@ def _entry(name: str, title: str, description: str, licence: str) -> Fields:
         "tags": [],
         "run": f"inspect:{name}",
     }
+
+
+def _brought(package: str) -> set[str]:
+    """Return the names that the entry points of a package import, which are all that Inspect knows; empty: any."""
+    names = {name for point in points() if package_of(point) == package for name in exported(point.value)}
+    return set() if "*" in names else names
 
 
 def _licence(package: str) -> str:

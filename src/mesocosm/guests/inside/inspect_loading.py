@@ -4,6 +4,8 @@ import ast
 import contextlib
 import difflib
 import importlib
+import os
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
@@ -88,7 +90,8 @@ def load(source: str, args: Fields) -> InspectTask:
     _check_names(samples)
     metrics, scorers = metrics_of(task)
     roles = sorted({"grader", "judge", *roles, *roles_in(_files(source)), *(task.model_roles or {})})
-    return InspectTask(task, samples, [_content(one) for one in samples], metrics, scorers, roles, limits, sandbox)
+    contents = [_without_folder(_content(one), f"{_folder(source)}{os.sep}") for one in samples]
+    return InspectTask(task, samples, contents, metrics, scorers, roles, limits, sandbox)
 
 
 def _taken(source: str, args: Fields) -> tuple[list[str], Fields, str]:
@@ -182,8 +185,10 @@ def _unloadable(source: str, error: BaseException) -> str:
         return unknown(source)
     if "not found" in str(error) and _registered(source) is None and not Path(source.partition("@")[0]).exists():
         return unknown(source)
-    words = str(error).strip().partition("\n")[0] or "no message"
-    return words if type(error).__name__ in {"PrerequisiteError", "SystemExit"} else f"{type(error).__name__}: {words}"
+    if type(error).__name__ in {"PrerequisiteError", "SystemExit"}:
+        # Sentences for people, with marks of its console.
+        return " ".join(re.sub(r"\[/?[a-z ]+\]", "", str(error)).split()).removeprefix("ERROR: ") or "no message"
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0] or 'no message'}"
 
 
 def unknown(source: str) -> str:
@@ -253,6 +258,21 @@ def _content(sample: Any) -> Fields:
         for message in content["input"]:
             message.pop("id", None)
     return content
+
+
+def _folder(source: str) -> Path:
+    """Return the folder of a task in a file, below which Inspect finds its data."""
+    path = Path(source.partition("@")[0]).absolute()
+    return path if path.is_dir() else path.parent
+
+
+def _without_folder(value: Any, folder: str) -> Any:
+    """Return JSON with paths below the folder of a task as the task names them, wherever that folder is."""
+    if isinstance(value, dict):
+        return {name: _without_folder(item, folder) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_without_folder(item, folder) for item in value]
+    return value.removeprefix(folder) if isinstance(value, str) else value
 
 
 def code(source: str) -> str:

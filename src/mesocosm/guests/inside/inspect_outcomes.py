@@ -8,6 +8,8 @@ from .inspect_catalogue import Fields
 from .inspect_loading import InspectTask
 
 _CANCELLED = ("CancelledError(", "Cancelled(")
+_GENERATING = "ModelGenerateError("
+"""Begins the message of a failed model call: an escaped text with the whole request, and then the error."""
 _LONGEST_TEXT = 20_000
 _MOST_FRAMES = 4_000
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
@@ -41,6 +43,9 @@ def ended(sample: Any, loaded: InspectTask) -> Fields:
     if sample.limit is not None:
         info["limit"] = {"type": sample.limit.type, "limit": sample.limit.limit}
         status = "timeout" if sample.limit.type in {"time", "working"} else "truncated"
+    elif sample.output is not None and sample.output.stop_reason == "model_length":
+        info["limit"] = {"type": "context", "limit": None}
+        status = "truncated"
     if not graded:
         info["unscored"] = "no scorer gave a score"
     return {"status": status, "scores": graded, "answer": _conversation(sample), "info": info}
@@ -159,7 +164,9 @@ def shortened(text: str) -> str:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a message."""
+    """Return the first line of a message; of a failed model call what the server said, without the request."""
+    if text.startswith(_GENERATING):
+        text = text.rpartition("\\n\\n")[2].removesuffix(")").rstrip("'\"")
     return text.strip().partition("\n")[0][:2_000]
 
 

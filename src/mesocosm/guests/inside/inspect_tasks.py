@@ -89,10 +89,10 @@ class InspectTasks:
             "needs": needs(loaded),
             # Any scorer may ask a model, and none says so.
             "judged": True,
+            "trials": task.epochs or 1,
             "discovers": True,
             "description": description,
             "card": {
-                "epochs": task.epochs or 1,
                 "scorers": loaded.scorers,
                 "roles": loaded.roles,
                 "dataset": task.dataset.name,
@@ -324,7 +324,8 @@ def _recorded(guest: InspectTasks) -> Any:
                 self._at[at] = get_model(f"openai-api/{PROVIDER}/{at[1]}", **given).api
             headers = {**(config.extra_headers or {}), "Authorization": f"Bearer {reached['key']}"}
             config = config.model_copy(update={"extra_headers": headers})
-            return await self._at[at].generate(input, tools, tool_choice, config)
+            answered = await self._at[at].generate(input, tools, tool_choice, config)
+            return _unsaid(answered, judging=reached is play.judge)
 
         def should_retry(self, ex: Any) -> bool:
             del ex
@@ -335,6 +336,23 @@ def _recorded(guest: InspectTasks) -> Any:
             return False
 
     return Recorded
+
+
+def _unsaid(answered: Any, *, judging: bool) -> Any:
+    """Return what a call came to, without the words of an error as a reply: a scorer would read them as an answer.
+
+    Inspect makes a reply of a call that was refused for its length or its content, with the error as its text. One of
+    a judge stays an error, or scorers would take it for a bad grade.
+    """
+    output, call = answered if isinstance(answered, tuple) else (answered, None)
+    if call is None or not call.error or isinstance(output, Exception):
+        return answered
+    words = output.completion
+    if judging:
+        return RuntimeError(f"the judge did not answer: {words}"), call
+    output.completion = output.message.content = ""
+    output.error = words
+    return output, call
 
 
 def _watching(guest: InspectTasks) -> Any:

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import Failed
+from .lm_eval_windows import Window, Windows, written
 from .model_calls import ModelAddress, ModelCalls
 
 MAX_GEN_TOKS = 256
 """The limit of a reply in lm-evaluation-harness where a task says none."""
 _MOST_STOPS = 4
 """Providers take no more of them; replies are cut here at all of them."""
+_SCORED = {"max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+"""What asks how probable the text of a request is."""
+_CUT = "a text is cut to what the model takes if you name its tokenizer: tokenizer=NAME and max_length=TOKENS"
 _OWN = frozenset({"until", "max_gen_toks", "max_tokens", "do_sample"})
 """Settings that have other names in a request, or none."""
 _LETTER = re.compile(
@@ -44,13 +48,17 @@ class _Read:
 
 @dataclass
 class Answers:
-    """The answers of one episode. `prefix` is put before a text that nothing else stands before."""
+    """The answers of one episode. `prefix` is put before a text that nothing else stands before.
+
+    With `windows`, texts are cut to what the model takes at once; without them it is asked about each as a whole.
+    """
 
     calls: ModelCalls
     address: ModelAddress
     chat: bool
     prefix: str = ""
     think_end_token: str = ""
+    windows: Windows | None = None
     _counted: dict[str, int] = field(default_factory=dict)
 
     async def generate(self, context: Any, settings: Mapping[str, Any]) -> str:
@@ -65,7 +73,8 @@ class Answers:
             answer = await self.calls.post(self.address, "/chat/completions", {"messages": messages, **body})
             said = _first(answer).get("message", {}).get("content")
         else:
-            answer = await self.calls.post(self.address, "/completions", {"prompt": context, **body})
+            prompt = self.windows.context(context, body["max_tokens"]) if self.windows is not None else context
+            answer = await self.calls.post(self.address, "/completions", {"prompt": prompt, **body})
             said = _first(answer).get("text")
         # A model that spent all its tokens on thoughts said nothing, as in lm-evaluation-harness.
         text = said if isinstance(said, str) else ""
@@ -77,6 +86,8 @@ class Answers:
 
     async def loglikelihood(self, context: str, continuation: str) -> tuple[float, bool]:
         """Return the log-probability of a continuation, and whether it is what the model would say. Raises Failed."""
+        if self.windows is not None:
+            return await self._in_window(self.windows.ending(context, continuation))
         # White space at the end of a context belongs to the first token behind it.
         before = context.rstrip()
         text = context + continuation
@@ -90,7 +101,15 @@ class Answers:
 
     async def loglikelihood_rolling(self, text: str) -> float:
         """Return the log-probability of a whole text. Raises Failed."""
-        return (await self.loglikelihood("", text))[0]
+        if self.windows is None:
+            return (await self.loglikelihood("", text))[0]
+        return sum([(await self._in_window(window))[0] for window in self.windows.rolling(text)])
+
+    async def _in_window(self, window: Window) -> tuple[float, bool]:
+        """Return the log-probability of what is rated in a window. Raises Failed."""
+        assert self.windows is not None
+        answer = await self.calls.post(self.address, "/completions", {"prompt": window.prompt, **_SCORED})
+        return self.windows.read(window, answer)
 
     async def _behind_prefix(self, text: str) -> tuple[float, bool]:
         """Return the log-probability of a text that nothing stands before but the prefix. Raises Failed."""
@@ -110,14 +129,17 @@ class Answers:
         return self._counted[text]
 
     async def _read(self, text: str) -> _Read:
-        body = {"prompt": text, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
-        answer = await self.calls.post(self.address, "/completions", body)
+        try:
+            answer = await self.calls.post(self.address, "/completions", {"prompt": text, **_SCORED})
+        except Failed as error:
+            if error.cause != "value_missing":
+                raise
+            raise Failed(f"{error}; {_CUT}", error.cause) from error
         choice = _first(answer)
         found = choice.get("logprobs")
         found = found if isinstance(found, dict) else {}
         values, best, tokens = (found.get(name) or [] for name in ("token_logprobs", "top_logprobs", "tokens"))
-        said = answer.get("usage", {}).get("completion_tokens")
-        added = said if isinstance(said, int) and 0 <= said <= 1 else 1
+        added = written(answer)
         if not str(choice.get("text") or "").startswith(text) or len(values) <= added or len(best) != len(values):
             raise Failed(
                 "the server of the model does not tell how probable a given text is: /completions with echo and "

@@ -14,7 +14,7 @@ _PAPER = re.compile(r"^\s*(?:Paper )?Title:\s*`?([^`\n]+?)`?\s*$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _FILES = frozenset({"json", "csv", "text", "parquet", "arrow"})
 """What `datasets` reads from files, as the name of a data set."""
-_FORM = 3
+_FORM = 4
 """The form of the kept file; another one is made anew."""
 
 
@@ -187,6 +187,7 @@ class _Reader:
         if isinstance(configuration.get("group"), str) and isinstance(configuration.get("task"), list):
             said["members"] = len(configuration["task"])
         said["num_fewshot"] = configuration.get("num_fewshot")
+        said["download"] = said["dataset_path"] not in _FILES or "://" in str(configuration.get("dataset_kwargs"))
         said["title"] = self._title(folder, root)
         return {name: value for name, value in said.items() if isinstance(value, str | int) and value != ""}
 
@@ -228,7 +229,7 @@ def _shown(name: str, entry: Mapping[str, Any]) -> dict[str, Any]:
         "title": about.get("title") or name,
         "description": "; ".join(word for word in words if word),
         "tasks": None,
-        "needs": [] if about.get("dataset_path") in _FILES else ["download"],
+        "needs": ["download"] if about.get("download", True) else [],
         "licence": "",
         # What the model must be able to do is no need of the machine.
         "tags": list(dict.fromkeys([kind, *facts, *(entry["tags"] if kind == "task" else ())])),

@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+import functools
 import json
 import random
 import traceback
@@ -13,9 +14,17 @@ from typing import Any
 from . import Failed, versions
 from .lm_eval_answers import longest, stops
 from .lm_eval_index import TaskNames
+from .lm_eval_windows import SHORTEST, Windows
 
 GENERATE, CHOICE = "generate_until", "multiple_choice"
+_ALLOWED = {
+    "api": ("chat", "completions"),
+    "choices": ("logprobs", "generate"),
+    "tokenizer_backend": ("huggingface", "tiktoken"),
+}
 _SEED = 1234
+_MOST_TEMPLATES = 1024
+"""Some tasks make templates of their documents, so that not all can be kept."""
 _ESCAPED = frozenset({"prefix_token", "system_instruction", "think_end_token"})
 _TRUE, _FALSE = frozenset({"true", "yes", "on", "1"}), frozenset({"false", "no", "off", "0"})
 
@@ -25,7 +34,8 @@ class LmEvalArguments:
     """The arguments of a run. Those that its command line has too are called as there.
 
     `api` is how texts are asked for (`chat` or `completions`). `choices` is how tasks with choices are asked:
-    by `logprobs`, or as a question with letters (`generate`).
+    by `logprobs`, or as a question with letters (`generate`). With a `tokenizer`, texts are cut to `max_length` tokens;
+    these and the three below them are called as in `--model_args` of `local-completions`.
     """
 
     num_fewshot: int | None = None
@@ -40,6 +50,12 @@ class LmEvalArguments:
     metadata: dict[str, Any] = field(default_factory=dict)
     seed: int = _SEED
     prefix_token: str = ""
+    tokenizer: str = ""
+    max_length: int | None = None
+    tokenizer_backend: str = "huggingface"
+    tokenized_requests: bool = True
+    add_bos_token: bool = False
+    custom_prefix_token_id: int | None = None
     think_end_token: str = ""
     confirm_run_unsafe_code: bool = False
 
@@ -53,22 +69,46 @@ class LmEvalArguments:
 
 def read_arguments(given: Mapping[str, Any]) -> LmEvalArguments:
     """Return the arguments in `-P name=value`. Raises Failed."""
-    known = {one.name: str(one.type) for one in fields(LmEvalArguments)}
+    kinds = {one.name: one.type for one in fields(LmEvalArguments)}
+    known = {name: kind.__name__ if isinstance(kind, type) else str(kind) for name, kind in kinds.items()}
     for name in given:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(known)}"
             raise Failed(f"there is no argument {name!r}{hint}", "environment_invalid")
     read = LmEvalArguments(**{name: _value(name, known[name], value) for name, value in given.items()})
-    for name, allowed in (("api", ("chat", "completions")), ("choices", ("logprobs", "generate"))):
+    for name, allowed in _ALLOWED.items():
         if getattr(read, name) not in allowed:
             raise Failed(f"{name}={getattr(read, name)!r} is not {' or '.join(allowed)}", "environment_invalid")
+    _check_windows(read)
     if read.api == "completions" and read.apply_chat_template:
         raise Failed(
             "apply_chat_template=true needs api=chat: only the server knows the template of its model",
             "environment_invalid",
         )
     return read
+
+
+def _check_windows(read: LmEvalArguments) -> None:
+    """Check the arguments about tokens. Raises Failed."""
+    if not read.tokenizer and read.max_length is not None:
+        raise Failed("max_length= counts tokens; name the tokenizer, too: tokenizer=NAME", "environment_invalid")
+    if read.tokenizer and read.prefix_token:
+        raise Failed(
+            "tokenizer= knows what stands before a text; it is not prefix_token= but custom_prefix_token_id=NUMBER",
+            "environment_invalid",
+        )
+    if read.max_length is not None and read.max_length < SHORTEST:
+        raise Failed(f"max_length={read.max_length} is less than {SHORTEST}", "environment_invalid")
+
+
+def windows_of(given: LmEvalArguments) -> Windows | None:
+    """Return what cuts texts to the length of the model; None if its tokenizer is not named. Raises Failed."""
+    if not given.tokenizer:
+        return None
+    names = ("tokenizer", "tokenizer_backend", "tokenized_requests", "add_bos_token", "custom_prefix_token_id")
+    length = {} if given.max_length is None else {"max_length": given.max_length}
+    return Windows(**{name: getattr(given, name) for name in names}, **length)
 
 
 def _value(name: str, form: str, value: Any) -> Any:
@@ -113,14 +153,10 @@ def version() -> str:
     return versions("lm_eval").get("lm_eval", "")
 
 
-def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return tasks and groups by name, set up for the run. Raises Failed."""
-    import numpy
+def manager_of(source: str, given: LmEvalArguments) -> tuple[Any, list[Any]]:
+    """Return what knows all tasks, and what a source names among them. Raises Failed."""
     from lm_eval.tasks import TaskManager
 
-    # Some tasks shuffle their documents when they are loaded; the harness sets the same seeds.
-    random.seed(0)
-    numpy.random.seed(_SEED)
     manager = TaskManager(
         include_defaults=False,
         include_path=[str(Path(one).expanduser()) for one in given.include_path] or None,
@@ -131,8 +167,20 @@ def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dic
     manager._index = names.index()
     manager._index.update(own)
     wanted: list[Any] = []
-    for name in dict.fromkeys(part.strip() for part in source.split(",") if part.strip()):
+    for name in dict.fromkeys(_parts(source)):
         wanted += _matching(name, [*own, *names.entries], manager._index)
+    return manager, wanted
+
+
+def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return tasks and groups by name, set up for the run. Raises Failed."""
+    import numpy
+
+    _compile_templates_once()
+    # Some tasks shuffle their documents when they are loaded; the harness sets the same seeds.
+    random.seed(0)
+    numpy.random.seed(_SEED)
+    manager, wanted = manager_of(source, given)
     try:
         loaded = manager.load(wanted)
     except ModuleNotFoundError as error:
@@ -148,6 +196,27 @@ def load_tasks(source: str, given: LmEvalArguments) -> tuple[dict[str, Any], dic
         _check(name, task, given)
         _configure(task, given)
     return tasks, groups
+
+
+def named_source(source: str) -> str:
+    """Return a source with the names of files alone, since their folders are of this machine."""
+    files = [Path(part).expanduser().is_file() for part in _parts(source)]
+    if not any(files):
+        return source
+    return ",".join(Path(part).stem if file else part for part, file in zip(_parts(source), files, strict=True))
+
+
+def _parts(source: str) -> list[str]:
+    return [part.strip() for part in source.split(",") if part.strip()]
+
+
+def _compile_templates_once() -> None:
+    """Keep compiled templates: the harness compiles the same few anew for each document, which is most of its time."""
+    from lm_eval import utils
+
+    compiled = utils.env.from_string
+    if not hasattr(compiled, "cache_info"):
+        utils.env.from_string = functools.lru_cache(_MOST_TEMPLATES)(compiled)
 
 
 def _matching(name: str, known: list[str], index: Mapping[str, Any]) -> list[str]:

@@ -1,6 +1,7 @@
 """Tasks of lm-evaluation-harness: it builds the requests and scores the answers; models are asked through the proxy."""
 
 import copy
+import gc
 import json
 import os
 from collections import Counter
@@ -19,9 +20,12 @@ from .lm_eval_loading import (
     facts_of,
     load_tasks,
     named,
+    named_source,
     read_arguments,
     version,
+    windows_of,
 )
+from .lm_eval_original import original_rows
 from .lm_eval_scores import (
     GENERATED,
     NONE,
@@ -33,6 +37,7 @@ from .lm_eval_scores import (
     whole_of,
     whole_values,
 )
+from .lm_eval_windows import Windows
 from .model_calls import ModelAddress, ModelCalls
 
 _PACKAGES = ("lm_eval", "datasets", "evaluate", "numpy", "sacrebleu", "scikit-learn")
@@ -64,6 +69,8 @@ class LmEval:
     def __init__(self) -> None:
         self._calls = ModelCalls()
         self._arguments = LmEvalArguments()
+        self._windows: Windows | None = None
+        self._source = ""
         self._documents: list[_Document] = []
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}
@@ -79,7 +86,10 @@ class LmEval:
     def describe(self, source: str, args: Mapping[str, Any], **_: Any) -> dict[str, Any]:
         """Load the tasks and build all their requests."""
         given = self._arguments = read_arguments(args)
+        self._windows = windows_of(given)
         tasks, groups = load_tasks(source, given)
+        self._source = source
+        source = named_source(source)
         self._documents = [
             _Document(task, *found) for task in tasks.values() for found in build_requests(task, given, _conversation)
         ]
@@ -109,6 +119,8 @@ class LmEval:
         content = (
             [one.task.task_name, one.doc_id, one.doc, [i.args for i in one.instances]] for one in self._documents
         )
+        # The packages and documents stay: collections of garbage need not go through them again and again.
+        gc.freeze()
         only = next(iter(tasks.values())) if len(tasks) == 1 else None
         return {
             "id": f"lm-eval/{source}{'.generated' if lettered else ''}",
@@ -146,7 +158,8 @@ class LmEval:
         """Ask all requests of a document, and score the answers."""
         document, given = self._documents[place], self._arguments
         address = ModelAddress(base_url, key, model)
-        answers = Answers(self._calls, address, given.api == "chat", given.prefix_token, given.think_end_token)
+        prefix, thought = given.prefix_token, given.think_end_token
+        answers = Answers(self._calls, address, given.api == "chat", prefix, thought, self._windows)
         if self._lettered(document.task):
             return await self._choose(document, answers)
         instances = [copy.copy(one) for one in document.instances]
@@ -155,6 +168,27 @@ class LmEval:
             for _repeat in range(one.repeats or 1):
                 one.resps.append(await _respond(one, answers))
         return self._ended(document, instances)
+
+    def original(
+        self, base_url: str, key: str, model: str, limit: int | None = None, trials: int = 1, **_: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Evaluate the first `limit` documents with the harness's own runner, and yield its values as our scores."""
+        documents = self._documents[:limit]
+        tasks = {one.task.task_name: one.task for one in documents}
+        samples = {name: [one.doc_id for one in documents if one.task.task_name == name] for name in tasks}
+        for trial in range(trials):
+            address = ModelAddress(base_url, key, model)
+            rows = original_rows(self._source, self._arguments, tasks, samples, address)
+            for place, one in enumerate(documents):
+                row = rows.get((one.task.task_name, one.doc_id))
+                values = {
+                    TaskValue(metric, filters).key: value
+                    for filters, found in (row or {}).items()
+                    for metric, value in found.items()
+                }
+                scores = self._spread(one.task.task_name, self._scores(one.task, values, {}))
+                failed = "" if row is not None else "its own runner has no such document"
+                yield {"sample": {"place": place, "trial": trial, "scores": scores, "failed": failed}}
 
     def whole(self, infos: Sequence[Mapping[str, Any]], **_: Any) -> list[dict[str, Any]]:
         """Return the numbers of a run that are no means, of what its episodes keep under `whole`."""
@@ -192,18 +226,10 @@ class LmEval:
         """Return the outcome of a document whose instances have their answers."""
         task = document.task
         given, broken = _results(document, instances)
-        values = self._values[task.task_name]
-        declared = {value.key for value in values}
-        # Some tasks give values that they have not declared, and say only then what is made of them.
-        more = [_undeclared(key, task) for key in given if key not in declared]
-        scores: dict[str, dict[str, Any]] = {}
-        for value in values:
-            score = score_of(value, given, broken.get(value.filter, ""))
-            score |= {"answer": _answer(document, instances, value.filter), "expected": _target(document)}
-            scores[value.name] = score
-        for value in more:
-            if value.number(given[value.key]) is not None:
-                scores[value.name] = score_of(value, given, "")
+        scores = self._scores(task, given, broken)
+        for value in self._values[task.task_name]:
+            answer = _answer(document, instances, value.filter)
+            scores[value.name] |= {"answer": answer, "expected": _target(document)}
         info = {
             "task": task.task_name,
             "doc_id": document.doc_id,
@@ -214,6 +240,17 @@ class LmEval:
             info["whole"] = {"task": task.task_name, "values": {key: given[key] for key in kept & given.keys()}}
         answer = _answer(document, instances, task._filters[0].name if task._filters else NONE)
         return {"status": "completed", "scores": self._spread(task.task_name, scores), "answer": answer, "info": info}
+
+    def _scores(self, task: Any, given: Mapping[str, Any], broken: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        """Return the scores of a document by name, of the values that its task gave."""
+        values = self._values[task.task_name]
+        scores = {value.name: score_of(value, given, broken.get(value.filter, "")) for value in values}
+        declared = {value.key for value in values}
+        # Some tasks give values that they have not declared, and say only then what is made of them.
+        for value in [_undeclared(key, task) for key in given if key not in declared]:
+            if value.number(given[value.key]) is not None:
+                scores[value.name] = score_of(value, given, "")
+        return scores
 
     def _spread(self, task: str, scores: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the scores of a document of a task under the names of the task and of its groups."""

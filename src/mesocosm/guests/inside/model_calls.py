@@ -11,6 +11,8 @@ from urllib.parse import urlsplit
 from . import Failed
 
 _HEAD_BYTES = 64 * 1024
+_CAUSE = "x-mesocosm-cause"
+"""Header with which the proxy names the cause of a failure that is not the program's."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,16 @@ class _Connection:
     used: bool = False
 
 
+@dataclass(frozen=True)
+class _Response:
+    """A response; `kept` if its connection can be used again."""
+
+    status: int
+    body: bytes
+    cause: str
+    kept: bool = False
+
+
 class ModelCalls:
     """A client of the proxy. A call that is cancelled closes its connection, so that the proxy ends it, too.
 
@@ -39,7 +51,10 @@ class ModelCalls:
         self._idle: dict[str, list[_Connection]] = defaultdict(list)
 
     async def post(self, address: ModelAddress, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to a POST at `path`. Raises Failed (program_failed: the engine knows why the model did)."""
+        """Return the answer to a POST at `path`.
+
+        Raises Failed: the cause that the proxy names, otherwise program_failed (the engine knows why the model failed).
+        """
         place = urlsplit(address.base_url)
         content = json.dumps({"model": address.model, **body}, ensure_ascii=False).encode("utf-8", "backslashreplace")
         head = (
@@ -47,20 +62,21 @@ class ModelCalls:
             f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
         )
         try:
-            status, answer = await self._exchange(place.hostname or "", place.port or 80, head.encode() + content)
+            found = await self._exchange(place.hostname or "", place.port or 80, head.encode() + content)
         except (OSError, EOFError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
             raise Failed(f"the model proxy did not answer {path}: {error}", "program_failed") from error
-        if status != 200:
-            raise Failed(f"{path} was answered with {status}: {_words(answer)}", "program_failed")
+        if found.status != 200:
+            words = f"{path} was answered with {found.status}: {_words(found.body)}"
+            raise Failed(words, found.cause or "program_failed")
         try:
-            found = json.loads(answer)
+            answer = json.loads(found.body)
         except ValueError as error:
             raise Failed(f"{path} was not answered in JSON: {error}", "program_failed") from error
-        if not isinstance(found, dict):
-            raise Failed(f"{path} was answered with {answer[:80]!r}", "program_failed")
-        return found
+        if not isinstance(answer, dict):
+            raise Failed(f"{path} was answered with {found.body[:80]!r}", "program_failed")
+        return answer
 
-    async def _exchange(self, host: str, port: int, request: bytes) -> tuple[int, bytes]:
+    async def _exchange(self, host: str, port: int, request: bytes) -> _Response:
         name = f"{host}:{port}"
         while True:
             connection = await self._connected(name, host, port)
@@ -68,14 +84,14 @@ class ModelCalls:
             try:
                 connection.writer.write(request)
                 head = await connection.reader.readuntil(b"\r\n\r\n")
-                status, body, kept = await _read(connection.reader, head)
-                done = kept
+                found = await _read(connection.reader, head)
+                done = found.kept
             except (ConnectionError, asyncio.IncompleteReadError) as error:
                 # The other side may close an idle connection at any time; then it has read nothing of the request.
                 if not connection.used or (isinstance(error, asyncio.IncompleteReadError) and error.partial):
                     raise
             else:
-                return status, body
+                return found
             finally:
                 if done:
                     connection.used = True
@@ -92,11 +108,10 @@ class ModelCalls:
         return _Connection(*await asyncio.open_connection(host, port, limit=_HEAD_BYTES))
 
 
-async def _read(reader: asyncio.StreamReader, head: bytes) -> tuple[int, bytes, bool]:
-    """Return status and body of a response, and whether its connection can be used again."""
+async def _read(reader: asyncio.StreamReader, head: bytes) -> _Response:
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    status = int(first.split(" ", 2)[1])
+    status, cause = int(first.split(" ", 2)[1]), headers.get(_CAUSE, "")
     kept = headers.get("connection", "").lower() != "close"
     if headers.get("transfer-encoding", "").lower() == "chunked":
         pieces = []
@@ -104,11 +119,11 @@ async def _read(reader: asyncio.StreamReader, head: bytes) -> tuple[int, bytes, 
             pieces.append(await reader.readexactly(size))
             await reader.readexactly(2)
         await reader.readuntil(b"\r\n")
-        return status, b"".join(pieces), kept
+        return _Response(status, b"".join(pieces), cause, kept)
     length = headers.get("content-length")
     if length is None:
-        return status, await reader.read(), False
-    return status, await reader.readexactly(int(length)), kept
+        return _Response(status, await reader.read(), cause)
+    return _Response(status, await reader.readexactly(int(length)), cause, kept)
 
 
 def _words(answer: bytes) -> str:

@@ -4,7 +4,7 @@ import ast
 import importlib
 import pkgutil
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pettingzoo
 
 from . import Failed, spaces
+from .bare_loops import BareEpisode, native, samples
 from .playing import Dice, content, manual, near, number, opening, packages, rival_of, seat_of, wanting
 
 FAMILIES = ("classic", "butterfly", "mpe", "sisl", "atari")
@@ -138,6 +139,35 @@ class PettingZooEnvs:
         if playing is not None:
             playing.dice.drop()
             playing.env.close()
+
+    def original(self, episodes: Sequence[Mapping[str, Any]], **_: Any) -> Iterator[dict[str, Any]]:
+        """Play the recorded moves of all seats as the library's documentation does."""
+        return samples(episodes, self._bare)
+
+    def _bare(self, one: Mapping[str, Any]) -> BareEpisode:
+        env, found = self._made(), BareEpisode()
+        if len(env.possible_agents) > 1 and self.rival != "self":
+            raise Failed("recorded moves are those of all seats: opponent=self", "environment_invalid")
+        env.reset(seed=one["seed"])
+        seat = env.possible_agents[seat_of(len(env.possible_agents), one["seed"], 0, self.fixed)]
+        actions, cut = iter(one["actions"]), False
+        for agent in env.agent_iter():
+            _, reward, terminated, truncated, _ = env.last()
+            # What a seat earns is told when it is its turn again.
+            if agent == seat and found.rewards:
+                found.rewards[-1] += float(reward)
+            if terminated or truncated:
+                cut = cut or (agent == seat and truncated and not terminated)
+                env.step(None)
+                continue
+            action = next(actions, None)
+            if action is None:
+                break
+            env.step(native(env.action_space(agent), action, self.names))
+            found.step(0.0, terminated=False)
+        found.terminated, found.truncated = not env.agents and not cut, not env.agents and cut
+        env.close()
+        return found
 
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield the games of the package, without importing them."""

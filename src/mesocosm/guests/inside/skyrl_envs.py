@@ -3,7 +3,7 @@
 import dataclasses
 import importlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +12,7 @@ import skyrl_gym
 from skyrl_gym.envs.registration import registry
 
 from . import Failed, digest
+from .bare_loops import BareEpisode, samples
 from .playing import Dice, content, manual, module_of, near, number, packages, wanting
 from .spaces import TEXT, plain
 
@@ -119,6 +120,23 @@ class SkyRLEnvs:
         if found is not None:
             found[1].drop()
             found[0].close()
+
+    def original(self, episodes: Sequence[Mapping[str, Any]], **_: Any) -> Iterator[dict[str, Any]]:
+        """Play recorded replies as the library's documentation does."""
+        return samples(episodes, self._bare)
+
+    def _bare(self, one: Mapping[str, Any]) -> BareEpisode:
+        row = dict(self.rows[one["row"]])
+        prompt = row.pop(PROMPT)
+        env, found = skyrl_gym.make(self.id, env_config=self.configuration, extras=row), BareEpisode()
+        env.init([{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt)
+        for action in one["actions"]:
+            told = env.step(action)
+            found.step(told["reward"], told["done"])
+            if found.over:
+                break
+        env.close()
+        return found
 
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield the registered environments; each needs a file of rows."""

@@ -4,7 +4,7 @@ import copy
 import math
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import textarena
 from textarena.envs.registration import ENV_REGISTRY
 
 from . import Failed, finite
+from .bare_loops import BareEpisode, samples
 from .playing import Dice, content, near, opening, packages, rival_of, seat_of, wanting
 from .spaces import TEXT
 
@@ -129,6 +130,25 @@ class TextArenaGames:
         playing = self.playing.pop(episode, None)
         if playing is not None:
             playing.dice.drop()
+
+    def original(self, episodes: Sequence[Mapping[str, Any]], **_: Any) -> Iterator[dict[str, Any]]:
+        """Play the recorded moves of all seats as the library's documentation does."""
+        return samples(episodes, self._bare)
+
+    def _bare(self, one: Mapping[str, Any]) -> BareEpisode:
+        if self.seats > 1 and self.rival != "self":
+            raise Failed("recorded moves are those of all seats: opponent=self", "environment_invalid")
+        env, found = textarena.make(self.id, **self.options), BareEpisode()
+        env.reset(num_players=self.seats, seed=one["seed"])
+        seat = seat_of(self.seats, one["seed"], 0, self.fixed)
+        for action in one["actions"]:
+            env.get_observation()
+            done, _ = env.step(action=action)
+            rewards = env.close()[0] if done else {seat: 0.0}
+            found.step((rewards or {}).get(seat), done)
+            if done:
+                break
+        return found
 
     def catalogue(self, **_: Any) -> Iterator[dict[str, Any]]:
         """Yield the registered games, without those of other wrappers, and without importing them."""

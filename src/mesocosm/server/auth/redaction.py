@@ -86,7 +86,8 @@ def _named(value: Any) -> Any:
 
 def _benchmark(ref: BenchmarkRef) -> BenchmarkRef:
     options = {name: _named(value) for name, value in ref.options.items() if name not in _ADDRESS_OPTIONS}
-    return BenchmarkRef(ref.kind, _named(ref.source), options)
+    # Tasks of lm-evaluation-harness are several, any of them a file.
+    return BenchmarkRef(ref.kind, ",".join(_named(part) for part in ref.source.split(",")), options)
 
 
 def _addresses(run: Run) -> list[str]:
@@ -116,7 +117,7 @@ class Mask:
     @classmethod
     def of(cls, runs: Sequence[Run], places: Iterable[Path]) -> "Mask":
         """Return a mask for the home directory, this installation, `places`, and sources and model URLs of `runs`."""
-        sources = [Path(run.spec.benchmark.source).parent for run in runs if _is_path(run.spec.benchmark.source)]
+        sources = [Path(part).parent for run in runs for part in run.spec.benchmark.source.split(",") if _is_path(part)]
         home = Path(os.path.expanduser("~"))  # noqa: PTH111 - unlike Path.home() it never fails
         found = {str(path.absolute()) for path in [home, *_installed(), *sources, *places]}
         found.update(address for run in runs for address in _addresses(run))

@@ -2,15 +2,17 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mesocosm.benchmarks.catalogue import BUILTIN
 from mesocosm.benchmarks.descriptor import read_descriptor
 from mesocosm.core.failure import UsageError
-from mesocosm.core.model import LOCAL_MAX_TOKENS, ModelName, ModelSettings
+from mesocosm.core.model import LOCAL_MAX_TOKENS, MAX_TOKENS, ModelName, ModelSettings
 from mesocosm.core.run import AgentSettings, BenchmarkRef, Limits, Run, RunSpec, RunStatus, Selection
+from mesocosm.guests.kinds import KINDS
 from mesocosm.models.catalogue import is_local
 from mesocosm.server.permissions.run_processes import workplace
 from mesocosm.server.permissions.visible_runs import VisibleRun
@@ -293,5 +295,76 @@ def _labels(spec: RunSpec) -> Iterator[str]:
         yield from _option("--tag", tag)
 
 
-_KINDS = {"benchmark": _suite, "rollout": _evaluation}
+def _source(spec: RunSpec) -> Iterator[str]:
+    """Yield the words of a command that runs a benchmark of another framework again."""
+    model, limits, selection = spec.model, spec.limits, spec.selection
+    unsaid = (selection.seeds, limits.episode_steps, limits.episode_seconds, limits.episode_tokens)
+    if any(one is not None for one in unsaid) or spec.agent.options or model.extra or model.cache:
+        raise _Unsayable
+    if spec.agent.name not in {"loop", "program"}:
+        raise _Unsayable
+    yield from ("run", f"{spec.benchmark.kind}:{spec.benchmark.source}", *_option("--model", model.name))
+    if selection.count is not None:
+        yield from _option("--limit", str(selection.count))
+    if selection.trials != 1:
+        yield from _option("--trials", str(selection.trials))
+    if spec.judge is not None:
+        yield from _option("--judge", spec.judge.name)
+    for name, value in spec.benchmark.options.items():
+        yield from _option("-P", f"{name}={_written(value)}")
+    for name, value in _settings(model, limits):
+        yield from _option("--set", f"{name}={_number(value)}")
+    for tag in spec.tags:
+        yield from _option("--tag", tag)
+    yield "--fresh"
+
+
+def _settings(model: ModelSettings, limits: Limits) -> Iterator[tuple[str, float]]:
+    """Yield the settings that are not the usual ones, by their names in `--set`."""
+    usual = ModelSettings("", max_tokens=MAX_TOKENS)
+    for name in ("temperature", "max_tokens", "top_p", "timeout_s"):
+        if (value := getattr(model, name)) != getattr(usual, name):
+            yield f"model.{name}", value
+    for field, name in _SET_LIMITS.items():
+        if (value := getattr(limits, field)) != getattr(Limits(), field):
+            yield f"limits.{name}", value
+
+
+_SET_LIMITS = {
+    "run_tokens": "tokens",
+    "run_usd": "usd",
+    "run_seconds": "seconds",
+    "requests_per_minute": "requests_per_minute",
+    "tokens_per_minute": "tokens_per_minute",
+    "retries": "retries",
+}
+"""Limits of a run and their names in `--set`."""
+
+
+def _written(value: Any) -> str:
+    """Return a value as `-P NAME=VALUE` reads it: text that it would read as something else in quotes."""
+    return value if isinstance(value, str) and value == value.strip() and _reads_as(value) == value else _toml(value)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_json(name)} = {_toml(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    return _json(value)
+
+
+def _reads_as(text: str) -> Any:
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return found["value"] if set(found) == {"value"} else text
+
+
+_KINDS = {
+    "benchmark": _suite,
+    "rollout": _evaluation,
+    **dict.fromkeys((*KINDS, "openenv", "harbor"), _source),
+}
 """Functions that build the command by kind of benchmark; the default is `run local`."""

@@ -50,7 +50,7 @@ export function OneTurn({ episode, highlight = '', onCall }: OneTurnProps) {
       {error !== null && <Failure error={error} title="The conversation could not be loaded" />}
       {waiting && <Skeleton height="10rem" />}
       {!waiting && error === null && talks.length === 0 && (
-        <p className={styles.none}>No model was asked. The timeline shows what was done.</p>
+        <p className={styles.none}>No call of a model is recorded. The timeline shows what is.</p>
       )}
       {talks.map((talk, index) => (
         <Said

@@ -38,6 +38,8 @@ export function WrongPanel({ run, search, onSearch }: WrongPanelProps) {
   if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return null
   // No answer is wrong where no value is better than another.
   if (run.primary?.directed === false) return null
+  // A number that a file states of all its documents says of none whether it is wrong.
+  if (run.primary?.aggregation === 'imported') return null
   const set = (part: Partial<RunSearch>) => onSearch(readRunSearch({ ...search, ...part }))
   return (
     <Panel
