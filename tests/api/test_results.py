@@ -232,6 +232,13 @@ def test_a_bundle_is_read_into_other_results(place: Path) -> None:
     assert (copied.id, copied.score, copied != run) == (run.id, 1.0, True)
 
 
+def test_no_results_are_made_for_a_file_that_cannot_be_read(place: Path) -> None:
+    (place / "damaged.zip").write_bytes(b"PK\x03\x04")
+    with pytest.raises(mc.MesocosmError):
+        mc.import_runs(place / "damaged.zip", store=place / "other")
+    assert not (place / "other").exists()
+
+
 def test_a_run_is_deleted() -> None:
     run = evaluated()
     run.delete()

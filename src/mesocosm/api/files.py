@@ -1,7 +1,7 @@
 """Read runs from files: bundles and replay files."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -36,19 +36,22 @@ def import_runs(path: str | os.PathLike[str], *, store: str | os.PathLike[str] |
     """
     from mesocosm.interop.replayed import is_replay
 
-    opened, file = store_at(store), Path(path)
-    results = Path("benchmark_results") if "://" in opened.place else Path(opened.place).parent
-    found = import_replay(file, opened) if is_replay(file) else import_bundle(file, opened, results)
-    return Runs([Run(opened, opened.runs.get(one.run_id)) for one in list(found)])
+    def opened() -> "Store":
+        return store_at(store)
+
+    file = Path(path)
+    taken = list(import_replay(file, opened) if is_replay(file) else import_bundle(file, opened))
+    return Runs([Run(opened(), opened().runs.get(one.run_id)) for one in taken])
 
 
-def import_replay(path: Path, store: "Store") -> Iterator[ReadRun]:
-    """Store the run of a replay file, and yield it. Raises as `import_runs`."""
+def import_replay(path: Path, opened: Callable[[], "Store"]) -> Iterator[ReadRun]:
+    """Store the run of a replay file, and yield it; nothing is opened for a broken file. Raises as `import_runs`."""
     from mesocosm.engine.imported import measured
     from mesocosm.interop.replayed import read_replay
 
     replay = read_replay(path)
     run = measured(replay.run, [entry.episode for entry in replay.entries])
+    store = opened()
     with suppress(UnknownName):
         here = store.runs.get(run.id)
         if here.id == run.id and here.signature != run.signature:
@@ -57,10 +60,11 @@ def import_replay(path: Path, store: "Store") -> Iterator[ReadRun]:
     yield ReadRun(run.id, store.bundles.insert(run, replay.entries))
 
 
-def import_bundle(path: Path, store: "Store", results: Path) -> Iterator[ReadRun]:
-    """Store the runs of a bundle, and yield each once it is stored. Raises as `import_runs`.
+def import_bundle(path: Path, opened: Callable[[], "Store"], results: Path | None = None) -> Iterator[ReadRun]:
+    """Store the runs of a bundle, and yield each once it is stored; nothing is opened for a broken file.
 
-    Options of a run that name files are kept only where those are below `results`.
+    Options of a run that name files are kept only where those are below `results`, by default the folder of the store.
+    Raises as `import_runs`.
     """
     from mesocosm.engine.imported import measured
     from mesocosm.interop.bundle import Bundle
@@ -69,12 +73,14 @@ def import_bundle(path: Path, store: "Store", results: Path) -> Iterator[ReadRun
 
     with Bundle(path) as bundle:
         bundle.check()
+        store = opened()
+        home = results or (Path("benchmark_results") if "://" in store.place else Path(store.place).parent)
         for run_id in bundle.head.runs:
             artifacts = [
                 Artifact(item.id, item.run_id, item.name, item.digest, item.created_at, item.episode_id)
                 for item in bundle.artifacts(run_id)
             ]
-            run = measured(settled(bundle.run(run_id), results), bundle.episodes(run_id))
+            run = measured(settled(bundle.run(run_id), home), bundle.episodes(run_id))
             new = store.bundles.insert(run, bundle.entries(run_id), bundle.blobs(run_id), artifacts)
             yield ReadRun(run_id, new)
         for grouped in bundle.groups():

@@ -148,10 +148,10 @@ class _Import:
         from mesocosm.interop.imports.recognition import read_foreign
 
         if found.form == "bundle":
-            for stored in import_bundle(found.path, self.store, options().results()):
+            for stored in import_bundle(found.path, lambda: self.store, options().results()):
                 yield TakenRun(stored.run_id, stored.new, str(found.path), "bundle")
         elif found.form == "replay":
-            for stored in import_replay(found.path, self.store):
+            for stored in import_replay(found.path, lambda: self.store):
                 if stored.recorded:
                     words = f"run {stored.run_id} is here with its full record; the replay adds nothing to it"
                     click.echo(words, err=True)
