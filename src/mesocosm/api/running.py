@@ -178,10 +178,9 @@ async def run_work(
         if found is not None:
             found = await asyncio.to_thread(store.runs.get, found.id)
             _same_server(found, parts)
-            if decision.action is RerunAction.SKIP and not (wishes.retry_failed and found.counts.failed):
-                await asyncio.to_thread(_rename, store, found, work.spec.name)
-                return Run(store, found)
             await asyncio.to_thread(_rename, store, found, work.spec.name)
+            if decision.action is RerunAction.SKIP and not (wishes.retry_failed and found.counts.failed):
+                return Run(store, found)
         repairs = found is not None and lacks_too_much(found, policy.max_missing)
         options = session.SessionOptions(
             retry_failed=wishes.retry_failed or repairs,
