@@ -1,14 +1,14 @@
 """What an episode of an lm-evaluation-harness task costs, beside one of its own runner against the same model server.
 
 Processor time of all processes of a run, without the model server. Two sizes, so that what a start costs falls out; the
-two runners alternate, because a shared machine is noisy. `MESOCOSM_TEST_GUESTS` names the environments of the guests.
+two runners alternate, and the least time of each counts, because what else a shared machine does only adds to it.
+`MESOCOSM_TEST_GUESTS` names the environments of the guests.
 
     MESOCOSM_TEST_GUESTS=DIR python -m perf.guests_lm_eval [texts|choices]
 """
 
 import json
 import os
-import statistics
 import sys
 import tempfile
 from pathlib import Path
@@ -114,14 +114,16 @@ def main() -> None:
 
 
 def _compare(form: str, python: str, folder: Path, url: str) -> None:
-    each: dict[str, list[float]] = {"ours": [], "theirs": []}
+    spent: dict[tuple[str, int], list[float]] = {}
     for _ in range(ROUNDS):
-        for who, command in (("ours", _ours), ("theirs", _theirs)):
-            few, many = (_spent(command(python, folder, url, count, form), folder) for count in (FEW, MANY))
-            each[who].append(1000 * (many - few) / (MANY - FEW))
-    ours, theirs = (statistics.median(each[who]) for who in ("ours", "theirs"))
+        for count in (FEW, MANY):
+            for who, command in (("ours", _ours), ("theirs", _theirs)):
+                seconds = _spent(command(python, folder, url, count, form), folder)
+                spent.setdefault((who, count), []).append(seconds)
+    ours, theirs = (1000 * (min(spent[who, MANY]) - min(spent[who, FEW])) / (MANY - FEW) for who in ("ours", "theirs"))
     print(f"{form}: ours {ours:.2f} ms an episode, its own runner {theirs:.2f} ms, ours adds {ours - theirs:.2f} ms")
-    print(f"  ours {[round(one, 2) for one in each['ours']]}, theirs {[round(one, 2) for one in each['theirs']]}")
+    for (who, count), seconds in spent.items():
+        print(f"  {who}, {count} episodes: {', '.join(f'{one:.2f}' for one in sorted(seconds))} s")
 
 
 if __name__ == "__main__":
