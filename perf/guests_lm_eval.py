@@ -122,8 +122,8 @@ def _compare(form: str, python: str, folder: Path, url: str) -> None:
                 spent.setdefault((who, count), []).append(seconds)
     ours, theirs = (1000 * (min(spent[who, MANY]) - min(spent[who, FEW])) / (MANY - FEW) for who in ("ours", "theirs"))
     print(f"{form}: ours {ours:.2f} ms an episode, its own runner {theirs:.2f} ms, ours adds {ours - theirs:.2f} ms")
-    for (who, count), seconds in spent.items():
-        print(f"  {who}, {count} episodes: {', '.join(f'{one:.2f}' for one in sorted(seconds))} s")
+    for (who, count), times in spent.items():
+        print(f"  {who}, {count} episodes: {', '.join(f'{one:.2f}' for one in sorted(times))} s")
 
 
 if __name__ == "__main__":
