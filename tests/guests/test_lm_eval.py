@@ -72,9 +72,18 @@ async def test_texts_that_nothing_stands_before_are_missing_and_the_remedy_is_na
     assert "prefix_token" in next(iter(run.episodes())).error
 
 
+async def test_a_text_that_is_too_long_is_missing_and_the_remedy_is_named() -> None:
+    async with ModelServer(context=30) as server:
+        run = await play("lm_rolling", server, params={"prefix_token": "<s>"})
+    assert run.missing == {"value_missing": 2}
+    assert "tokenizer=NAME" in next(iter(run.episodes())).error
+
+
 @pytest.mark.parametrize(
     ("source", "params", "said"),
     [
+        ("lm_choice", {"max_length": 50}, "name the tokenizer"),
+        ("lm_choice", {"tokenizer": "x", "prefix_token": "<s>"}, "custom_prefix_token_id"),
         ("lm_choic", {}, "there is no task called 'lm_choic'; did you mean lm_choice"),
         ("lm_choice", {"chioces": "generate"}, "there is no argument 'chioces'; did you mean choices"),
         ("lm_ending", {"choices": "generate"}, "lm_ending asks how probable texts are, without choices"),

@@ -8,6 +8,7 @@ from mesocosm.core.failure import InvalidInput, UsageError
 from mesocosm.guests.messages import GuestScore, OriginalSample
 from mesocosm.guests.parity import GuestSample, paired, their_samples
 from mesocosm.guests.replies import read_replies
+from mesocosm.models.openai import PROBE
 
 
 def sample(task: str = "a", trial: int = 0, **scores: float) -> GuestSample:
@@ -93,6 +94,30 @@ def test_a_reply_may_call_tools(tmp_path: Path) -> None:
     assert said.finish_reason == "tool_calls"
 
 
+def test_a_text_may_have_log_probabilities(tmp_path: Path) -> None:
+    replies = read_replies(
+        written(tmp_path, '{"asked": "a b c", "tokens": [["a", null], [" b", -1.5, -0.5], [" c", -2]]}')
+    )
+
+    said = replies.answer({"prompt": "a b c", "echo": True, "logprobs": 1, "max_tokens": 1})
+
+    assert said.logprobs is not None
+    assert said.text.startswith("a b c")
+    assert said.logprobs["tokens"][:3] == ["a", " b", " c"]
+    assert said.logprobs["token_logprobs"][:3] == [None, -1.5, -2]
+    assert [top and max(top.values()) for top in said.logprobs["top_logprobs"][:3]] == [None, -0.5, -2]
+    assert said.logprobs["text_offset"] == [0, 1, 3, 5]
+
+
+def test_the_question_whether_a_server_tells_log_probabilities_is_answered(tmp_path: Path) -> None:
+    replies = read_replies(written(tmp_path, '{"asked": "1 + 1?", "reply": "2"}'))
+
+    said = replies.answer({"prompt": PROBE, "echo": True, "logprobs": 1, "max_tokens": 1})
+
+    assert said.logprobs is not None
+    assert (replies.asked, replies.unknown) == (0, [])
+
+
 def test_a_question_without_a_reply_is_noted(tmp_path: Path) -> None:
     replies = read_replies(written(tmp_path, '{"asked": "1 + 1?", "reply": "2"}'))
 
@@ -109,6 +134,8 @@ def test_a_question_without_a_reply_is_noted(tmp_path: Path) -> None:
         ('{"reply": "2"}', "exactly one of 'asked' and 'messages'"),
         ('{"asked": "a", "reply": "other"}', "in another way"),
         ('{"asked": "b", "answer": "2"}', "answer"),
+        ('{"asked": "a b", "tokens": [["a", null], ["b", -1]]}', "not the text"),
+        ('{"asked": "a b", "tokens": [["a", null], [" b", "-1"]]}', "LOGPROB"),
     ],
 )
 def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, line: str, words: str) -> None:

@@ -61,7 +61,7 @@ KINDS = {
             "lm-evaluation-harness",
             "TASK[,TASK]",
             ("lm_eval",),
-            ("lm_eval>=0.4.13,<0.5",),
+            ("lm_eval[api]>=0.4.13,<0.5",),
             "lm_eval_tasks",
             local=OURS | {INCLUDED},
             located=lm_eval_place,

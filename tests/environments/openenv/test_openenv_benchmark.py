@@ -29,17 +29,8 @@ def opened(server: OpenEnvServer, **options: Any) -> OpenEnvBenchmark:
 def test_the_facts_are_those_of_the_server() -> None:
     with OpenEnvServer() as server:
         info = opened(server, max_steps=9).info
-<<<<<<< HEAD
-    assert (info.id, info.title, info.version, info.description) == (
-        "counter",
-        "Counter (openenv)",
-        "0.3",
-        "Count to a number.",
-    )
-=======
     assert (info.id, info.title, info.version) == ("counter", "Counter (openenv)", "0.3")
     assert info.description == "Count to a number."
->>>>>>> r2web
     assert (info.kind, info.max_steps, info.metrics[0].name) == ("openenv", 9, "mean_reward")
     assert info.vow["action_space"]["type"] == "text"
 

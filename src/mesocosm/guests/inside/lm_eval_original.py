@@ -149,7 +149,7 @@ def told_tokens(address: ModelAddress, text: str) -> list[str]:
     """Return the tokens of a text, as the server tells them beside their log-probabilities. Raises Failed."""
     import requests
 
-    body = {"model": address.model, "prompt": text, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+    body: Any = {"model": address.model, "prompt": text, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
     headers = {"Authorization": f"Bearer {address.key}"}
     answer = requests.post(f"{address.base_url}/completions", json=body, headers=headers, timeout=_PATIENCE_S).json()
     tokens = (answer["choices"][0].get("logprobs") or {}).get("tokens") or []
