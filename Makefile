@@ -14,7 +14,9 @@ OSMOSIS := $(foreach python,$(OSMOSIS_PYTHONS),$(if $(call python_of,$(python)),
 GUESTS := $(FOREIGN)/guests
 # Beside them a server of llama.cpp, which is compiled, so only where there is a compiler.
 GUEST_NAMES ?= step inspect lmeval verifiers openenv mcp harbor $(if $(shell command -v c++),llamacpp)
-GUEST_TESTS ?= tests/guests $(filter-out tests/guests/%,$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
+GUEST_TESTS ?= tests/guests $(filter-out tests/guests/% tests/foreign/%,$(shell grep -rl MESOCOSM_TEST_GUESTS tests --include='test_*.py'))
+# A folder with the environments of OpenEnv's repository.
+OPENENV ?= $(abspath $(wildcard ../shared/foreign/openenv))
 ACCEPTANCE ?= $(wildcard ../shared/acceptance/accept_osmosis_cli.py)
 VIEWER := hatch_build.py $(shell find viewer \( -name node_modules -o -path viewer/types \) -prune -o -type f -print)
 
@@ -38,10 +40,11 @@ foreign: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.installed
 # All but mesocosm itself, whose installation may build the web app.
 foreign-packages: $(FOREIGN)/servers/.installed $(FOREIGN)/clients/.packages
 
-# Against model servers, clients and agent frameworks that were not written here.
+# Against model servers, clients and agent frameworks that were not written here. Those guests take part that
+# `make guest-packages` has installed.
 test-foreign: foreign
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(FOREIGN)/clients/bin:$$PATH" MESOCOSM_TEST_FOREIGN="$(CURDIR)/$(FOREIGN)/servers/bin" \
-	  $(FOREIGN)/clients/bin/pytest -rs $(or $(TESTS),tests/foreign)
+	  MESOCOSM_TEST_GUESTS="$(CURDIR)/$(GUESTS)" $(FOREIGN)/clients/bin/pytest -rs $(or $(TESTS),tests/foreign)
 
 # The published command line of a hosted service, in two releases, with a server of ours.
 test-osmosis: $(VENV)/.installed-test osmosis-packages
@@ -57,7 +60,7 @@ test-bfcl: $(VENV)/.installed-test $(FOREIGN)/bfcl/.installed
 # Benchmarks of other frameworks against the frameworks themselves; GUEST_NAMES="step" installs and tests less than 3 GB.
 test-guests: $(VENV)/.installed-test $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
 	unset PYTHONDONTWRITEBYTECODE; PATH="$(CURDIR)/$(BIN):$$PATH" MESOCOSM_TEST_GUESTS="$(CURDIR)/$(GUESTS)" \
-	  $(BIN)/pytest -rs -n 2 $(or $(TESTS),$(GUEST_TESTS))
+	  MESOCOSM_TEST_OPENENV="$(OPENENV)" $(BIN)/pytest -rs -n 2 $(or $(TESTS),$(GUEST_TESTS))
 
 guest-packages: $(GUEST_NAMES:%=$(GUESTS)/%/.installed)
 

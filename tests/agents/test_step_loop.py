@@ -218,7 +218,7 @@ class TestRepliesThatAreCut:
             MemoryContext(ScriptedEnvironment("a", "b"), [cut('{"guess'), cut('{"guess')], action_space=GUESS)
         )
         assert error.cause is Cause.REPLY_TRUNCATED
-        assert "--max-tokens" in str(error)
+        assert "raise max_tokens" in str(error)
         assert "2048" in str(error)
 
     async def test_a_whole_but_malformed_second_reply_is_asked_for_again(self) -> None:
@@ -242,7 +242,7 @@ class TestRepliesThatAreCut:
         context = await play(MemoryContext(ScriptedEnvironment("a", "b", "c"), [cut("a story"), cut("more")]))
         assert context.actions[0].action == "a story"
         assert len(context.warnings) == 1
-        assert "--max-tokens" in context.warnings[0]
+        assert "max_tokens" in context.warnings[0]
 
     async def test_a_provider_that_takes_no_larger_limit_leaves_the_first_failure(self) -> None:
         rejected = EpisodeError(Cause.MODEL_REJECTED, "max_tokens is too large")

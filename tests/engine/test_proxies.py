@@ -432,6 +432,27 @@ async def test_a_program_that_fails_after_its_questions_were_answered_is_to_blam
     recorder.blame(EpisodeError(Cause.WORKFLOW_FAILED, "KeyError: 'plan'"))
 
 
+def too_long(words: str) -> Forwarded:
+    return replace(asked(words, "too long", 400), cause=Cause.CONTEXT_OVERFLOW)
+
+
+async def test_a_program_that_fails_because_its_conversation_was_too_long_says_so(recorder: EpisodeRecorder) -> None:
+    await one(recorder, asked("plan"))
+    await one(recorder, too_long("act"))
+    with pytest.raises(EpisodeError, match="of that the program failed: KeyError") as raised:
+        recorder.blame(EpisodeError(Cause.PROGRAM_FAILED, "KeyError: 'act'"))
+    assert raised.value.cause is Cause.CONTEXT_OVERFLOW
+
+
+async def test_a_program_that_shortens_a_conversation_that_was_too_long_fails_by_itself(
+    recorder: EpisodeRecorder,
+) -> None:
+    await one(recorder, too_long("plan and act"))
+    await one(recorder, asked("act"))
+    recorder.unanswered({})
+    recorder.blame(EpisodeError(Cause.PROGRAM_FAILED, "KeyError: 'act'"))
+
+
 @pytest.mark.parametrize(("status", "missed"), [(503, True), (429, True), (504, True), (404, False), (501, False)])
 async def test_embeddings_of_a_server_that_is_busy_are_missed_and_those_that_it_does_not_make_are_not(
     recorder: EpisodeRecorder, status: int, missed: bool

@@ -72,6 +72,33 @@ async def test_errors_of_the_server_are_passed_on_as_they_are(
     assert lab.said(episode) == [("user", "what is 2+2?")]
 
 
+LLAMA = (
+    b'{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (4096 tokens)",'
+    b'"type":"exceed_context_size_error","n_ctx":4096}}'
+)
+LITELLM = (
+    b'{"error":{"message":"litellm.ContextWindowExceededError: this is too long","type":"invalid_request_error",'
+    b'"param":null,"code":"400"}}'
+)
+NAMED = b'{"error":{"message":"exceeds the maximum context length of 4096 tokens","code":"too_long"}}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [(LLAMA, "context_length_exceeded"), (LITELLM, "context_length_exceeded"), (NAMED, "too_long")],
+)
+async def test_a_conversation_that_is_too_long_has_the_code_that_clients_know(
+    lab: Any, openai_client: OpenAI, raw: bytes, code: str
+) -> None:
+    async with ModelServer("ok", faults=[Fault(status=400, raw=raw)]) as server:
+        (episode,) = await lab.play(failing(openai_client), f"vllm/m@{server.openai_url}", limits=ONCE)
+    got, body, _ = episode.terminal_info["output"]
+    assert (got, body["error"]["code"]) == (400, code)
+    assert body["error"]["message"].encode() in raw
+    (failed,) = lab.failures(episode)
+    assert body["error"]["message"] in failed["message"]
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("fault", [Fault(status=429, text="slow down", retry_after="0"), SERVER_ERROR, CLOSE])
 async def test_a_call_that_may_succeed_later_is_made_again(

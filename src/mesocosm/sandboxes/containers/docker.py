@@ -1,6 +1,6 @@
 """Containers through the command line of docker or podman, which is the same as far as it is used here.
 
-Docker is tested through a recorded command, podman also with the real one.
+Tests record how the command is called; both have also run all task folders of the tests by hand.
 """
 
 import asyncio
@@ -101,7 +101,9 @@ class CommandLineContainers:
         assert image.context is not None
         tag = f"mesocosm-task:{(await asyncio.to_thread(folder_digest, image.context))[:32]}"
         # Once for each run, also if it is there: its base may have changed, and the engine keeps what has not.
-        notice(f"{self.name} builds the image of {image.context.parent.name}/{image.context.name}")
+        # Contexts of Terminal-Bench are copies, called like their task.
+        folder = image.context if image.context.name != "environment" else image.context.parent
+        notice(f"{self.name} builds the image of {folder.name}")
         words = ("build", "--quiet", "--tag", tag, "--label", "mesocosm.task=1", str(image.context))
         await _call(self.name, *words, seconds=image.build_seconds)
         return tag
