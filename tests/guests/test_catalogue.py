@@ -116,7 +116,7 @@ def test_run_local_plays_an_environment_of_a_framework() -> None:
     [
         (["adder:sums", "gsm8k"], "gsm8k and adder:sums run in commands of their own"),
         (["adder:sums", "--dry-run"], "--dry-run does nothing for adder:sums"),
-        (["adder:sums", "--executor", "processes:2"], "leave --executor out"),
+        (["adder:sums", "--executor", "processes:2", "-m", "builtin/random"], "with --executor, name one model"),
     ],
 )
 def test_what_cannot_be_heeded_is_refused(words: list[str], said: str) -> None:

@@ -110,8 +110,9 @@ class Passage:
             if usage.cost_usd is None:
                 usage = self.model.priced(usage, reply.written)
             name = reply.model or self.model.upstream.model
-            found = {"usage": usage, "latency_s": latency, "model": name, "estimated": estimated, "served": reply.model}
-            reply = replace(reply, text=text, **found)
+            reply = replace(
+                reply, text=text, usage=usage, latency_s=latency, model=name, estimated=estimated, served=reply.model
+            )
         call = replace(self.asked.call, sent=self.sent)
         self.recorder.forwarded(Forwarded(call, self.asked.messages, reply, status, error, latency, cause))
 
