@@ -1,6 +1,6 @@
 """Services beside model and environment, such as tool servers, that go away and come back."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -49,7 +49,7 @@ class Service:
         return "found"
 
 
-def walking(service: Service) -> Callable[[Context], "object"]:
+def walking(service: Service) -> Callable[[Context], Awaitable[None]]:
     """Return an agent that asks a service before its first step."""
 
     async def play(context: Context) -> None:
@@ -103,7 +103,7 @@ async def tools() -> AsyncIterator[UrlServer]:
         yield server
 
 
-def calling(tools: UrlServer, times: int, between: Callable[[int], None]) -> Callable[[Context], "object"]:
+def calling(tools: UrlServer, times: int, between: Callable[[int], None]) -> Callable[[Context], Awaitable[None]]:
     """Return an agent that calls a tool some times; `between` happens before each call."""
     offer = ToolOffer((PinnedServer(tools.url, tools=(ToolDefinition("twice", parameters={"type": "object"}),)),))
 
