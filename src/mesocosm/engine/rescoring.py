@@ -76,10 +76,10 @@ async def rescore(
             save()
     save()
     run = store.runs.get(run.id)
-    whole = _whole_numbers(run)
+    numbers = _whole_numbers(run)
     run.metrics = so_far(run, store)
     if not run.counts.pending:
-        await asyncio.to_thread(_add_whole, run, benchmark, store, whole)
+        await asyncio.to_thread(_add_whole, run, benchmark, store, numbers)
     run.provenance = {**run.provenance, "rescored_at": time.time()}
     del run.provenance[RESCORING]
     if not run.counts.pending:

@@ -222,16 +222,13 @@ def outcome(episode: Episode, scores: Sequence[Score], primary: str) -> tuple[fl
 
 
 def score_outcome(scores: Sequence[Score], primary: str) -> tuple[float | None, str | None]:
-    """Return value and outcome of the score called `primary` of a finished episode, as `outcome` does.
-
-    An episode that has other scores alone is skipped: its task is not one of those that the primary metric covers.
-    """
+    """Return value and outcome of the score called `primary` of a finished episode, as `outcome` does."""
     if not primary and len(scores) != 1:
         return None, None
     # If several have the same name, the last one counts, as in score_rows.
     found = next((score for score in reversed(scores) if not primary or plain(score.name) == primary), None)
     if found is None:
-        return None, _SKIPPED if scores else _MISSING
+        return None, _MISSING
     value = _number(found.value)
     if value is not None:
         return value, _SCORED
