@@ -51,6 +51,16 @@ async def test_what_a_task_cannot_score_is_missing_with_its_cause() -> None:
     assert run.score.n == 4
 
 
+async def test_documents_that_the_first_metric_does_not_cover_are_skipped_and_no_errors() -> None:
+    async with ModelServer("6") as server:
+        run = await play("lm_generate,lm_translation", server)
+    assert {episode.task.partition("/")[0] for episode in run.episodes()} == {"lm_generate", "lm_translation"}
+    assert run.missing == {}
+    assert run.score is not None
+    assert run.score.n == sum(episode.task.startswith("lm_generate/") for episode in run.episodes())
+    assert run._stored.counts.errors == 0
+
+
 async def test_choices_are_asked_with_letters_under_another_name() -> None:
     async with ModelServer("The answer is B.", echoes=False) as server:
         run = await play("lm_choice", server, params={"choices": "generate"})

@@ -71,6 +71,7 @@ class LmEval:
         self._arguments = LmEvalArguments()
         self._windows: Windows | None = None
         self._source = ""
+        self._primary = ""
         self._documents: list[_Document] = []
         self._values: dict[str, list[TaskValue]] = {}
         self._groups: dict[str, dict[str, TaskValue]] = {}
@@ -115,6 +116,8 @@ class LmEval:
         limits = [
             longest(task.config.generation_kwargs or {}) for task in tasks.values() if task.OUTPUT_TYPE == GENERATE
         ]
+        metrics = self._metrics()
+        self._primary = str(metrics[0]["score"]) if metrics else ""
         packages, facts = versions(*_PACKAGES), {name: facts_of(task) for name, task in tasks.items()}
         content = (
             [one.task.task_name, one.doc_id, one.doc, [i.args for i in one.instances]] for one in self._documents
@@ -129,7 +132,7 @@ class LmEval:
             "digest": digest(source, given.facts, packages, facts, *content),
             "description": f"{len(tasks)} tasks of lm-evaluation-harness" if only is None else "",
             "tasks": len(self._documents),
-            "metrics": self._metrics(),
+            "metrics": metrics,
             "discovers": True,
             "packages": packages,
             "max_tokens": max(limits, default=longest({}) if lettered else None),
@@ -261,7 +264,9 @@ class LmEval:
         for group in self._within[task]:
             names = [value.name for value in self._groups[group].values()]
             found += [{"name": f"{group}/{name}", **scores.get(name, lacking)} for name in names]
-        return found
+        # Without it, a document that the primary metric does not cover would be one that could not be scored.
+        covered = any(one["name"] == self._primary for one in found)
+        return found if covered else [*found, {"name": self._primary, **lacking}]
 
     async def _choose(self, document: _Document, answers: Answers) -> dict[str, Any]:
         """Ask a task with choices as a question with letters."""
