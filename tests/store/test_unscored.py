@@ -10,7 +10,6 @@ from mesocosm.core.failure import Boundary, Cause, Failure
 from mesocosm.core.score import Score
 from mesocosm.store import Store, episode_query
 from mesocosm.store.filters import EpisodeFilter
-from mesocosm.store.rows import score_outcome
 
 if TYPE_CHECKING:
     from tests.store.conftest import Samples
@@ -75,9 +74,3 @@ def test_filters_find_samples(shared_store: Store, run_id: str, wanted: EpisodeF
 
 def test_what_a_grader_left_out_is_not_counted_as_missing(shared_store: Store, run_id: str) -> None:
     assert shared_store.episodes.series(run_id).histogram.n_missing == 3
-
-
-def test_a_task_that_the_primary_metric_does_not_cover_is_no_error() -> None:
-    other = [Score("arc/acc", value=1.0)]
-    assert score_outcome(other, "gsm8k/acc") == (None, "skipped")
-    assert score_outcome([], "gsm8k/acc") == (None, "missing")

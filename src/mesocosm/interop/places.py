@@ -12,6 +12,9 @@ from mesocosm.core.folder import without_folders
 from mesocosm.core.registry import SOURCES, option_roles
 from mesocosm.core.run import Run
 
+_AS_GIVEN = frozenset({"environment", "python", "benchmark", "rollout", "hosted"})
+"""Kinds that store their sources as they were given. To ask a kind for its roles would load what plays it."""
+
 
 def settled(run: Run, results: Path) -> Run:
     """Return an imported run without option paths that are not below `results`."""
@@ -27,7 +30,10 @@ def settled(run: Run, results: Path) -> Run:
 
 def shared(run: Run) -> Run:
     """Return a run to give away: its source by its name, without options that say where files of this machine are."""
-    ref, roles = run.spec.benchmark, option_roles(run.spec.benchmark.kind)
+    ref = run.spec.benchmark
+    if ref.kind in _AS_GIVEN:
+        return run
+    roles = option_roles(ref.kind)
     if roles.located is None:
         return run
     options = {name: value for name, value in ref.options.items() if name not in roles.local or not _names_file(value)}

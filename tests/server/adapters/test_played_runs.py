@@ -8,7 +8,7 @@ import pytest
 from mesocosm.core.model import ModelSettings
 from mesocosm.core.run import BenchmarkRef, RunSpec, RunStatus, Selection
 from mesocosm.engine import opening
-from mesocosm.environments import adapter as adapters
+from mesocosm.environments import restarts
 from mesocosm.server import adapters as hosted
 from mesocosm.server.workers.worker import work
 from mesocosm.store.run_requests import RunRequest
@@ -33,7 +33,7 @@ def ordered(stock: "Stock", ref: BenchmarkRef, actor: str, parallel: int = 1) ->
 async def test_runs_of_several_people_are_played_and_a_hostile_one_ends_alone(
     open_stock: "OpenStock", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapters, "RESTARTS", 1)
+    monkeypatch.setattr(restarts, "MOST", 1)
     stock = open_stock(episodes_at_once=2)
     hosted.bind(stock.service)
     good = stock.built(binding_vow=stock.manifest["binding_vow"] | {"action_space": SPACE})

@@ -11,7 +11,7 @@ import pytest
 from mesocosm.core.failure import EpisodeError, RunAborted, UnknownName, UsageError
 from mesocosm.core.registry import SOURCES
 from mesocosm.core.run import BenchmarkRef, Selection
-from mesocosm.environments import adapter as adapters
+from mesocosm.environments import restarts
 from mesocosm.server import adapters as hosted
 from mesocosm.server.adapters import HostedBenchmark, open_hosted
 from mesocosm.server.builds.directory import build_directory
@@ -79,7 +79,7 @@ async def test_an_adapter_that_crashed_is_started_again_for_the_next_episode(
 async def test_an_adapter_that_crashes_all_the_time_ends_the_run_and_not_the_next_one(
     stock: "Stock", open_pool: "OpenPool", monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(adapters, "RESTARTS", 0)
+    monkeypatch.setattr(restarts, "MOST", 0)
     open_pool(stock)
     ref = stock.built()
     benchmark = await opened(ref)
