@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import InvalidInput, Problem, UsageError
 from mesocosm.core.ids import digest
+from mesocosm.guests.recording import read_lines
 from mesocosm.models.openai import PROBE
 from mesocosm.testing.dialect import ScriptedAnswer
 from mesocosm.testing.model_server import ModelServer
@@ -89,30 +89,16 @@ class RecordedReplies:
 
 def read_replies(path: Path) -> RecordedReplies:
     """Read a file of replies. Raises UsageError if there is none, InvalidInput for lines that cannot be read."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
     found: dict[str, ScriptedAnswer] = {}
-    problems = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = msgspec.json.decode(line, type=RecordedReply)
-        except msgspec.DecodeError as error:
-            problems.append(Problem(f"line {number}", str(error)))
-            continue
+
+    def problem(one: RecordedReply) -> str:
         if one.problem:
-            problems.append(Problem(f"line {number}", one.problem))
-            continue
+            return one.problem
         key = one.asked if one.asked is not None else _whole(one.messages or [])
-        if found.setdefault(key, one.answer) != one.answer:
-            problems.append(Problem(f"line {number}", "answers what an earlier line answers, in another way"))
-    if problems:
-        raise InvalidInput(str(path), problems)
-    if not found:
-        raise UsageError(f"{path} has no replies")
+        same = found.setdefault(key, one.answer) == one.answer
+        return "" if same else "answers what an earlier line answers, in another way"
+
+    read_lines(path, RecordedReply, "replies", problem)
     return RecordedReplies(found)
 
 

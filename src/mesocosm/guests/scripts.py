@@ -12,9 +12,10 @@ from typing import Any
 
 import msgspec
 
-from mesocosm.core.failure import EpisodeError, InvalidInput, Problem, UsageError
+from mesocosm.core.failure import EpisodeError, UsageError
 from mesocosm.core.task import Task
 from mesocosm.guests.parity import GuestSample
+from mesocosm.guests.recording import read_lines
 from mesocosm.guests.stepped import SteppedGuest
 
 ALL_SEATS = {"opponent": "self"}
@@ -30,33 +31,17 @@ class EpisodeScript(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int | None = None
     row: int | None = None
 
+    @property
+    def problem(self) -> str:
+        """What is wrong with it; empty if nothing is."""
+        if (self.seed is None) == (self.row is None):
+            return "has not exactly one of 'seed' and 'row'"
+        return "" if self.actions else "has no actions"
+
 
 def read_scripts(path: Path) -> list[EpisodeScript]:
     """Read a file of actions. Raises UsageError if there is none, InvalidInput for lines that cannot be read."""
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    found, problems = [], []
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            one = msgspec.json.decode(line, type=EpisodeScript)
-        except msgspec.DecodeError as error:
-            problems.append(Problem(f"line {number}", str(error)))
-            continue
-        if (one.seed is None) == (one.row is None):
-            problems.append(Problem(f"line {number}", "has not exactly one of 'seed' and 'row'"))
-        elif not one.actions:
-            problems.append(Problem(f"line {number}", "has no actions"))
-        else:
-            found.append(one)
-    if problems:
-        raise InvalidInput(str(path), problems)
-    if not found:
-        raise UsageError(f"{path} has no episodes")
-    return found
+    return read_lines(path, EpisodeScript, "episodes", lambda one: one.problem)
 
 
 def tasks_of(benchmark: SteppedGuest, scripts: Sequence[EpisodeScript]) -> list[Task]:
