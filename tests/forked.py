@@ -38,7 +38,9 @@ names = {{*known["names"], *(name for name in {{**os.environ, **before}} if name
 same = all(os.environ.get(name) == before.get(name) for name in names)
 words = {words!r} + sys.argv[1:]
 kind = next(iter(words[1:]), "-")
-if not same or kind[:1] == "-" and kind not in ("-m", "-c"):
+# No process can join a group of another session.
+elsewhere = os.getsid(0) != known["session"]
+if not same or elsewhere or kind[:1] == "-" and kind not in ("-m", "-c"):
     os.execv(words[0], words)
 request = {{"words": words, "cwd": os.getcwd(), "variables": dict(os.environ), "session": False, "group": os.getpgid(0),
            "descriptors": [0, 1, 2], "adopter": 0}}
@@ -83,7 +85,7 @@ class ForkServer:
     def _write_scripts(self, what: dict[str, Any]) -> Path:
         scripts, known = self._folder / "bin", self._folder / "known.json"
         scripts.mkdir()
-        known.write_text(json.dumps(what))
+        known.write_text(json.dumps({**what, "session": os.getsid(self._process.pid)}))
         programs = {"python": [sys.executable], "mesocosm": [sys.executable, str(SCRIPTS / "mesocosm")]}
         for name, words in programs.items():
             stub = scripts / name

@@ -158,14 +158,23 @@ def test_what_would_not_be_the_same_is_started_anew(
     assert not server.can_fork([sys.executable, *words], {**os.environ, **variables})
 
 
-def test_a_shell_runs_programs_and_is_told_how_they_end(server: ForkServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["", "in a session of its own"])
+def test_a_shell_runs_programs_and_is_told_how_they_end(server: ForkServer, tmp_path: Path, *, elsewhere: bool) -> None:
     script = """
 mesocosm --version
 python -c 'import sys; print(sys.stdin.read(), sys.argv); sys.exit(3)' x </dev/null || echo "ended with $?"
 echo piped | python -c 'print(input(), flush=True); import os; os.kill(os.getpid(), 15)' || echo "ended with $?"
 """
     variables = {**os.environ, "PATH": f"{server.scripts}:{os.environ['PATH']}"}
-    done = subprocess.run(["sh", "-c", script], env=variables, cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", script],
+        env=variables,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=elsewhere,
+    )
     version, *lines = done.stdout.splitlines()
     assert version.startswith("mesocosm ")
     assert lines == [" ['-c', 'x']", "ended with 3", "piped", "ended with 143"]
